@@ -1,0 +1,100 @@
+"""One tree of errors; a class for each thing that a caller may do about one.
+
+Every message says where, what and what next. ``exit_code`` is the process's exit status (DESIGN: commands).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from topicops.model.diagnostics import Diagnostic
+
+
+class TopicopsError(Exception):
+    """Something a person can act on; its text is the whole answer, no traceback is shown."""
+
+    exit_code: ClassVar[int] = 1
+    code: ClassVar[str | None] = None
+
+
+class UsageError(TopicopsError):
+    """The command line, or a setting in the environment variables, cannot be used."""
+
+
+class SpecError(TopicopsError):
+    """The files under ``topics/`` have problems; all of them are in ``diagnostics``, warnings included."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = sum(d.is_error for d in self.diagnostics)
+        super().__init__(f"{errors} error(s) in the specs")
+
+
+class ClusterError(TopicopsError):
+    """ZooKeeper or the brokers answered with an error, or not at all; nothing was concluded from it."""
+
+
+class ClusterUnreachableError(ClusterError):
+    """No connection could be made, or it was lost while reading."""
+
+
+class UndecodableZnodeError(ClusterError):
+    """A znode holds what Kafka could not read, or what only a newer Kafka writes."""
+
+    def __init__(self, path: str, problem: str, remedy: str = "") -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+
+class WrongTargetError(TopicopsError):
+    """The cluster that answered is not the one the environment names, or ZooKeeper does not rule it."""
+
+    exit_code = 8
+    code = "TOP504"
+
+
+class UnsupportedTargetError(WrongTargetError):
+    """KRaft, or a migration to it: ZooKeeper is only a copy."""
+
+    code = "TOP801"
+
+
+class ShrunkenWorldError(WrongTargetError):
+    """Too many topics are gone since the last good snapshot."""
+
+    code = "TOP416"
+
+
+class LeaseHeldError(TopicopsError):
+    """Another run holds the lease of this cluster."""
+
+    exit_code = 5
+    code = "TOP502"
+
+
+class LeaseLostError(TopicopsError):
+    """The lease is no longer ours; nothing more may be sent."""
+
+    code = "TOP503"
+
+
+class ArtifactError(TopicopsError):
+    """A file of a run is missing, damaged, or of a format version that is not known."""
+
+    code = "TOP509"
+
+
+class FormatVersionError(ArtifactError):
+    """The file was written by a newer major format."""
+
+    code = "TOP511"
+
+
+class DiffError(TopicopsError):
+    """The comparison does not add up: a key stands twice, or a topic is in no class or in two."""
+
+
+class LocalClusterError(TopicopsError):
+    """The embedded cluster could not be started, found or stopped."""

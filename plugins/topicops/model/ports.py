@@ -1,0 +1,117 @@
+"""The ports: what the steps ask of the world. Edges fill them; fakes in ``testing/`` do too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plan import TopicActivity
+from topicops.model.results import Outcome
+from topicops.model.snapshot import Broker, ClusterSnapshot, TopicTraces
+
+
+class LiveReader(Protocol):
+    """Reads the live cluster; never writes. Raises ``ClusterError``, never returns half a picture."""
+
+    def snapshot(self, *, states: bool = False) -> ClusterSnapshot: ...
+
+    def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
+        """Everything that stands under the names right now; an entry for each of them."""
+        ...
+
+    def brokers(self) -> Mapping[int, Broker]: ...
+
+    def controller_epoch(self) -> int: ...
+
+
+class AnswerKind(StrEnum):
+    """What a broker's answer to one mutation means for the change (kafka-zookeeper.md 6.1)."""
+
+    ACCEPTED = "accepted"
+    FAILED = "failed"
+    """Nothing happened, and sending it again would end the same way."""
+    UNCLEAR = "unclear"
+    """It may have happened: read back, never send again blindly."""
+    RETRY = "retry"
+    """It did not happen; after a wait and a fresh look it may be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    kind: AnswerKind
+    error: str = ""
+    """``NAME (code): message``; empty when accepted."""
+
+
+class TopicAdmin(Protocol):
+    """The only way to mutate a cluster. One answer for each change, in the order given; one bad topic stops no other."""
+
+    def cluster_id(self) -> str: ...
+
+    def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
+        """The brokers' own dry run; deletes have none and are accepted."""
+        ...
+
+    def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]: ...
+
+    def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]: ...
+
+    def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]: ...
+
+    def delete(self, change: DeleteTopic) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """What one broker believes of one partition."""
+
+    leader: int
+    """-1: none."""
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerView:
+    """One broker's own metadata."""
+
+    topics: Mapping[str, Mapping[int, PartitionView]]
+    """Without the names it does not know."""
+    brokers: frozenset[int]
+
+
+class BrokerMetadata(Protocol):
+    """The second side of verify: what the brokers themselves say."""
+
+    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
+        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+        ...
+
+
+class ClusterQuestions(Protocol):
+    """What only brokers know and a plan may ask once, with a deadline."""
+
+    def broker_defaults(self) -> Mapping[str, str] | None:
+        """Effective default of each topic config; None when nobody answered."""
+        ...
+
+    def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
+
+
+class Lease(Protocol):
+    """The right to mutate one cluster, held by one process at a time."""
+
+    def confirm(self) -> None:
+        """Look again whether it is ours. Raises ``LeaseLostError``."""
+        ...
+
+
+class Journal(Protocol):
+    """What this run is about to do, and what came of it; durable before it returns."""
+
+    def intend(self, change: Change, digest: str) -> None: ...
+
+    def record(self, outcome: Outcome) -> None: ...

@@ -1,0 +1,137 @@
+"""The live cluster as it was read: brokers, topics, and what is in motion. ``live`` in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Assignment = Mapping[int, tuple[int, ...]]
+"""Partition id to broker ids, preferred leader first."""
+
+Source = Literal["zookeeper", "kafka"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker that is registered right now."""
+
+    id: int
+    rack: str | None
+    endpoints: tuple[str, ...]
+    """``LISTENER://host:port``, as registered."""
+    epoch: int
+    """The registration's czxid; a restart raises it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """What the controller last wrote of one partition."""
+
+    leader: int
+    """Broker id; -1 while there is none."""
+    isr: tuple[int, ...]
+    leader_epoch: int
+    controller_epoch: int
+    version: int
+    """Data version of the znode, Kafka's partition epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTopic:
+    """One topic as the cluster has it."""
+
+    name: str
+    topic_id: str | None
+    """URL-safe base64 without padding, 22 characters; None below inter-broker protocol 2.8."""
+    czxid: int
+    mzxid: int
+    assignment: Assignment
+    """Current replicas; while a reassignment runs it holds target and origin together."""
+    adding: Assignment = field(default_factory=dict)
+    removing: Assignment = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Topic configs set on the topic itself, raw text as stored."""
+    unstable: bool = False
+    """It kept changing while it was read: only a no-op may be concluded from it."""
+    states: Mapping[int, PartitionState] | None = None
+    """None: not read. A partition without a state znode has no entry."""
+
+    @property
+    def identity(self) -> str:
+        """What tells this topic from a later one of the same name: topic id, else the czxid."""
+        return self.topic_id or f"czxid:{self.czxid}"
+
+    @property
+    def partitions(self) -> int:
+        return len(self.assignment)
+
+    @property
+    def target_assignment(self) -> dict[int, tuple[int, ...]]:
+        """Where the replicas will be when a running reassignment has ended: replicas minus removing."""
+        return {
+            p: tuple(b for b in replicas if b not in self.removing.get(p, ())) for p, replicas in self.assignment.items()
+        }
+
+    @property
+    def replication_factors(self) -> frozenset[int]:
+        return frozenset(len(replicas) for replicas in self.target_assignment.values())
+
+    @property
+    def is_reassigning(self) -> bool:
+        return any(self.adding.values()) or any(self.removing.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTraces:
+    """All that ZooKeeper holds of one name, read at one time."""
+
+    live: LiveTopic | None
+    """None: no topic znode."""
+    has_config_znode: bool
+    is_deleting: bool
+    """A deletion marker stands in ``/admin/delete_topics``."""
+
+    @property
+    def is_gone(self) -> bool:
+        return self.live is None and not self.has_config_znode and not self.is_deleting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSnapshot:
+    """The whole cluster, complete and settled, or it does not exist."""
+
+    cluster_id: str
+    chroot: str
+    """``/kafka``, or empty for the root."""
+    source: Source
+    controller_id: int | None
+    controller_epoch: int
+    brokers: Mapping[int, Broker]
+    """Live brokers by id."""
+    topics: Mapping[str, LiveTopic]
+    deleting: Mapping[str, int]
+    """Topics marked for deletion, with the age of the marker in ms by the server's clock."""
+    reassigning: frozenset[str] = frozenset()
+    """Topics named in ``/admin/reassign_partitions``."""
+    orphan_configs: frozenset[str] = frozenset()
+    """Names with a config znode and no topic."""
+    broker_defaults: Mapping[str, str] | None = None
+    """Effective default of each topic config, where the brokers could be asked."""
+
+    @property
+    def racks(self) -> Mapping[int, str | None]:
+        return {broker.id: broker.rack for broker in self.brokers.values()}
+
+    @property
+    def offline_partitions(self) -> int | None:
+        """Partitions without a live leader; None when states were not read."""
+        known = [topic for topic in self.topics.values() if topic.states is not None]
+        if len(known) < len(self.topics):
+            return None
+        return sum(not self.has_live_leader(topic, p) for topic in known for p in topic.assignment)
+
+    def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
+        """Whether the state names a leader that is registered; a dead broker's name lingers in it for a while."""
+        state = (topic.states or {}).get(partition)
+        return state is not None and state.leader in self.brokers

@@ -1,0 +1,17 @@
+"""Tiers by folder: what talks to a real system carries its folder's marker; unmarked means fast."""
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["fixtures.zookeeper", "fixtures.cluster", "fixtures.spark"]
+
+MARKED_FOLDERS = ("edges", "airflow", "cluster")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(root).parts[0]
+        if folder in MARKED_FOLDERS:
+            item.add_marker(folder)
