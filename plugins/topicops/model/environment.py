@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
@@ -65,7 +65,7 @@ class Cluster(Written):
 
 class Defaults(Written):
     partitions: int | None = Field(default=None, ge=1)
-    replication_factor: int | None = Field(default=None, ge=1)
+    replication_factor: int | None = Field(default=None, ge=1, le=32767)
     configs: Mapping[str, str | None] = Field(default_factory=dict)
 
 
@@ -84,12 +84,12 @@ class PolicyException(Written):
     topic: str
     code: str
     reason: str
-    until: str | None = None
-    """RFC 3339 UTC."""
+    until: datetime | None = None
+    """UTC."""
 
 
 class Policy(Written):
-    min_replication_factor: int = Field(default=1, ge=1)
+    min_replication_factor: int = Field(default=1, ge=1, le=32767)
     protected_topics: tuple[str, ...] = ()
     """Glob patterns, added to the built-in ones."""
     alterable_configs: tuple[str, ...] | None = None
@@ -120,7 +120,7 @@ class Override(Written):
     """The environment's last word on one topic."""
 
     partitions: int | None = Field(default=None, ge=1)
-    replication_factor: int | None = Field(default=None, ge=1)
+    replication_factor: int | None = Field(default=None, ge=1, le=32767)
     configs: Mapping[str, str | None] = Field(default_factory=dict)
 
 

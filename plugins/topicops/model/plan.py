@@ -112,6 +112,8 @@ class GatedChange:
     gate: GateWord
     reasons: tuple[str, ...] = ()
     """Why it is held or dropped, with both numbers and the place of the limit; empty when it runs."""
+    in_question: bool = False
+    """Held, and an approval that names it lets it run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

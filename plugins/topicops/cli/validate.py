@@ -1,0 +1,135 @@
+"""``topicops validate``: every problem of every file, on the line where it stands."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from topicops.cli.output import tell
+from topicops.model.diagnostics import Diagnostic, Severity
+from topicops.model.printable import printable
+
+FORMAT_VERSION = "1.0"
+_WIDEST_LINE = 160
+
+
+def validate_command(
+    topics: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that holds the topics.")] = Path("topics"),
+    environment: Annotated[
+        str | None, typer.Option("--environment", "-e", help="Judge the topics as this environment has them; else all.")
+    ] = None,
+    output: Annotated[
+        Literal["text", "json", "github"], typer.Option("--format", help="text, json, or github annotations.")
+    ] = "text",
+) -> None:
+    """Check every file and show all problems at once. Opens no connection."""
+    from topicops.edges.yaml_files import read_tree
+    from topicops.steps.validate import validate
+
+    started = time.monotonic()
+    validated = validate(read_tree(topics), environment=environment, now=datetime.now(UTC))
+    took_s = time.monotonic() - started
+    match output:
+        case "json":
+            tell(render_json(validated.diagnostics, files=validated.files))
+        case "github":
+            tell("\n".join([*map(annotation, validated.diagnostics), _count(validated.diagnostics, validated.files)]))
+        case "text":
+            if validated.diagnostics:
+                tell(render_text(validated.diagnostics))
+            tell(f"{_count(validated.diagnostics, validated.files)} in {took_s:.1f} s")
+    raise typer.Exit(int(validated.has_errors))
+
+
+def render_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
+    """One JSON object, ASCII only, so that no control character is in it."""
+    return json.dumps(
+        {"format_version": FORMAT_VERSION, "files": files, "diagnostics": [_as_json(d) for d in diagnostics]}, indent=2
+    )
+
+
+def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "end_line": diagnostic.end_line,
+        "end_column": diagnostic.end_column,
+        "summary": printable(diagnostic.summary),
+        "help": printable(diagnostic.help),
+    }
+
+
+def render_text(diagnostics: Sequence[Diagnostic]) -> str:
+    """Each problem with its line, a caret below the characters, and what to do."""
+    return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic))
+
+
+def _lines(diagnostic: Diagnostic) -> Iterator[str]:
+    place = f"{printable(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}"
+    yield f"{place}: {diagnostic.severity} {diagnostic.code}: {printable(diagnostic.summary)}"
+    yield from _shown_line(diagnostic)
+    if diagnostic.help:
+        yield f"  help: {printable(diagnostic.help)}"
+    yield ""
+
+
+def _shown_line(diagnostic: Diagnostic) -> Iterator[str]:
+    """The source line and a caret; nothing for a problem of the file as a whole, or a line that is too long to show."""
+    from topicops.edges.yaml_files import source_line
+
+    line = source_line(Path(diagnostic.file), diagnostic.line)
+    if not line or len(line) > _WIDEST_LINE:
+        return
+    last = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
+    before, marked = line[: diagnostic.column - 1], line[diagnostic.column - 1 : last - 1]
+    number = f"{diagnostic.line} | "
+    yield f"  {number}{printable(line)}"
+    yield " " * (2 + len(number) + len(printable(before))) + "^" * max(1, len(printable(marked)))
+
+
+def annotation(diagnostic: Diagnostic) -> str:
+    """A workflow command of GitHub Actions.
+
+    Source: docs.github.com, "Workflow commands for GitHub Actions"; escapes as @actions/core writes them.
+    """
+    level = "error" if diagnostic.is_error else "warning"
+    properties = {
+        "file": diagnostic.file,
+        "line": str(diagnostic.line),
+        "endLine": str(diagnostic.end_line),
+        "col": str(diagnostic.column),
+        "endColumn": str(diagnostic.end_column),
+        "title": diagnostic.code,
+    }
+    if diagnostic.line != diagnostic.end_line:  # columns would be ignored, with a complaint
+        del properties["col"], properties["endColumn"]
+    fields = ",".join(f"{name}={_property(printable(value))}" for name, value in properties.items())
+    message = printable(diagnostic.summary) + (f"\n{printable(diagnostic.help)}" if diagnostic.help else "")
+    return f"::{level} {fields}::{_message(message)}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _count(diagnostics: Sequence[Diagnostic], files: int) -> str:
+    errors = sum(diagnostic.is_error for diagnostic in diagnostics)
+    warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics)
+    return f"{files} files: {_plural(errors, 'error')}, {_plural(warnings, 'warning')}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

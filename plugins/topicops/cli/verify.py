@@ -1,0 +1,26 @@
+"""``topicops verify``: is what a plan wanted, or the whole cluster, healthy on both sides?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicops.cli.output import Format, new_run_id, progress, tell
+from topicops.cli.plan import EnvironmentOption, TopicsOption
+
+
+def verify_command(
+    environment: EnvironmentOption,
+    plan: Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="Check the topics of this plan only.")] = None,
+    topics: TopicsOption = Path("topics"),
+    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+) -> None:
+    """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
+    from topicops import flow
+
+    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
+    tell(flow.render_report(run, output))
+    raise typer.Exit(ended)

@@ -1,0 +1,261 @@
+"""A run's folder: one artifact for each step, and the journal. Files are whole or they are not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from topicops.model.changes import Action, Change
+from topicops.model.errors import ArtifactError
+from topicops.model.results import Outcome, OutcomeStatus
+
+T = TypeVar("T")
+
+RUNS_KEPT = timedelta(days=90)
+_PLAIN = re.compile(rb"[A-Za-z0-9._-]")
+_LONGEST_NAME = 200
+"""Most file systems end a name at 255 bytes."""
+
+
+def runs_folder(home: Path, group: str, run_id: str) -> Path:
+    """Where a run keeps its files; ``group`` is ``cli`` or a DAG id. Different ids never share a folder."""
+    return home / "runs" / _folder_name(group) / _folder_name(run_id)
+
+
+def prune_runs(home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT) -> tuple[Path, ...]:
+    """Remove the folders of runs in which nothing was written for ``older_than``; gives what was removed."""
+    limit = (now - older_than).timestamp()
+    runs = sorted(run for run in (home / "runs").glob("*/*") if run.is_dir() and not run.is_symlink())
+    old = tuple(run for run in runs if _last_written(run) < limit)
+    for run in old:
+        shutil.rmtree(run, ignore_errors=True)
+    return old
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactStore:
+    """The files of one run. Every write is atomic and durable; every problem is an ``ArtifactError`` with the path."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def has(self, name: str) -> bool:
+        return self.path(name).is_file()
+
+    def write_text(self, name: str, text: str) -> Path:
+        return self._write(name, text.encode())
+
+    def read_text(self, name: str) -> str:
+        try:
+            return self._read(name).decode()
+        except UnicodeDecodeError as error:
+            raise self._damaged(name, error) from error
+
+    def write_json(self, name: str, value: object) -> Path:
+        """For plain JSON values; keys sorted, indented for people."""
+        return self._write(name, f"{json.dumps(value, indent=2, sort_keys=True)}\n".encode())
+
+    def read_json(self, name: str) -> object:
+        try:
+            return json.loads(self._read(name))
+        except ValueError as error:
+            raise self._damaged(name, error) from error
+
+    def write_value(self, name: str, value: object) -> Path:
+        """For the model's own values: snapshots, desired topics, deltas, outcomes, checks, quality results."""
+        return self._write(name, msgspec.json.encode(value))
+
+    def read_value(self, name: str, value_type: type[T]) -> T:
+        """Read what ``write_value`` wrote, equal to it. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
+        try:
+            return msgspec.json.decode(self._read(name), type=value_type)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._damaged(name, error) from error
+
+    def _read(self, name: str) -> bytes:
+        path = self.path(name)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise ArtifactError(f"{path}: not there; the step that writes it has not run, or failed") from error
+        except OSError as error:
+            raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _write(self, name: str, content: bytes) -> Path:
+        path = self.path(name)
+        try:
+            _write_atomically(path, content)
+        except OSError as error:
+            raise ArtifactError(
+                f"{path}: cannot be written: {error.strerror}; check the disk, then run again"
+            ) from error
+        return path
+
+    def _damaged(self, name: str, error: Exception) -> ArtifactError:
+        return ArtifactError(f"{self.path(name)}: damaged: {error}; run the step that writes it again")
+
+
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a journal."""
+
+    at: datetime
+    kind: Literal["intent", "outcome"]
+    topic: str
+    action: Action
+    digest: str
+    status: OutcomeStatus | None = None
+    """Only of an outcome."""
+    message: str = ""
+    sent: bool = False
+
+
+class FileJournal:
+    """Fills ``model.ports.Journal`` with JSON lines; each is on the disk before the call returns.
+
+    Raises:
+        ArtifactError: The line could not be made durable. Whoever meant to send a request must not.
+
+    """
+
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._path = path
+        self._now = now
+        self._is_open = False
+
+    def intend(self, change: Change, digest: str) -> None:
+        entry = JournalEntry(
+            at=self._now(), kind="intent", topic=change.topic, action=change.action, digest=digest, sent=False
+        )
+        self._append(entry)
+
+    def record(self, outcome: Outcome) -> None:
+        entry = JournalEntry(
+            at=self._now(),
+            kind="outcome",
+            topic=outcome.topic,
+            action=outcome.action,
+            digest=outcome.digest,
+            status=outcome.status,
+            message=outcome.message,
+            sent=outcome.sent,
+        )
+        self._append(entry)
+
+    def _append(self, entry: JournalEntry) -> None:
+        try:
+            self._append_durably(msgspec.json.encode(entry) + b"\n")
+        except OSError as error:
+            raise ArtifactError(
+                f"{self._path}: the journal cannot be written: {error.strerror}; nothing more is sent"
+            ) from error
+
+    def _append_durably(self, line: bytes) -> None:
+        first = not self._is_open
+        if first:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            if first and _ends_torn(self._path):
+                file.write(b"\n")
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        if first:
+            _sync_folder(self._path.parent)
+        self._is_open = True
+
+
+def read_journal(path: Path) -> tuple[JournalEntry, ...]:
+    """Read a journal, oldest line first. A line that a crash tore off is left out: it never took effect.
+
+    Raises:
+        ArtifactError: The file is missing, or a line that is not torn cannot be understood.
+
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+    # Only the end of the file, or the line before a resumed journal's fresh start, can be torn.
+    return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
+
+
+def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """Intents without an outcome: what a crashed run may have sent and nobody has looked at since."""
+    pending: dict[str, JournalEntry] = {}
+    for entry in entries:
+        if entry.kind == "intent":
+            pending[entry.digest] = entry
+        else:
+            pending.pop(entry.digest, None)
+    return tuple(pending.values())
+
+
+def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
+    if not line or not line.endswith(b"}"):
+        return None
+    try:
+        return msgspec.json.decode(line, type=JournalEntry)
+    except msgspec.DecodeError as error:
+        raise ArtifactError(f"{path}:{number}: not a line of a journal: {error}") from error
+
+
+def _folder_name(name: str) -> str:
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
+    encoded = "".join(
+        chr(byte) if _PLAIN.match(bytes([byte])) else f"%{byte:02X}" for byte in name.encode("utf-8", "surrogatepass")
+    )
+    if len(encoded) <= _LONGEST_NAME:
+        return encoded or "%"
+    return f"{encoded[:_LONGEST_NAME]}%{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without it a new name may be lost in a power cut although the file's content is safe.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _ends_torn(path: Path) -> bool:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size == 0:
+            return False
+        file.seek(size - 1)
+        return file.read(1) != b"\n"
+
+
+def _last_written(run: Path) -> float:
+    return max(path.stat().st_mtime for path in (run, *run.iterdir()) if path.exists())

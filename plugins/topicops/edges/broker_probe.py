@@ -1,0 +1,78 @@
+"""Is a server ready? Two small questions over a socket, asked without a client library and its threads.
+
+A broker registers in ZooKeeper before its port opens, so only an answer from its own port proves that it is up.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+
+_METADATA = 3
+_VERSION = 1
+_MAX_ANSWER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """What one broker knows of its cluster."""
+
+    brokers: frozenset[int]
+    controller: int
+    """-1: none known."""
+
+
+def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
+    """Metadata without topics from the plaintext listener on 127.0.0.1; None when it does not answer in time.
+
+    Source: MetadataRequest.json and MetadataResponse.json, version 1.
+    """
+    client = b"topicops"
+    body = struct.pack(f">hhih{len(client)}si", _METADATA, _VERSION, 1, len(client), client, 0)
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+            connection.sendall(struct.pack(">i", len(body)) + body)
+            (size,) = struct.unpack(">i", _receive(connection, 4))
+            return _decode(_receive(connection, min(size, _MAX_ANSWER_BYTES)))
+    except (OSError, EOFError, struct.error):
+        return None
+
+
+def zookeeper_answers(port: int, *, timeout_s: float = 1.0) -> bool:
+    """Whether a ZooKeeper on 127.0.0.1 serves requests: ``srvr`` is the one word that every server allows."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+            connection.sendall(b"srvr")
+            answer = b""
+            while chunk := connection.recv(4096):
+                answer += chunk
+    except OSError:
+        return False
+    return b"Mode: " in answer
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        if not (chunk := connection.recv(size - len(received))):
+            raise EOFError
+        received += chunk
+    return bytes(received)
+
+
+def _decode(answer: bytes) -> BrokerAnswer:
+    """Correlation id; brokers of id, host, port and rack (a text has its length before it, -1 for null); controller."""
+    (count,) = struct.unpack_from(">i", answer, 4)
+    offset, brokers = 8, set()
+    for _ in range(count):
+        (broker,) = struct.unpack_from(">i", answer, offset)
+        brokers.add(broker)
+        offset = _after_text(answer, _after_text(answer, offset + 4) + 4)
+    (controller,) = struct.unpack_from(">i", answer, offset)
+    return BrokerAnswer(frozenset(brokers), controller)
+
+
+def _after_text(answer: bytes, offset: int) -> int:
+    (length,) = struct.unpack_from(">h", answer, offset)
+    return int(offset + 2 + max(length, 0))

@@ -1,0 +1,460 @@
+"""The only module that mutates a cluster: Kafka's Admin API, one answer for each change.
+
+Create, expand and configure go through confluent-kafka; delete by topic id through kafka-python, which alone has it.
+Nothing is ever sent twice from here: what an unclear answer means, the caller settles by reading back.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar, assert_never
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+from kafka.protocol.admin import DeleteTopicsRequest
+
+from topicops.edges.kafka_clients import BrokerConnections, Confluent, kafka_python_settings, settled
+from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.model.ports import Answer, AnswerKind
+
+log = logging.getLogger(__name__)
+
+AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
+
+ACCEPTED = Answer(AnswerKind.ACCEPTED)
+GRACE_S = 5.0
+"""How much longer than librdkafka's own deadline a future is waited for."""
+DELETE_BY_ID_VERSION = 6
+"""The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
+
+RETRY_CODES = frozenset(
+    {
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.OPERATION_NOT_ATTEMPTED,
+        KafkaError.REASSIGNMENT_IN_PROGRESS,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        KafkaError.REBOOTSTRAP_REQUIRED,
+    }
+)
+"""The broker says that it did nothing, and that this passes."""
+
+ALREADY_CODES = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,  # deleted already, being deleted, or not heard of yet
+        KafkaError.TOPIC_ALREADY_EXISTS,  # or its deletion is not over
+        KafkaError.INVALID_PARTITIONS,  # the total is reached already
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""May be the echo of an earlier request that did take effect: unclear until read back."""
+
+UNCLEAR_CODES = ALREADY_CODES | {
+    KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_CONTROLLER,  # the next controller finishes what this one began
+    KafkaError.STALE_CTRL_EPOCH,
+    KafkaError.STALE_BROKER_EPOCH,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.UNKNOWN_CONTROLLER_ID,
+}
+
+FAILED_CODES = frozenset(
+    {
+        # What an administrator's request can meet.
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_REPLICATION_FACTOR,
+        KafkaError.INVALID_REPLICA_ASSIGNMENT,
+        KafkaError.INVALID_CONFIG,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.TOPIC_DELETION_DISABLED,
+        KafkaError.UNSUPPORTED_VERSION,
+        KafkaError.SECURITY_DISABLED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        KafkaError.ELECTION_NOT_NEEDED,
+        KafkaError.NO_REASSIGNMENT_IN_PROGRESS,
+        KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
+        KafkaError.RESOURCE_NOT_FOUND,
+        KafkaError.DUPLICATE_RESOURCE,
+        KafkaError.PRINCIPAL_DESERIALIZATION_FAILURE,
+        KafkaError.MISMATCHED_ENDPOINT_TYPE,
+        KafkaError.UNSUPPORTED_ENDPOINT_TYPE,
+        KafkaError.LISTENER_NOT_FOUND,
+        KafkaError.LOG_DIR_NOT_FOUND,
+        # Local to the client: the request never left.
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
+        KafkaError._INVALID_ARG,  # noqa: SLF001
+        KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001
+        KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001
+    }
+)
+
+FOREIGN_CODES = frozenset(
+    {*range(1, 3), 4, 6, *range(9, 11), 12, *range(18, 29), 32, 43, *range(45, 54), 59}
+    | {*range(61, 72), *range(74, 77), 78, 79, 81, 82, 87, 88, 90, *range(93, 97)}
+    | {*range(110, 114), *range(117, 129), *range(130, 134)}
+)
+"""Answers to producers, consumers, groups, transactions, tokens, features and voters: none is ours to meet."""
+
+TRANSPORT_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION})
+"""After these the client's picture of the cluster is not worth keeping."""
+
+
+class KafkaAdmin:
+    """Fills ``TopicAdmin`` with Kafka's Admin API.
+
+    Args:
+        applier: Librdkafka's properties of the identity that creates, expands and configures.
+        deleter: Of the one that deletes; without it the applier does.
+        operation_timeout_s: How long a broker may take over one request.
+        request_timeout_s: How long one request may take in all; a quota mutes a connection for tens of seconds.
+    """
+
+    def __init__(
+        self,
+        applier: Mapping[str, str],
+        *,
+        deleter: Mapping[str, str] | None = None,
+        topics_per_request: int = 20,
+        partitions_per_request: int = 500,
+        operation_timeout_s: float = 45.0,
+        request_timeout_s: float = 60.0,
+    ) -> None:
+        self._applier = Confluent(applier)
+        self._deleter_properties = applier if deleter is None else deleter
+        self._deleter = Confluent(self._deleter_properties)
+        self._connections: BrokerConnections | None = None
+        self._topics_per_request = topics_per_request
+        self._partitions_per_request = partitions_per_request
+        self._operation_timeout_s = operation_timeout_s
+        self._request_timeout_s = request_timeout_s
+
+    def cluster_id(self) -> str:
+        """The brokers' word for the cluster they form. Raises ``ClusterUnreachableError``."""
+        try:
+            future = self._applier.client().describe_cluster(request_timeout=self._request_timeout_s / 4)
+            return str(future.result(self._request_timeout_s / 4 + GRACE_S).cluster_id)
+        except (KafkaException, TimeoutError) as error:
+            words = _with_last_words(_text_of(error), self._applier)
+            self._applier.discard()
+            raise ClusterUnreachableError(f"the brokers do not tell their cluster id: {words}") from error
+
+    def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
+        """Each change as the brokers' dry run judges it; here nothing can have happened, so nothing is unclear."""
+        answers: dict[int, Answer] = {}
+        for kind, send in self._dry_runs():
+            chosen = [index for index, change in enumerate(changes) if isinstance(change, kind)]
+            answers |= zip(chosen, send([changes[index] for index in chosen]), strict=True)
+        return [_dry(answers[index]) for index in range(len(changes))]
+
+    def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
+        """Create topics, each with the replicas of its plan."""
+        return self._create(changes, validate_only=False)
+
+    def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]:
+        """Bring topics to their new total of partitions, the new ones placed as planned."""
+        return self._expand(changes, validate_only=False)
+
+    def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
+        """Set and remove the overrides that a change names; all others stay."""
+        return self._configure(changes, validate_only=False)
+
+    def delete(self, change: DeleteTopic) -> Answer:
+        """Delete one topic by its id; by its name only where the cluster gives no ids."""
+        answer = self._delete_by_name(change) if change.topic_id is None else self._delete_by_id(change)
+        if answer.kind is AnswerKind.ACCEPTED:
+            log.info("deleted topic=%s topic_id=%s", change.topic, change.topic_id)
+        return answer
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        self._applier.discard()
+        self._deleter.discard()
+        self._drop_connections()
+
+    def _dry_runs(self) -> Iterator[tuple[type[Change], Callable[[Any], Sequence[Answer]]]]:
+        yield CreateTopic, lambda changes: self._create(changes, validate_only=True)
+        yield ExpandTopic, lambda changes: self._expand(changes, validate_only=True)
+        yield ConfigureTopic, lambda changes: self._configure(changes, validate_only=True)
+        yield DeleteTopic, lambda changes: [self._deletable(change) for change in changes]
+
+    def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool) -> list[Answer]:
+        def call(batch: Sequence[CreateTopic]) -> Mapping[str, Future[Any]]:
+            topics = [_new_topic(change) for change in batch]
+            futures: Mapping[str, Future[Any]] = self._applier.client().create_topics(
+                topics, **self._timeouts, validate_only=validate_only
+            )
+            return futures
+
+        return self._in_batches(changes, call, log_accepted=not validate_only)
+
+    def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool) -> list[Answer]:
+        def call(batch: Sequence[ExpandTopic]) -> Mapping[str, Future[Any]]:
+            partitions = [_new_partitions(change) for change in batch]
+            futures: Mapping[str, Future[Any]] = self._applier.client().create_partitions(
+                partitions, **self._timeouts, validate_only=validate_only
+            )
+            return futures
+
+        return self._in_batches(changes, call, log_accepted=not validate_only)
+
+    def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool) -> list[Answer]:
+        def call(batch: Sequence[ConfigureTopic]) -> Mapping[str, Future[Any]]:
+            futures: Mapping[ConfigResource, Future[Any]] = self._applier.client().incremental_alter_configs(
+                [_config_resource(change) for change in batch],
+                request_timeout=self._request_timeout_s,
+                validate_only=validate_only,
+            )
+            return {resource.name: future for resource, future in futures.items()}
+
+        return self._in_batches(changes, call, log_accepted=not validate_only)
+
+    def _in_batches(
+        self,
+        changes: Sequence[AnyChange],
+        call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]],
+        *,
+        log_accepted: bool,
+    ) -> list[Answer]:
+        answers: list[Answer] = []
+        for batch in batches(changes, self._topics_per_request, self._partitions_per_request):
+            found = self._answers(batch, call)
+            answers += found
+            if log_accepted:
+                _log_accepted(batch, found)
+        return answers
+
+    def _answers(
+        self, batch: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]]
+    ) -> list[Answer]:
+        try:
+            futures = call(batch)
+        except (KafkaException, ValueError, TypeError) as error:
+            if len(batch) > 1:
+                # Refused by the client before anything was sent: one by one, so that only the bad one fails.
+                return [answer for change in batch for answer in self._answers([change], call)]
+            return [Answer(AnswerKind.FAILED, _text_of(error))]
+        settled(list(futures.values()), self._request_timeout_s + GRACE_S)
+        return [self._answer(futures[change.topic]) for change in batch]
+
+    def _answer(self, future: Future[Any]) -> Answer:
+        if not future.done():
+            self._applier.discard()
+            return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+        error = future.exception()
+        return ACCEPTED if error is None else _refusal(error, self._applier)
+
+    def _deletable(self, change: DeleteTopic) -> Answer:
+        """Deletes have no dry run; but a connection that cannot be used is better known before the first change."""
+        if change.topic_id is None:
+            return ACCEPTED
+        try:
+            kafka_python_settings(self._deleter_properties)
+        except UsageError as error:
+            return Answer(AnswerKind.FAILED, str(error))
+        return ACCEPTED
+
+    def _delete_by_name(self, change: DeleteTopic) -> Answer:
+        try:
+            future: Future[Any] = self._deleter.client().delete_topics([change.topic], **self._timeouts)[change.topic]
+        except (KafkaException, ValueError) as error:
+            return Answer(AnswerKind.FAILED, _text_of(error))
+        settled([future], self._request_timeout_s + GRACE_S)
+        if not future.done():
+            self._deleter.discard()
+            return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+        refused = future.exception()
+        return ACCEPTED if refused is None else _refusal(refused, self._deleter)
+
+    def _delete_by_id(self, change: DeleteTopic) -> Answer:
+        topic_id = _uuid_of(change.topic_id or "")
+        if topic_id is None:
+            return Answer(AnswerKind.FAILED, f"{change.topic_id!r} is not a topic id; plan again")
+        try:
+            connections = self._connected()
+            controller = connections.controller()
+        except ClusterError as error:
+            self._drop_connections()
+            return Answer(AnswerKind.RETRY, str(error))
+        except UsageError as error:
+            return Answer(AnswerKind.FAILED, str(error))
+        reply = connections.ask({controller: self._delete_request(topic_id)}, timeout_s=self._request_timeout_s)
+        return self._answer_of_reply(reply[controller], controller)
+
+    def _answer_of_reply(self, reply: Any, controller: int) -> Answer:
+        if isinstance(reply, str):
+            self._drop_connections()
+            return Answer(AnswerKind.UNCLEAR, f"broker {controller} {reply}")
+        code, message = reply.responses[0].error_code, reply.responses[0].error_message
+        if code == KafkaError.NO_ERROR:
+            return ACCEPTED
+        if code in TRANSPORT_CODES:
+            self._drop_connections()
+        error = KafkaError(code)
+        return Answer(kind_of(code), f"{error.name()} ({code}): {message or error.str()}")
+
+    def _delete_request(self, topic_id: uuid.UUID) -> Any:
+        return DeleteTopicsRequest(
+            topics=[DeleteTopicsRequest.DeleteTopicState(topic_id=topic_id)],
+            timeout_ms=int(self._operation_timeout_s * 1000),
+            min_version=DELETE_BY_ID_VERSION,
+        )
+
+    def _connected(self) -> BrokerConnections:
+        if self._connections is None:
+            self._connections = BrokerConnections(self._deleter_properties)
+        return self._connections
+
+    def _drop_connections(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
+        self._connections = None
+
+    @property
+    def _timeouts(self) -> dict[str, float]:
+        return {"operation_timeout": self._operation_timeout_s, "request_timeout": self._request_timeout_s}
+
+
+def kind_of(code: int) -> AnswerKind:
+    """What an error code, of a broker or of librdkafka itself (negative), means for the change it answers.
+
+    A code nobody thought of is unclear: reading back is never wrong.
+    Source: org.apache.kafka.common.protocol.Errors (3.9).
+    """
+    if code == KafkaError.NO_ERROR:
+        return AnswerKind.ACCEPTED
+    if code in RETRY_CODES:
+        return AnswerKind.RETRY
+    if code in FAILED_CODES:
+        return AnswerKind.FAILED
+    return AnswerKind.UNCLEAR
+
+
+def batches(
+    changes: Sequence[AnyChange], topics_per_request: int, partitions_per_request: int
+) -> Iterator[Sequence[AnyChange]]:
+    """The changes in their order, cut where a request would grow over a limit; one that is too big goes alone."""
+    batch: list[AnyChange] = []
+    partitions = 0
+    for change in changes:
+        added = new_partitions(change)
+        if batch and (len(batch) >= topics_per_request or partitions + added > partitions_per_request):
+            yield batch
+            batch, partitions = [], 0
+        batch.append(change)
+        partitions += added
+    if batch:
+        yield batch
+
+
+def new_partitions(change: CreateTopic | ExpandTopic | ConfigureTopic) -> int:
+    """How many partitions the controller has to make for it."""
+    match change:
+        case CreateTopic():
+            return change.partitions
+        case ExpandTopic():
+            return change.partitions - change.partitions_before
+        case ConfigureTopic():
+            return 0
+        case _:
+            assert_never(change)
+
+
+def _new_topic(change: CreateTopic) -> NewTopic:
+    rows = [list(change.assignment[partition]) for partition in sorted(change.assignment)]
+    return NewTopic(change.topic, change.partitions, replica_assignment=rows, config=dict(change.configs))
+
+
+def _new_partitions(change: ExpandTopic) -> NewPartitions:
+    rows = [list(change.assignment[partition]) for partition in sorted(change.assignment)]
+    return NewPartitions(change.topic, change.partitions, replica_assignment=rows)
+
+
+def _config_resource(change: ConfigureTopic) -> ConfigResource:
+    entries = [
+        ConfigEntry(name, value, incremental_operation=_operation(value)) for name, value in change.configs.items()
+    ]
+    return ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
+
+
+def _operation(value: str | None) -> AlterConfigOpType:
+    return AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+
+
+def _refusal(error: BaseException, client: Confluent) -> Answer:
+    if not isinstance(error, KafkaException):
+        client.discard()
+        return Answer(AnswerKind.UNCLEAR, _text_of(error))
+    reason: KafkaError = error.args[0]
+    text = _text_of(error)
+    if reason.code() in TRANSPORT_CODES or reason.code() < KafkaError.UNKNOWN:
+        text = _with_last_words(text, client)
+        client.discard()
+    return Answer(kind_of(reason.code()), text)
+
+
+def _dry(answer: Answer) -> Answer:
+    if answer.kind is not AnswerKind.UNCLEAR:
+        return answer
+    is_verdict = any(f"({code})" in answer.error for code in ALREADY_CODES)
+    return Answer(AnswerKind.FAILED if is_verdict else AnswerKind.RETRY, answer.error)
+
+
+def _text_of(error: BaseException) -> str:
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        reason = error.args[0]
+        return f"{reason.name()} ({reason.code()}): {reason.str()}"
+    return str(error) or "no answer within the deadline"
+
+
+def _with_last_words(text: str, client: Confluent) -> str:
+    words = client.last_words()
+    return f"{text}; last heard: {words}" if words else text
+
+
+def _uuid_of(topic_id: str) -> uuid.UUID | None:
+    """The 16 bytes behind a topic id, which znodes hold as URL-safe base64 without padding."""
+    try:
+        return uuid.UUID(bytes=base64.b64decode(topic_id + "==", altchars=b"-_", validate=True))
+    except ValueError:
+        return None
+
+
+def _log_accepted(batch: Sequence[CreateTopic | ExpandTopic | ConfigureTopic], answers: Sequence[Answer]) -> None:
+    for change, answer in zip(batch, answers, strict=True):
+        if answer.kind is not AnswerKind.ACCEPTED:
+            continue
+        match change:
+            case CreateTopic():
+                log.info("created topic=%s partitions=%d", change.topic, change.partitions)
+            case ExpandTopic():
+                log.info("expanded topic=%s from=%d to=%d", change.topic, change.partitions_before, change.partitions)
+            case ConfigureTopic():
+                log.info("configured topic=%s configs=%s", change.topic, ",".join(sorted(change.configs)))
+            case _:
+                assert_never(change)

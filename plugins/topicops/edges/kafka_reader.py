@@ -1,0 +1,297 @@
+"""What the brokers themselves say: each one's own metadata, their defaults, and traffic on topics. Never writes.
+
+No call in here creates a topic: names are asked for with auto-creation off.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+from kafka.protocol.metadata import MetadataRequest
+
+from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, settled
+from topicops.model.errors import ClusterError, UsageError
+from topicops.model.plan import TopicActivity
+from topicops.model.ports import BrokerView, PartitionView
+from topicops.model.topic_config import TOPIC_CONFIGS, canonical_overrides
+
+log = logging.getLogger(__name__)
+
+BROKERS_ASKED = 3
+"""How many brokers are asked for their defaults: the first by id that answers has the word."""
+REBALANCE_PAUSE_S = 0.1
+REBALANCING = (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
+
+MS_IN_UNIT = {"minutes": 60_000, "hours": 3_600_000}
+"""Units in which a broker's setting may stand where the topic config is in ms."""
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
+
+NO_LIMIT_MS = str((1 << 63) - 1)
+TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
+
+
+class BrokerViews:
+    """Fills ``BrokerMetadata``: each broker is asked over a connection of its own, all at once.
+
+    Args:
+        properties: Librdkafka's properties of the reader.
+        timeout_s: For one round, whatever the brokers do.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
+        self._properties = properties
+        self._timeout_s = timeout_s
+        self._connections: BrokerConnections | None = None
+        self._known: Mapping[int, str] = {}
+
+    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
+        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+        deadline = Deadline(self._timeout_s)
+        try:
+            connections = self._connected(brokers)
+        except (ClusterError, UsageError) as error:
+            # Asked after the changes are made: whoever waits for a verdict needs the reason, not an end.
+            return {broker: f"broker {broker} cannot be asked: {error}" for broker in brokers}
+        requests = {broker: _metadata_request(topics) for broker in brokers if broker in self._known}
+        replies = connections.ask(requests, timeout_s=deadline.left_s) if requests else {}
+        if any(isinstance(reply, str) for reply in replies.values()):
+            self._known = {}  # it may be back elsewhere: look its address up again next time
+        return {broker: _view_or_sentence(broker, replies.get(broker)) for broker in brokers}
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        if self._connections is not None:
+            self._connections.close()
+        self._connections, self._known = None, {}
+
+    def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
+        """Connections that know the addresses of ``brokers``, as far as any broker knows them."""
+        if self._connections is None:
+            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+        if not set(brokers) <= set(self._known):
+            self._known = self._connections.brokers()
+        return self._connections
+
+
+class BrokerQuestions:
+    """Fills ``ClusterQuestions``.
+
+    Args:
+        properties: Librdkafka's properties of the reader.
+        timeout_s: For one question with all its requests.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
+        self._confluent = Confluent(properties, patience_s=timeout_s / 4)
+        self._timeout_s = timeout_s
+
+    def broker_defaults(self) -> Mapping[str, str] | None:
+        """What each topic config is on a topic without override, canonical; None when no broker answered."""
+        deadline = Deadline(self._timeout_s)
+        try:
+            cluster = self._confluent.client().describe_cluster(request_timeout=deadline.left_s).result(deadline.left_s)
+            brokers = sorted(node.id for node in cluster.nodes)[:BROKERS_ASKED]
+            futures = [self._broker_configs(broker, deadline) for broker in brokers]
+        except (KafkaException, TimeoutError) as error:
+            self._give_up("broker defaults", error)
+            return None
+        for future in futures:  # in the order of ids, so that the same brokers give the same plan
+            settled([future], deadline.left_s)
+            if _succeeded(future):
+                return topic_defaults({name: e.value for name, e in future.result().items() if e.value is not None})
+        self._give_up("broker defaults", "no broker answered")
+        return None
+
+    def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
+        """End offsets of each topic, and who consumes it; None for what could not be read."""
+        if not topics:
+            return {}
+        deadline = Deadline(self._timeout_s)
+        offsets = self._end_offsets(topics, deadline)
+        groups = self._groups(topics, deadline)
+        return {
+            topic: TopicActivity(end_offsets=offsets.get(topic), groups=groups[topic] if groups is not None else None)
+            for topic in topics
+        }
+
+    def close(self) -> None:
+        """Close the connection; safe to call twice."""
+        self._confluent.discard()
+
+    def _broker_configs(self, broker: int, deadline: Deadline) -> Future[Any]:
+        resource = ConfigResource(ResourceType.BROKER, str(broker))
+        futures: Mapping[ConfigResource, Future[Any]] = self._confluent.client().describe_configs(
+            [resource], request_timeout=deadline.left_s
+        )
+        return futures[resource]
+
+    def _end_offsets(self, topics: Sequence[str], deadline: Deadline) -> dict[str, dict[int, int]]:
+        """End offsets by topic and partition; a topic with an unreadable partition is left out."""
+        partitions = self._partitions(topics, deadline)
+        wanted = {TopicPartition(t, p): LATEST for t, ids in partitions.items() for p in ids}
+        if not wanted:
+            return {}
+        try:
+            futures = self._confluent.client().list_offsets(wanted, request_timeout=deadline.left_s)
+        except KafkaException as error:
+            self._give_up("end offsets", error)
+            return {}
+        settled(list(futures.values()), deadline.left_s)
+        found: dict[str, dict[int, int]] = {}
+        for partition, future in futures.items():
+            if _succeeded(future):
+                found.setdefault(partition.topic, {})[partition.partition] = future.result().offset
+        return {
+            topic: dict(sorted(ends.items())) for topic, ends in found.items() if len(ends) == len(partitions[topic])
+        }
+
+    def _partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
+        """Partition ids of the topics that exist."""
+        try:
+            futures = self._confluent.client().describe_topics(
+                TopicCollection(list(topics)), request_timeout=deadline.left_s
+            )
+        except KafkaException as error:
+            self._give_up("partitions", error)
+            return {}
+        settled(list(futures.values()), deadline.left_s)
+        return {t: [p.id for p in f.result().partitions] for t, f in futures.items() if _succeeded(f)}
+
+    def _groups(self, topics: Sequence[str], deadline: Deadline) -> dict[str, tuple[str, ...]] | None:
+        """Groups with members or commits by topic; None when one group could not be looked into: it may be the one."""
+        try:
+            listed = self._confluent.client().list_consumer_groups(request_timeout=deadline.left_s)
+            result = listed.result(deadline.left_s)
+            if result.errors:
+                raise result.errors[0]
+            groups = [group.group_id for group in result.valid]
+            consumed = _merged(self._assigned(groups, deadline), self._committed(groups, deadline))
+        except (KafkaException, TimeoutError) as error:
+            self._give_up("consumer groups", error)
+            return None
+        return {topic: tuple(sorted(g for g, names in consumed.items() if topic in names)) for topic in topics}
+
+    def _assigned(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
+        """Topics that members of each group read now. A group in the middle of a rebalance is asked again."""
+        found: dict[str, set[str]] = {}
+        pending = list(groups)
+        while pending:
+            futures = self._confluent.client().describe_consumer_groups(pending, request_timeout=deadline.left_s)
+            settled(list(futures.values()), deadline.left_s)
+            described = [future.result(0) for future in futures.values()]
+            pending = [group.group_id for group in described if group.state in REBALANCING]
+            found |= {group.group_id: _topics_of(group) for group in described}
+            if pending and deadline.is_over:
+                raise TimeoutError(f"group {pending[0]} does not end its rebalance")
+            time.sleep(REBALANCE_PAUSE_S if pending else 0)
+        return found
+
+    def _committed(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
+        """Topics on which each group has committed an offset."""
+        client = self._confluent.client()
+        futures = {
+            group: client.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group)], request_timeout=deadline.left_s
+            )[group]
+            for group in groups
+        }
+        settled(list(futures.values()), deadline.left_s)
+        return {
+            group: {p.topic for p in future.result(0).topic_partitions if p.offset >= 0}
+            for group, future in futures.items()
+        }
+
+    def _give_up(self, question: str, reason: object) -> None:
+        log.debug("not read: %s: %s; last heard: %s", question, reason, self._confluent.last_words())
+        self._confluent.discard()
+
+
+def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
+    """Translate a broker's settings into what topics without override get, canonical.
+
+    Args:
+        broker_settings: By the broker's own names; a setting without a value is left out.
+    Source: org.apache.kafka.server.config.ServerTopicConfigSynonyms, KafkaConfig#extractLogConfigMap (3.9).
+    """
+    defaults = {name: _default(name, broker_settings) for name in TOPIC_CONFIGS}
+    for limit in TIMESTAMP_LIMITS:
+        # The older, common limit holds until the newer one is set.
+        if defaults[limit] == NO_LIMIT_MS:
+            defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
+    return canonical_overrides(defaults)
+
+
+def _default(name: str, broker_settings: Mapping[str, str]) -> str:
+    config = TOPIC_CONFIGS[name]
+    for synonym in config.broker_synonyms:
+        if synonym in broker_settings:
+            return _in_ms(broker_settings[synonym], synonym.rpartition(".")[2])
+    return config.default
+
+
+def _in_ms(text: str, unit: str) -> str:
+    """``168`` hours as milliseconds; negative stays -1, which is no limit; other units stay as they are."""
+    if unit not in MS_IN_UNIT:
+        return text
+    return str(max(-1, int(text) * MS_IN_UNIT[unit]))
+
+
+def _metadata_request(topics: Sequence[str]) -> Any:
+    named = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=named, allow_auto_topic_creation=False)
+
+
+def _view_or_sentence(broker: int, reply: Any) -> BrokerView | str:
+    if reply is None:
+        return f"broker {broker} is not known to the brokers that answer"
+    if isinstance(reply, str):
+        return f"broker {broker} {reply}"
+    strange = [t for t in reply.topics if t.error_code not in (KafkaError.NO_ERROR, *UNREADY_CODES)]
+    if strange:
+        error = KafkaError(strange[0].error_code)
+        return f"broker {broker} does not describe topic {strange[0].name}: {error.name()} ({error.code()})"
+    known = [topic for topic in reply.topics if topic.error_code != KafkaError.UNKNOWN_TOPIC_OR_PART]
+    return BrokerView(
+        topics={topic.name: {p.partition_index: _partition_view(p) for p in topic.partitions} for topic in known},
+        brokers=frozenset(node.node_id for node in reply.brokers),
+    )
+
+
+UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
+"""No such topic, or one without a leader yet: both are views. Any other error is not."""
+
+
+def _partition_view(partition: Any) -> PartitionView:
+    return PartitionView(
+        leader=partition.leader_id, replicas=tuple(partition.replica_nodes), isr=tuple(partition.isr_nodes)
+    )
+
+
+def _topics_of(group: Any) -> set[str]:
+    return {p.topic for member in group.members if member.assignment for p in member.assignment.topic_partitions}
+
+
+def _merged(one: Mapping[str, set[str]], other: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    return {group: one.get(group, set()) | other.get(group, set()) for group in {**one, **other}}
+
+
+def _succeeded(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is None

@@ -1,0 +1,478 @@
+"""One real ZooKeeper and real Kafka brokers on 127.0.0.1, for the demo, for tests, and for trying things out.
+
+Everything lies under ``<home>/cluster``: ``state.json`` (which process has which port), ``logs/``, and a folder for
+each server with its property file and data. The processes outlive the command that started them; a later one finds
+them by pid and start time, and signals nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicops.edges import local_settings as settings
+from topicops.edges.broker_probe import ask_broker, zookeeper_answers
+from topicops.edges.kafka_jars import Progress, find_java, kafka_jars, quiet
+from topicops.edges.local_processes import ProcessMark, kill, last_lines, port_is_free, send_signal, spawn, stop
+from topicops.edges.local_state import (
+    ZOOKEEPER,
+    ClusterRequest,
+    ClusterState,
+    Server,
+    broker_role,
+    locked,
+    planned_state,
+    read_state,
+    write_state,
+)
+from topicops.model.errors import ClusterUnreachableError, LocalClusterError
+
+if TYPE_CHECKING:
+    from kazoo.client import KazooClient
+
+DEFAULT_HOME = Path(".topicops")
+
+_POLL_S = 0.05
+_ZOOKEEPER_START_S = 30.0
+_BROKERS_START_S = 90.0
+_BROKER_GRACE_S = 15.0
+_ZOOKEEPER_GRACE_S = 5.0
+# A broker cannot say goodbye to a ZooKeeper that is gone; it would try for a minute.
+_ORPHAN_GRACE_S = 1.0
+_MAX_LOG_BYTES = 20 << 20
+
+_kazoo_log = logging.getLogger(f"{__name__}.kazoo")
+_kazoo_log.addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    role: str
+    pid: int | None
+    port: int
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """What runs right now."""
+
+    processes: tuple[ProcessStatus, ...]
+    registered_brokers: tuple[int, ...]
+    """Ids in ZooKeeper; empty too when ZooKeeper does not answer."""
+    controller: int | None
+    cluster_id: str | None
+    zookeeper_hosts: str
+    bootstrap_servers: str
+    logs: str
+
+    @property
+    def running(self) -> bool:
+        """Whether every process is alive."""
+        return all(process.alive for process in self.processes)
+
+    @property
+    def stopped(self) -> bool:
+        return not any(process.alive for process in self.processes)
+
+
+class LocalCluster:
+    """The cluster of one home folder. Make one with ``up``, or ``find`` the one that an earlier command left."""
+
+    def __init__(self, folder: Path, state: ClusterState, progress: Progress = quiet) -> None:
+        self.folder = folder
+        self._state = state
+        self._progress = progress
+
+    @classmethod
+    def up(
+        cls,
+        home: Path,
+        *,
+        brokers: int = 3,
+        zookeeper_port: int | None = None,
+        broker_ports: Sequence[int] | None = None,
+        broker_properties: Mapping[str, str] | None = None,
+        heap_mb: int = 192,
+        fresh: bool = False,
+        progress: Progress = quiet,
+    ) -> LocalCluster:
+        """Start what is not running, and return when every broker's own port answers and knows every broker.
+
+        Args:
+            broker_properties: Extra settings of each broker; they win over ours.
+            heap_mb: Each broker's largest heap; 192 is enough for some hundred topics.
+            fresh: Without the data of an earlier cluster, which is kept otherwise.
+
+        Raises:
+            LocalClusterError: It did not start; the message ends with the log's last lines. Nothing is left running.
+            UsageError: The cluster runs already, and not as asked for.
+        """
+        request = ClusterRequest(
+            brokers=brokers,
+            zookeeper_port=zookeeper_port,
+            broker_ports=None if broker_ports is None else tuple(broker_ports),
+            broker_properties=dict(broker_properties or {}),
+            heap_mb=heap_mb,
+        )
+        folder = _cluster_folder(home)
+        _make_folders(folder)
+        with locked(folder, progress):
+            state = planned_state(folder, request, fresh=fresh)
+            cluster = cls(folder, state, progress)
+            cluster._start_missing()
+        return cluster
+
+    @classmethod
+    def find(cls, home: Path, *, progress: Progress = quiet) -> LocalCluster | None:
+        """The cluster that was last started under ``home``, running or not."""
+        folder = _cluster_folder(home)
+        state = read_state(folder)
+        return None if state is None else cls(folder, state, progress)
+
+    @property
+    def home(self) -> Path:
+        return self.folder.parent
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def zookeeper_port(self) -> int:
+        return self._state.zookeeper.port
+
+    @property
+    def zookeeper_hosts(self) -> str:
+        """With the chroot, as Kafka's ``zookeeper.connect`` has it."""
+        return f"127.0.0.1:{self.zookeeper_port}{settings.CHROOT}"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.broker_ports.values())
+
+    @property
+    def broker_ports(self) -> dict[int, int]:
+        """Port by broker id."""
+        return {s.broker: s.port for s in self._state.brokers if s.broker is not None}
+
+    @property
+    def broker_pids(self) -> dict[int, int]:
+        """Pid by broker id, of those that were ever started."""
+        return {s.broker: s.process.pid for s in self._state.brokers if s.broker is not None and s.process}
+
+    @property
+    def cluster_id(self) -> str:
+        if self._state.cluster_id is None:
+            raise LocalClusterError(f"{self.folder}: this cluster never came up; start it with `topicops local up`")
+        return self._state.cluster_id
+
+    def status(self) -> ClusterStatus:
+        registered, controller = self._registrations()
+        return ClusterStatus(
+            processes=tuple(_process_status(server) for server in self._state.servers),
+            registered_brokers=registered,
+            controller=controller,
+            cluster_id=self._state.cluster_id,
+            zookeeper_hosts=self.zookeeper_hosts,
+            bootstrap_servers=self.bootstrap_servers,
+            logs=str(self.logs),
+        )
+
+    def down(self, *, now: bool = False) -> tuple[str, ...]:
+        """Stop what is running, brokers first, and return the roles that were. ``now``: without goodbye."""
+        with locked(self.folder, self._progress):
+            self._state = read_state(self.folder) or self._state
+            running = tuple(server.role for server in self._state.servers if server.alive)
+            self._stop(self._state.servers, now=now)
+        return running
+
+    def kill(self, broker: int) -> None:
+        """End it without a word; it stays registered until its session ends."""
+        kill(_marks([self._broker(broker)]))
+
+    def pause(self, broker: int) -> None:
+        """Stop it in its tracks: its port accepts connections, and nothing answers."""
+        send_signal(self._running(broker_role(broker)), signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        send_signal(self._running(broker_role(broker)), signal.SIGCONT)
+
+    def stop_broker(self, broker: int) -> None:
+        """Stop it cleanly: it hands over its leaders and takes its registration along."""
+        self._stop([self._broker(broker)], now=False)
+
+    def start_broker(self, broker: int) -> None:
+        """Start it if it is not running, and wait until its port answers and it knows every registered broker.
+
+        After a kill that is once its old session has ended, up to 6 s later: its id is taken until then.
+        """
+        with locked(self.folder, self._progress):
+            self._start_brokers([self._broker(broker)])
+
+    def stop_zookeeper(self, *, now: bool = False) -> None:
+        self._stop([self._state.zookeeper], now=now)
+
+    def start_zookeeper(self) -> None:
+        """Start it if it is not running; sessions live on, so brokers come back by themselves."""
+        with locked(self.folder, self._progress):
+            self._start_zookeeper()
+
+    def pause_zookeeper(self) -> None:
+        send_signal(self._running(ZOOKEEPER), signal.SIGSTOP)
+
+    def resume_zookeeper(self) -> None:
+        send_signal(self._running(ZOOKEEPER), signal.SIGCONT)
+
+    def wait_unregistered(self, broker: int, *, timeout_s: float = 30.0) -> None:
+        """Until ZooKeeper has no registration of that id."""
+        with _session(self.zookeeper_port) as client:
+            _wait_unregistered(client, {broker}, timeout_s=timeout_s)
+
+    # --- starting
+
+    def _start_missing(self) -> None:
+        missing = [server for server in self._state.servers if not server.alive]
+        if not missing:
+            self._progress("the local cluster is running already")
+        try:
+            self._start_zookeeper()
+            self._start_brokers(self._state.brokers)
+        except BaseException:
+            self._stop([self._state.server(server.role) for server in missing], now=True)
+            raise
+
+    def _start_zookeeper(self) -> None:
+        server = self._state.zookeeper
+        if not server.alive:
+            self._progress("starting ZooKeeper")
+            self._launch(server)
+        self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port), _ZOOKEEPER_START_S)
+
+    def _start_brokers(self, servers: Sequence[Server]) -> None:
+        missing = [server for server in servers if not server.alive]
+        wanted = {server.broker for server in servers if server.broker is not None}
+        with _session(self.zookeeper_port) as client:
+            ids = {server.broker for server in missing if server.broker is not None}
+            if ids & _registered(client):
+                self._progress(f"waiting until ZooKeeper forgets the dead {_broker_names(ids & _registered(client))}")
+                _wait_unregistered(client, ids, timeout_s=6 * settings.SESSION_TIMEOUT_MS / 1000)
+            if missing:
+                self._progress(f"starting {_broker_names(ids)}")
+            for server in missing:
+                self._launch(server)
+            roles = [server.role for server in servers]
+            self._wait(roles, lambda: self._not_ready(client, wanted), _BROKERS_START_S)
+            self._save(replace(self._state, cluster_id=_cluster_id(client)))
+
+    def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
+        """What is still missing: registrations, a controller, a broker's answer, or what that broker knows."""
+        registered = _registered(client)
+        if absent := wanted - registered:
+            return f"{_broker_names(absent)} not registered yet"
+        controller = _controller(client)
+        if controller is None:
+            return "no controller elected yet"
+        for broker in sorted(wanted):
+            answer = ask_broker(self.broker_ports[broker])
+            if answer is None:
+                return f"broker {broker} does not answer on port {self.broker_ports[broker]} yet"
+            if answer.brokers != registered or answer.controller != controller:
+                return f"broker {broker} does not know every broker and the controller yet"
+        return None
+
+    @cached_property
+    def _runtime(self) -> tuple[Path, Sequence[Path]]:
+        """Java and the class path, found and checked once."""
+        java = find_java()
+        return java, kafka_jars(java=java, progress=self._progress)
+
+    def _launch(self, server: Server) -> None:
+        if not port_is_free(server.port):
+            raise LocalClusterError(
+                f"port {server.port} of {server.role} is taken by another process; give another one"
+            )
+        command = self._command(server)
+        log = self._log(server.role)
+        _rotate(log)
+        process = spawn(command, log=log, folder=self.folder / server.role, environment=os.environ)
+        self._save(self._state.with_process(server.role, process))
+
+    def _command(self, server: Server) -> list[str]:
+        """Write the server's folder and property file, and return how it is started."""
+        java, class_path = self._runtime
+        folder = self.folder / server.role
+        log4j = self.folder / "log4j.properties"
+        log4j.write_text(settings.LOG4J, encoding="utf-8")
+        file = folder / f"{'zookeeper' if server.broker is None else 'server'}.properties"
+        folder.mkdir(exist_ok=True)
+        file.write_text(settings.properties_text(self._properties(server)), encoding="utf-8")
+        if server.broker is None:
+            return settings.zookeeper_command(java, class_path, file, log4j=log4j)
+        return settings.broker_command(java, class_path, file, heap_mb=self._state.heap_mb, log4j=log4j)
+
+    def _properties(self, server: Server) -> dict[str, str]:
+        data = self.folder / server.role / "data"
+        if server.broker is None:
+            return settings.zookeeper_properties(data, server.port)
+        return settings.broker_properties(
+            server.broker,
+            rack=server.rack or "",
+            port=server.port,
+            zookeeper_port=self.zookeeper_port,
+            data=data,
+            extra=self._state.broker_properties,
+        )
+
+    def _wait(self, roles: Sequence[str], missing: Callable[[], str | None], timeout_s: float) -> None:
+        """Until ``missing`` has nothing to say any more; a server that ends in the meantime ends the wait."""
+        deadline = time.monotonic() + timeout_s
+        said = None
+        while reason := missing():
+            for role in roles:
+                if not self._state.server(role).alive:
+                    raise LocalClusterError(f"{role} ended while it started.\n{self._last_words(role)}")
+            if time.monotonic() > deadline:
+                words = "\n".join(self._last_words(role) for role in roles)
+                raise LocalClusterError(f"after {timeout_s:.0f} s: {reason}.\n{words}")
+            if reason != said:
+                self._progress(reason)
+                said = reason
+            time.sleep(_POLL_S)
+
+    def _last_words(self, role: str) -> str:
+        log = self._log(role)
+        return f"{log} ends:\n{last_lines(log)}"
+
+    # --- stopping
+
+    def _stop(self, servers: Sequence[Server], *, now: bool) -> None:
+        brokers = _marks(server for server in servers if server.broker is not None)
+        zookeeper = _marks(server for server in servers if server.broker is None)
+        if now:
+            kill([*brokers, *zookeeper])
+            return
+        grace_s = _BROKER_GRACE_S if zookeeper_answers(self.zookeeper_port) else _ORPHAN_GRACE_S
+        stop(brokers, grace_s=grace_s)
+        stop(zookeeper, grace_s=_ZOOKEEPER_GRACE_S)
+
+    # --- looking
+
+    def _registrations(self) -> tuple[tuple[int, ...], int | None]:
+        if not zookeeper_answers(self.zookeeper_port):
+            return (), None
+        with _session(self.zookeeper_port) as client:
+            return tuple(sorted(_registered(client))), _controller(client)
+
+    def _broker(self, broker: int) -> Server:
+        return self._state.server(broker_role(broker))
+
+    def _running(self, role: str) -> ProcessMark:
+        server = self._state.server(role)
+        if server.process is None or not server.process.alive:
+            raise LocalClusterError(f"{role} is not running; start it first")
+        return server.process
+
+    def _log(self, role: str) -> Path:
+        return self.logs / f"{role}.log"
+
+    def _save(self, state: ClusterState) -> None:
+        self._state = state
+        write_state(self.folder, state)
+
+
+def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
+    return Path(environ.get("TOPICOPS_HOME") or DEFAULT_HOME)
+
+
+def _cluster_folder(home: Path) -> Path:
+    return home.absolute() / "cluster"
+
+
+def _make_folders(folder: Path) -> None:
+    try:
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LocalClusterError(f"{folder}: {error.strerror}; name a writable folder with --home") from error
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > _MAX_LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+
+
+def _marks(servers: Iterable[Server]) -> list[ProcessMark]:
+    return [server.process for server in servers if server.process is not None]
+
+
+def _process_status(server: Server) -> ProcessStatus:
+    alive = server.alive
+    pid = server.process.pid if server.process and alive else None
+    return ProcessStatus(role=server.role, pid=pid, port=server.port, alive=alive)
+
+
+def _broker_names(brokers: Collection[int]) -> str:
+    return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
+
+
+def _zookeeper_missing(port: int) -> str | None:
+    return None if zookeeper_answers(port) else f"ZooKeeper does not answer on port {port} yet"
+
+
+@contextmanager
+def _session(zookeeper_port: int) -> Iterator[KazooClient]:
+    from kazoo.client import KazooClient
+    from kazoo.exceptions import KazooException
+    from kazoo.handlers.threading import KazooTimeoutError
+
+    client = KazooClient(hosts=f"127.0.0.1:{zookeeper_port}", timeout=4.0, logger=_kazoo_log)
+    try:
+        client.start(timeout=5.0)
+        yield client
+    except (KazooException, KazooTimeoutError) as error:
+        raise ClusterUnreachableError(
+            f"the local ZooKeeper on port {zookeeper_port}: {type(error).__name__}; see `topicops local status`"
+        ) from error
+    finally:
+        client.stop()
+        client.close()
+
+
+def _registered(client: KazooClient) -> set[int]:
+    from kazoo.exceptions import NoNodeError
+
+    try:
+        return {int(name) for name in client.get_children(f"{settings.CHROOT}/brokers/ids")}
+    except NoNodeError:
+        return set()
+
+
+def _controller(client: KazooClient) -> int | None:
+    from kazoo.exceptions import NoNodeError
+
+    try:
+        return int(json.loads(client.get(f"{settings.CHROOT}/controller")[0])["brokerid"])
+    except NoNodeError:
+        return None
+
+
+def _cluster_id(client: KazooClient) -> str:
+    return str(json.loads(client.get(f"{settings.CHROOT}/cluster/id")[0])["id"])
+
+
+def _wait_unregistered(client: KazooClient, brokers: set[int], *, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while remaining := _registered(client) & brokers:
+        if time.monotonic() > deadline:
+            raise LocalClusterError(f"{_broker_names(remaining)} still registered in ZooKeeper after {timeout_s:.0f} s")
+        time.sleep(_POLL_S)

@@ -1,0 +1,108 @@
+"""Command lines and property files of the local cluster's servers; pure text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+CHROOT = "/kafka"
+SESSION_TIMEOUT_MS = 6000
+"""A dead broker leaves ``/brokers/ids`` when its session ends."""
+
+_JVM_FLAGS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xss512k",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.awt.headless=true",
+)
+
+# What a small machine needs: few threads, small buffers (the cleaner's default takes 128 MB of heap), one copy of
+# Kafka's own topics, no topic by accident, and deleted files gone soon.
+_BROKER_PROPERTIES = {
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    "log.segment.delete.delay.ms": "1000",
+    # All brokers stop together: waiting long for somebody to take the leaders is in vain.
+    "controlled.shutdown.max.retries": "1",
+    "controlled.shutdown.retry.backoff.ms": "300",
+}
+
+LOG4J = """\
+log4j.rootLogger=INFO, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %m (%c{1})%n
+# One line for each setting at each start, and one for each partition at each change:
+log4j.logger.kafka.server.KafkaConfig=WARN
+log4j.logger.org.apache.kafka.common.config.AbstractConfig=WARN
+log4j.logger.org.apache.zookeeper.ZooKeeper=WARN
+log4j.logger.org.apache.zookeeper.server.ZooKeeperServer=WARN
+log4j.logger.state.change.logger=WARN
+"""
+
+
+def zookeeper_properties(data: Path, port: int, *, tick_ms: int = 2000) -> dict[str, str]:
+    """Sessions may last from 2 to 20 ticks."""
+    return {
+        "dataDir": str(data),
+        "clientPort": str(port),
+        "clientPortAddress": "127.0.0.1",
+        "tickTime": str(tick_ms),
+        "maxClientCnxns": "0",
+        "admin.enableServer": "false",
+    }
+
+
+def broker_properties(
+    broker: int, *, rack: str, port: int, zookeeper_port: int, data: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """The broker's settings; those of ``extra`` win."""
+    listener = f"PLAINTEXT://127.0.0.1:{port}"
+    return {
+        "broker.id": str(broker),
+        "broker.rack": rack,
+        "listeners": listener,
+        "advertised.listeners": listener,
+        "log.dirs": str(data),
+        "zookeeper.connect": f"127.0.0.1:{zookeeper_port}{CHROOT}",
+        **_BROKER_PROPERTIES,
+        **extra,
+    }
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """In the form of ``java.util.Properties``: a backslash stands for an escape there."""
+    return "".join(f"{key}={value}\n" for key, value in properties.items()).replace("\\", "\\\\")
+
+
+def zookeeper_command(
+    java: Path, class_path: Sequence[Path], properties: Path, *, log4j: Path | None = None
+) -> list[str]:
+    """One ZooKeeper server. It does not force its log to the disk: the machine's crash is not a case here."""
+    return [
+        *_java(java, class_path, heap_mb=128, log4j=log4j),
+        "-Dzookeeper.forceSync=no",
+        "org.apache.zookeeper.server.ZooKeeperServerMain",
+        str(properties),
+    ]
+
+
+def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int, log4j: Path) -> list[str]:
+    return [*_java(java, class_path, heap_mb=heap_mb, log4j=log4j), "kafka.Kafka", str(properties)]
+
+
+def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:
+    logging = [f"-Dlog4j.configuration=file:{log4j}"] if log4j else []
+    return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *logging, "-cp", ":".join(map(str, class_path))]

@@ -1,0 +1,199 @@
+"""What the local cluster consists of, and the file that tells the next command about it."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from topicops.edges.local_processes import ProcessMark, free_port, port_is_free
+from topicops.model.errors import LocalClusterError, UsageError
+
+ZOOKEEPER = "zookeeper"
+_STATE_FILE = "state.json"
+_FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One of the cluster's servers as ``state.json`` holds it."""
+
+    role: str
+    """``zookeeper`` or ``broker-<id>``; its folder and its log have that name too."""
+    port: int
+    process: ProcessMark | None = None
+    """The last one that was started, alive or not."""
+    broker: int | None = None
+    rack: str | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.alive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """The file that makes the cluster known to the next command."""
+
+    servers: tuple[Server, ...]
+    """ZooKeeper first, then the brokers by id."""
+    broker_properties: Mapping[str, str] = field(default_factory=dict)
+    heap_mb: int = 192
+    cluster_id: str | None = None
+    format_version: int = 1
+
+    @property
+    def zookeeper(self) -> Server:
+        return self.servers[0]
+
+    @property
+    def brokers(self) -> tuple[Server, ...]:
+        return self.servers[1:]
+
+    @property
+    def processes(self) -> tuple[ProcessMark, ...]:
+        return tuple(s.process for s in self.servers if s.process is not None)
+
+    def server(self, role: str) -> Server:
+        for server in self.servers:
+            if server.role == role:
+                return server
+        raise UsageError(f"the local cluster has no {role}; it has {', '.join(s.role for s in self.servers)}")
+
+    def with_process(self, role: str, process: ProcessMark) -> ClusterState:
+        servers = tuple(replace(s, process=process) if s.role == role else s for s in self.servers)
+        return replace(self, servers=servers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRequest:
+    """What ``up`` was asked for; None leaves the choice to it."""
+
+    brokers: int = 3
+    zookeeper_port: int | None = None
+    broker_ports: tuple[int, ...] | None = None
+    broker_properties: Mapping[str, str] = field(default_factory=dict)
+    heap_mb: int = 192
+
+    def __post_init__(self) -> None:
+        if self.brokers < 1:
+            raise UsageError(f"{self.brokers} brokers cannot be started; ask for 1 or more")
+        if self.broker_ports is not None and len(self.broker_ports) != self.brokers:
+            raise UsageError(f"{self.brokers} brokers need {self.brokers} ports; {len(self.broker_ports)} are given")
+
+
+def read_state(folder: Path) -> ClusterState | None:
+    """The recorded state; None where no cluster was ever started. Raises ``LocalClusterError`` when it is damaged."""
+    file = folder / _STATE_FILE
+    try:
+        state = msgspec.json.decode(file.read_bytes(), type=ClusterState)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, OSError) as error:
+        raise LocalClusterError(
+            f"{file} cannot be read: {error}; end the Java processes that work in {folder} by hand and delete the file"
+        ) from error
+    if state.format_version != _FORMAT_VERSION or not state.brokers:
+        raise LocalClusterError(f"{file} was written by another version of topicops; stop the cluster with that one")
+    return state
+
+
+def write_state(folder: Path, state: ClusterState) -> None:
+    """Replace the recorded state in one step."""
+    file = folder / _STATE_FILE
+    new = file.with_suffix(".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n")
+    new.replace(file)
+
+
+@contextmanager
+def locked(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """One command at a time starts and stops the cluster of a folder."""
+    with (folder / "lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another command that starts or stops this cluster")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> ClusterState:
+    """What ``up`` shall bring up: the recorded cluster if any of it runs, else a new one on the old data and ports.
+
+    Raises:
+        UsageError: Some of it runs, and not as asked for.
+    """
+    recorded = read_state(folder)
+    if recorded is not None and any(server.alive for server in recorded.servers):
+        _refuse_differences(recorded, request, fresh=fresh)
+        return recorded
+    if fresh:
+        _remove_data(folder)
+        recorded = replace(recorded, cluster_id=None) if recorded else None
+    return _new_state(recorded, request)
+
+
+def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fresh: bool) -> None:
+    ports = tuple(server.port for server in recorded.brokers)
+    different = [
+        *(["data"] if fresh else []),
+        *(["number of brokers"] if request.brokers != len(recorded.brokers) else []),
+        *(["ZooKeeper port"] if request.zookeeper_port not in (None, recorded.zookeeper.port) else []),
+        *(["broker ports"] if request.broker_ports not in (None, ports) else []),
+        *(["broker properties"] if request.broker_properties not in ({}, recorded.broker_properties) else []),
+    ]
+    if different:
+        raise UsageError(
+            f"the local cluster is running with its own {' and '.join(different)}; run `topicops local down` first"
+        )
+
+
+def _remove_data(folder: Path) -> None:
+    for data in folder.glob("*/data"):
+        shutil.rmtree(data)
+
+
+def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> ClusterState:
+    """Ports that are given, else those of last time as long as they are free, else free ones."""
+    given = [request.zookeeper_port, *(request.broker_ports or [None] * request.brokers)]
+    earlier = {server.role: server for server in recorded.servers} if recorded else {}
+    taken = {port for port in given if port is not None}
+    if len(taken) != sum(port is not None for port in given):
+        raise UsageError("two servers cannot have one port; give different ones")
+    servers = []
+    for broker, wanted in enumerate(given):
+        role = broker_role(broker) if broker else ZOOKEEPER
+        last = earlier.get(role)
+        port = wanted or _choose_port(last.port if last else None, taken)
+        taken.add(port)
+        servers.append(
+            Server(
+                role=role,
+                port=port,
+                process=last.process if last else None,
+                broker=broker or None,
+                rack=f"r{broker}" if broker else None,
+            )
+        )
+    return ClusterState(
+        servers=tuple(servers),
+        broker_properties=dict(request.broker_properties),
+        heap_mb=request.heap_mb,
+        cluster_id=recorded.cluster_id if recorded else None,
+    )
+
+
+def _choose_port(last: int | None, taken: set[int]) -> int:
+    if last is not None and last not in taken and port_is_free(last):
+        return last
+    return free_port(frozenset(taken))
+
+
+def broker_role(broker: int) -> str:
+    return f"broker-{broker}"

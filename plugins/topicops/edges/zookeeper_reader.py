@@ -1,0 +1,388 @@
+"""The live cluster out of ZooKeeper: read whole and settled, or not at all. Never writes.
+
+A snapshot is no instant: topics are looked at twice, and again as long as their znodes move; brokers and controller
+must be the same before and after. A topic that keeps moving is marked unstable.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import ClassVar, NamedTuple, Self
+
+from topicops.edges import znodes
+from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
+from topicops.edges.zookeeper_session import UnknownRequestError, Znode, ZooKeeperSession
+from topicops.model.errors import (
+    ClusterError,
+    ClusterUnreachableError,
+    UndecodableZnodeError,
+    UnsupportedTargetError,
+    WrongTargetError,
+)
+from topicops.model.printable import printable
+from topicops.model.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
+
+logger = logging.getLogger(__name__)
+
+CLUSTER_ID = "/cluster/id"
+BROKERS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+CONFIGS = "/config/topics"
+MARKERS = "/admin/delete_topics"
+REASSIGNMENT = "/admin/reassign_partitions"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+MIGRATION = "/migration"
+
+LOOKS = 20
+"""How often a moving topic is looked at before it is marked unstable."""
+FRAMES = 5
+"""How often the whole is read again because brokers or controller changed meanwhile."""
+
+
+class Look(NamedTuple):
+    """One topic's znodes as they were at one moment, undecoded."""
+
+    topic: Znode | None
+    config: Znode | None
+    states: Mapping[int, Znode | None] | None
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Equal stamps of two looks: neither znode changed between them. 0: there is none."""
+        return (
+            self.topic.stat.mzxid if self.topic else 0,
+            self.config.stat.mzxid if self.config else 0,
+        )
+
+
+class Frame(NamedTuple):
+    """What the topics are seen in: must be the same before and after they are read."""
+
+    brokers: Mapping[int, Broker]
+    controller_id: int | None
+    controller_epoch: int
+
+
+class ZooKeeperReader:
+    """Fills ``model.ports.LiveReader``; a context manager around one session.
+
+    Args:
+        hosts: ``host:port,host:port/chroot``.
+        timeout_s: The longest wait for the connection and for each answer.
+
+    Raises:
+        ClusterUnreachableError: On entering, and whenever the connection is lost.
+
+    """
+
+    request: ClassVar[type[MultiRead]] = MultiRead
+    """The bulk request to try; a server that does not know it is read one request a znode."""
+
+    def __init__(self, hosts: str, *, timeout_s: float = 10.0) -> None:
+        self.session = ZooKeeperSession(hosts, timeout_s=timeout_s)
+        self._knows_multi_read = True
+        self._session_id: int | None = None
+
+    def __enter__(self) -> Self:
+        self.session.__enter__()
+        try:
+            self._session_id = self.session.session_id
+            self.session.sync()
+            self._probe()
+        except BaseException:
+            self.session.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.session.close()
+
+    def cluster_id(self) -> str:
+        """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""
+        path = CLUSTER_ID
+        znode = self.session.get(path)
+        if znode is None:
+            raise WrongTargetError(
+                f"{self.session.hosts}: there is no {path} here: wrong chroot {self.session.chroot or '/'!r}? "
+                "No Kafka cluster keeps its znodes there; compare with the brokers' zookeeper.connect"
+            )
+        return znodes.decode_cluster_id(path, znode.data)
+
+    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+        """Read the whole cluster. ``broker_defaults`` stays None: only brokers know them.
+
+        Ages of deletion markers are told by this machine's clock, moved forward to the newest time that the server
+        stamped: a reader that writes nothing cannot ask ZooKeeper for the time.
+
+        Raises:
+            WrongTargetError: No Kafka cluster under this chroot.
+            UnsupportedTargetError: A KRaft controller rules the cluster; ZooKeeper is a copy.
+            UndecodableZnodeError: A znode that this needs holds what cannot be read.
+            ClusterUnreachableError: The connection was lost, or an answer took too long.
+            ClusterError: No broker is alive, a znode may not be read, or brokers and controller do not come to rest.
+
+        """
+        with collector_off():
+            cluster_id = self.cluster_id()
+            for _ in range(FRAMES):
+                before = self._frame()
+                looks, stable = self._settled_looks(states=states)
+                rest = self._rest(looks)
+                if self._frame() == before:
+                    self._require_same_session()
+                    return self._assemble(cluster_id, before, looks, stable, rest)
+        raise ClusterError(
+            f"{self.session.hosts}: brokers or controller changed {FRAMES} times while the topics were read; "
+            "wait until the cluster rests: /controller_epoch must not rise"
+        )
+
+    def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
+        """Everything that stands under the names, after the server has caught up with its leader."""
+        self.session.sync()
+        names = sorted(set(topics))
+        looks = self._look(names, states=states)
+        moving = self._look_until_settled(looks, names, states=states)
+        markers = self._read([f"{MARKERS}/{name}" for name in names])
+        return {
+            name: TopicTraces(
+                live=_live_topic(name, looks[name], unstable=name in moving),
+                has_config_znode=looks[name].config is not None,
+                is_deleting=marker is not None,
+            )
+            for name, marker in zip(names, markers, strict=True)
+        }
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Live brokers by id; empty when none is registered."""
+        names = self.session.children(BROKERS) or ()
+        znodes_by_name = zip(names, self._read([f"{BROKERS}/{name}" for name in names]), strict=True)
+        found = [_broker(name, znode) for name, znode in znodes_by_name if znode is not None]
+        return {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
+
+    def controller_epoch(self) -> int:
+        """0 while the cluster has never had a controller."""
+        znode = self.session.get(CONTROLLER_EPOCH)
+        return 0 if znode is None else znodes.decode_controller_epoch(CONTROLLER_EPOCH, znode.data)
+
+    def _probe(self) -> None:
+        """Learn, with nothing else in flight, whether the server knows the bulk request: an old one hangs up on it."""
+        try:
+            read_batched(self.session, [CLUSTER_ID], request=self.request)
+        except UnknownRequestError:
+            logger.debug("%s: no multiRead; one request a znode", self.session.hosts)
+            self._knows_multi_read = False
+            if not self.session.reconnected():
+                message = f"{self.session.hosts}: {CLUSTER_ID}: the server hung up on multiRead and did not come back"
+                raise ClusterUnreachableError(message) from None
+
+    def _read(self, paths: Sequence[str]) -> list[Znode | None]:
+        if self._knows_multi_read:
+            return read_batched(self.session, paths, request=self.request)
+        return read_pipelined(self.session, paths)
+
+    def _frame(self) -> Frame:
+        """Read it. Raises ``UnsupportedTargetError`` under KRaft, ``ClusterError`` where no broker is registered."""
+        controller, migration = self._read([CONTROLLER, MIGRATION])
+        controller_id = self._zookeeper_controller(controller)
+        if migration and znodes.decode_migration(MIGRATION, migration.data).has_begun:
+            raise UnsupportedTargetError(_kraft_message(self.session.hosts, MIGRATION))
+        brokers = self.brokers()
+        if not brokers:
+            raise ClusterError(
+                f"{self.session.hosts}: no broker is alive: {BROKERS} is empty; start the brokers, or wait for them"
+            )
+        return Frame(brokers, controller_id, self.controller_epoch())
+
+    def _zookeeper_controller(self, znode: Znode | None) -> int | None:
+        if znode is None:
+            return None
+        controller = znodes.decode_controller(CONTROLLER, znode.data)
+        if controller.is_kraft:
+            raise UnsupportedTargetError(_kraft_message(self.session.hosts, CONTROLLER))
+        return controller.broker_id
+
+    def _names(self, path: str) -> tuple[str, ...]:
+        """Child names of a znode that every broker makes at its start."""
+        found = self.session.children(path)
+        if found is None:
+            raise WrongTargetError(
+                f"{self.session.hosts}: {CLUSTER_ID} stands and {path} does not: this is no whole Kafka cluster; "
+                "compare the chroot with the brokers' zookeeper.connect"
+            )
+        return found
+
+    def _look(self, names: Sequence[str], *, states: bool) -> dict[str, Look]:
+        """One look at each name. States are read after their topic, so that a second look vouches for them too."""
+        pairs = self._read([path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")])
+        looks = {name: Look(pairs[2 * i], pairs[2 * i + 1], None) for i, name in enumerate(names)}
+        if not states:
+            return looks
+        partitions = {name: _partitions(name, look) for name, look in looks.items()}
+        found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
+        return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
+
+    def _look_until_settled(self, looks: dict[str, Look], names: Iterable[str], *, states: bool) -> frozenset[str]:
+        """Look at ``names`` again until two looks agree, keep the newest in ``looks``; give what still moves."""
+        moving = frozenset(names)
+        for _ in range(LOOKS):
+            again = self._look(sorted(moving), states=False)
+            moving = frozenset(name for name in moving if looks[name].stamp != again[name].stamp)
+            if not moving:
+                break
+            looks.update(self._look(sorted(moving), states=states))
+        return moving
+
+    def _settled_looks(self, *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
+        """Every topic's newest look, and the names of those that did not settle."""
+        names = self._names(TOPICS)
+        looks = self._look(names, states=states)
+        moving = self._look_until_settled(looks, names, states=states)
+        came = sorted(set(self._names(TOPICS)) - looks.keys())
+        looks.update(self._look(came, states=states))
+        moving |= self._look_until_settled(looks, came, states=states)
+        return {name: look for name, look in looks.items() if look.topic is not None}, moving
+
+    def _rest(self, looks: Mapping[str, Look]) -> Rest:
+        markers = self.session.children(MARKERS) or ()
+        leftovers = sorted(set(self._names(CONFIGS)) - looks.keys())
+        reassignment = self.session.get(REASSIGNMENT)
+        return Rest(
+            markers=dict(zip(markers, self._read([f"{MARKERS}/{name}" for name in markers]), strict=True)),
+            # Looked at again: the topic of a config that came meanwhile is no orphan.
+            orphans=frozenset(
+                name for name, look in self._look(leftovers, states=False).items() if look.config and not look.topic
+            ),
+            reassigning=frozenset(
+                moved.topic
+                for moved in znodes.decode_reassignment(REASSIGNMENT, reassignment.data if reassignment else None)
+            ),
+        )
+
+    def _assemble(
+        self, cluster_id: str, frame: Frame, looks: Mapping[str, Look], moving: frozenset[str], rest: Rest
+    ) -> ClusterSnapshot:
+        topics = (_live_topic(name, look, unstable=name in moving) for name, look in sorted(looks.items()))
+        return ClusterSnapshot(
+            cluster_id=cluster_id,
+            chroot=self.session.chroot,
+            source="zookeeper",
+            controller_id=frame.controller_id,
+            controller_epoch=frame.controller_epoch,
+            brokers=frame.brokers,
+            topics={topic.name: topic for topic in topics if topic is not None},
+            deleting=_marker_ages(rest.markers, now_ms=_now_ms(looks, rest.markers)),
+            reassigning=rest.reassigning,
+            orphan_configs=rest.orphans,
+        )
+
+    def _require_same_session(self) -> None:
+        """Refuse a new session: it may have begun at a server that lags behind what the old one saw."""
+        if self.session.is_lost or self.session.session_id != self._session_id:
+            message = f"{self.session.hosts}: {TOPICS}: the ZooKeeper session ended while reading; run it again"
+            raise ClusterUnreachableError(message)
+
+
+class Rest(NamedTuple):
+    """What stands beside the topics."""
+
+    markers: Mapping[str, Znode | None]
+    orphans: frozenset[str]
+    reassigning: frozenset[str]
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Without the cyclic collector, which would walk all of a big snapshot again and again while it grows."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _kraft_message(hosts: str, path: str) -> str:
+    return (
+        f"{hosts}: {path} says that a KRaft controller rules this cluster: ZooKeeper is only a copy of it; "
+        "set `source: kafka` in the environment"
+    )
+
+
+def _broker(name: str, znode: Znode) -> Broker:
+    path = f"{BROKERS}/{name}"
+    if not (name.isascii() and name.isdecimal()):
+        raise UndecodableZnodeError(printable(path), "is no broker id", "find out which program wrote it")
+    decoded = znodes.decode_broker(path, znode.data)
+    return Broker(
+        id=int(name),
+        rack=decoded.rack,
+        endpoints=tuple(endpoint.text for endpoint in decoded.endpoints),
+        epoch=znode.stat.czxid,
+    )
+
+
+def _state_path(topic: str, partition: int) -> str:
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def _partitions(name: str, look: Look) -> tuple[int, ...]:
+    if look.topic is None:
+        return ()
+    return tuple(sorted(znodes.decode_topic(f"{TOPICS}/{name}", look.topic.data).partitions))
+
+
+def _live_topic(name: str, look: Look, *, unstable: bool) -> LiveTopic | None:
+    if look.topic is None:
+        return None
+    decoded = znodes.decode_topic(f"{TOPICS}/{name}", look.topic.data)
+    return LiveTopic(
+        name=name,
+        topic_id=decoded.topic_id,
+        czxid=look.topic.stat.czxid,
+        mzxid=look.topic.stat.mzxid,
+        assignment=decoded.partitions,
+        adding=decoded.adding,
+        removing=decoded.removing,
+        overrides=znodes.decode_config(f"{CONFIGS}/{name}", look.config.data) if look.config else {},
+        unstable=unstable,
+        states=None if look.states is None else _states(name, look.states),
+    )
+
+
+def _states(topic: str, found: Mapping[int, Znode | None]) -> dict[int, PartitionState]:
+    states = {p: _state(_state_path(topic, p), znode) for p, znode in found.items() if znode is not None}
+    return {p: state for p, state in states.items() if state is not None}
+
+
+def _state(path: str, znode: Znode) -> PartitionState | None:
+    decoded = znodes.decode_state(path, znode.data)
+    if decoded is None:
+        return None
+    return PartitionState(
+        leader=decoded.leader,
+        isr=decoded.isr,
+        leader_epoch=decoded.leader_epoch,
+        controller_epoch=decoded.controller_epoch,
+        version=znode.stat.version,
+    )
+
+
+def _now_ms(looks: Mapping[str, Look], markers: Mapping[str, Znode | None]) -> int:
+    stamped = [znode.stat.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
+    stamped += [znode.stat.mtime for znode in markers.values() if znode]
+    now: int = max([time.time_ns() // 1_000_000, *stamped])
+    return now
+
+
+def _marker_ages(markers: Mapping[str, Znode | None], *, now_ms: int) -> dict[str, int]:
+    """Age in ms by topic; a marker that went while it was read no longer counts."""
+    return {name: now_ms - znode.stat.ctime for name, znode in markers.items() if znode is not None}

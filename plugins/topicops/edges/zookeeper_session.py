@@ -1,0 +1,230 @@
+"""One kazoo session: every wait ends, every error is translated and names its znode.
+
+The reader and the lease hold one each. Nothing here retries a request: who asks again must know why.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    AuthFailedError,
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NoNodeError,
+    SessionExpiredError,
+    UnimplementedError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState, ZnodeStat
+
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.model.printable import printable
+
+logger = logging.getLogger(__name__)
+
+# kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
+AsyncResult = Any
+
+
+class Znode(NamedTuple):
+    data: bytes | None
+    stat: ZnodeStat
+
+
+class UnknownRequestError(ClusterError):
+    """The server does not know this kind of request, and has closed the connection."""
+
+
+class ZooKeeperSession:
+    """A session from ``hosts``, ``host:port,host:port/chroot``; a context manager.
+
+    Args:
+        timeout_s: The session timeout asked for, and the longest wait for the connection and for each answer.
+
+    Raises:
+        UsageError: ``hosts`` cannot be read.
+        ClusterUnreachableError: On entering: no server answered in time; the text holds the last cause known.
+
+    """
+
+    def __init__(self, hosts: str, *, timeout_s: float = 10.0) -> None:
+        self.hosts = shown(hosts)
+        """For messages; what stands before an ``@`` is left out."""
+        self.timeout_s = timeout_s
+        self._last_words = _LastWords()
+        self._connected = threading.Event()
+        self._is_lost = False
+        self.client = self._new_client(hosts)
+
+    def _new_client(self, hosts: str) -> Any:
+        # A logger of its own: the cause of a failed connection stands only in kazoo's log, and two sessions
+        # of one process must not read each other's.
+        log = logging.Logger("kazoo.client", logging.WARNING)
+        log.addHandler(self._last_words)
+        retry = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0, "deadline": self.timeout_s}
+        try:
+            client = KazooClient(
+                hosts, timeout=self.timeout_s, logger=log, connection_retry=retry, command_retry={"max_tries": 0}
+            )
+        except ValueError as error:
+            message = f"ZooKeeper hosts {self.hosts!r}: {error}; write host:port,host:port/chroot"
+            raise UsageError(message) from error
+        client.add_listener(self._note_state)
+        return client
+
+    def __enter__(self) -> Self:
+        # Not start(): on a chroot it asks a question that has no timeout.
+        self.client.start_async()
+        if not self._connected.wait(self.timeout_s):
+            self.close()
+            cause = self._last_words.text or "no server answered"
+            raise ClusterUnreachableError(
+                f"ZooKeeper at {self.hosts} cannot be reached within {self.timeout_s:g} s: {cause}; "
+                "check the address, that it runs, and the network"
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session; its ephemeral znodes go with it. Never raises: there is nothing left to do about it."""
+        try:
+            self.client.stop()
+            self.client.close()
+        except (KazooException, OSError) as error:
+            logger.debug("closing the ZooKeeper session: %r", error)
+
+    @property
+    def chroot(self) -> str:
+        """``/kafka``, or empty for the root."""
+        return self.client.chroot or ""
+
+    @property
+    def session_id(self) -> int | None:
+        """None while there is no session."""
+        return self.client.client_id[0] if self.client.client_id else None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a session has ended since this was opened; a later one is another session."""
+        return self._is_lost
+
+    def wait_connected(self, timeout_s: float) -> bool:
+        return self._connected.wait(timeout_s)
+
+    def get(self, path: str) -> Znode | None:
+        return self.settle_znode(path, self.client.get_async(path))
+
+    def children(self, path: str) -> tuple[str, ...] | None:
+        """List the names below, sorted; None where there is no such znode."""
+        found = self.settle(path, self.client.get_children_async(path))
+        return None if found is None else tuple(sorted(found))
+
+    def sync(self) -> None:
+        """Let the server that answers catch up with its leader, so that what was written before is read."""
+        self.settle("/", self.client.sync_async("/"))
+
+    def settle(self, path: str, pending: AsyncResult) -> Any:
+        """Wait for the answer to a request on ``path``; None where there is no such znode.
+
+        Raises:
+            ClusterUnreachableError: No answer in time, or the connection or session was lost.
+            UnknownRequestError: The server is too old for it.
+            ClusterError: Every other refusal.
+
+        """
+        where = f"{self.hosts}: {printable(path)}"
+        try:
+            return pending.get(timeout=self.timeout_s)
+        except NoNodeError:
+            return None
+        except KazooTimeoutError as error:
+            message = f"{where}: no answer within {self.timeout_s:g} s; is ZooKeeper overloaded, or without a quorum?"
+            raise ClusterUnreachableError(message) from error
+        except (ConnectionLoss, SessionExpiredError) as error:
+            raise ClusterUnreachableError(self._lost(where, error)) from error
+        except UnimplementedError as error:
+            raise UnknownRequestError(f"{where}: the server does not know this request") from error
+        except KazooException as error:
+            raise ClusterError(refusal(where, error)) from error
+
+    def settle_znode(self, path: str, pending: AsyncResult) -> Znode | None:
+        """As ``settle``, for a request that answers data and stat."""
+        found = self.settle(path, pending)
+        return None if found is None else Znode(*found)
+
+    def _lost(self, where: str, error: KazooException) -> str:
+        cause = f" ({self._last_words.text})" if self._last_words.text else ""
+        return f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again"
+
+    def reconnected(self) -> bool:
+        """Wait until a request is answered again, at most ``timeout_s``."""
+        deadline = time.monotonic() + self.timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            if not self.wait_connected(left):
+                return False
+            try:
+                self.client.exists_async("/").get(timeout=left)
+            except (ConnectionLoss, SessionExpiredError):
+                time.sleep(0.02)  # kazoo has not noticed yet that the connection is closed
+            except (KazooException, KazooTimeoutError) as error:
+                logger.debug("after reconnecting: %r", error)
+                return not isinstance(error, KazooTimeoutError)
+            else:
+                return True
+        return False
+
+    def _note_state(self, state: str) -> None:
+        """Kazoo's own thread calls this: it must not wait for anything."""
+        if state == KazooState.CONNECTED:
+            self._connected.set()
+            return
+        self._connected.clear()
+        if state == KazooState.LOST:
+            self._is_lost = True
+
+
+def shown(hosts: str) -> str:
+    return re.sub(r"[^,/@]*@", "", printable(hosts))
+
+
+def refusal(where: str, error: KazooException) -> str:
+    """Say what a person reads when ZooKeeper refuses."""
+    if isinstance(error, NoAuthError):
+        return f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another"
+    if isinstance(error, AuthFailedError):
+        return f"{where}: the login was refused (AuthFailed); check user and password of the connection"
+    return f"{where}: ZooKeeper answered {type(error).__name__} {error}".rstrip()
+
+
+class _LastWords(logging.Handler):
+    """Keeps kazoo's last warning; passes each on as DEBUG, since our own error will carry the one that matters."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if record.exc_info and record.exc_info[1]:
+            message = f"{message}: {record.exc_info[1]}"
+        if message not in _EMPTY_WORDS:
+            self.text = printable(message)
+        logger.debug("kazoo: %s", message)
+
+
+_EMPTY_WORDS = frozenset(
+    {"Transition to CONNECTING", "Failed connecting to Zookeeper within the connection retry policy."}
+)
+"""Lines that follow a failure and say nothing about its cause."""

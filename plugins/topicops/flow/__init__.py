@@ -1,0 +1,39 @@
+"""The steps with the world plugged in: each function reads a run's artifacts, does one step, writes the next artifact.
+
+Commands and Airflow tasks both call these, so that they cannot differ. This is the only place that chooses which edge
+fills which port. Heavy edges (Spark, brokers, ZooKeeper) are imported by the step that needs them, so that a DAG file
+is parsed, and `validate` runs, without them.
+"""
+
+from topicops.flow.applying import apply, apply_plan, approval
+from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
+from topicops.flow.proving import quality_after, quality_before, report, verify, verify_cluster, verify_plan
+from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
+from topicops.flow.showing import render, render_report
+
+__all__ = [
+    "Engine",
+    "Facts",
+    "Run",
+    "apply",
+    "apply_plan",
+    "approval",
+    "diff",
+    "gate",
+    "home_folder",
+    "load_plan",
+    "make_plan",
+    "open_run",
+    "plan",
+    "quality_after",
+    "quality_before",
+    "render",
+    "render_report",
+    "report",
+    "save_plan",
+    "snapshot",
+    "validate",
+    "verify",
+    "verify_cluster",
+    "verify_plan",
+]

@@ -1,0 +1,185 @@
+"""From files and cluster to a plan: validate, snapshot, diff, plan, gate. Nothing here writes to the cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+from topicops.flow.run import Engine, Facts, Run, cluster_reader, now, read_environment, read_specs
+from topicops.model.changes import GateWord
+from topicops.model.delta import Delta, TopicClass, desired_row, live_row
+from topicops.model.environment import Environment
+from topicops.model.plan import ChangeSet, Plan, TopicActivity
+from topicops.model.plan_file import changes_to_json, plan_to_json
+from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.spec import Desired
+from topicops.steps.gate import gate as gate_step
+from topicops.steps.plan import plan as plan_step
+from topicops.steps.plan import topics_with_rising_min_isr
+
+SILENT_BROKERS = "no broker answered within the deadline: defaults of topic configs are unknown, the worse is assumed"
+
+
+def validate(run: Run) -> Facts:
+    """``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
+    from topicops.edges.git_repository import commit_of
+
+    _, desired = read_specs(run).require()
+    desired = replace(desired, commit=commit_of(run.topics))
+    path = run.store.write_value("desired.json", desired)
+    return {
+        "path": str(path),
+        "topics": len(desired.topics),
+        "warnings": len(desired.warnings),
+        "commit": desired.commit,
+        "digest": desired.digest,
+    }
+
+
+def snapshot(run: Run, *, states: bool = False) -> Facts:
+    """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, ``ClusterError`` otherwise."""
+    from topicops.edges.last_good import LastGood
+    from topicops.steps.target import require_cluster_id, require_not_shrunken
+
+    environment = read_environment(run)
+    started = time.monotonic()
+    with cluster_reader(run, environment) as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+        live = reader.snapshot(states=states)
+    last_good = LastGood(run.home, live.cluster_id)
+    topics_before = last_good.read()
+    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
+    last_good.write(len(live.topics))
+    path = run.store.write_value("live.json", live)
+    run.store.write_json("run.json", {"read_at": now().isoformat(), "topics_at_last_good_snapshot": topics_before})
+    return {
+        "path": str(path),
+        "cluster_id": live.cluster_id,
+        "topics": len(live.topics),
+        "partitions": sum(topic.partitions for topic in live.topics.values()),
+        "brokers": len(live.brokers),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def diff(run: Run, *, engine: Engine = "spark") -> Facts:
+    """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of both sides."""
+    from topicops.steps.diff import check_conserved
+
+    desired, live = run.desired, run.live
+    started = time.monotonic()
+    delta = _compare(desired, live, engine)
+    check_conserved(delta, desired.topics, live.topics)
+    path = run.store.write_value("delta.json", delta)
+    return {
+        "path": str(path),
+        "counts": {topic_class.value: count for topic_class, count in delta.counts.items()},
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def plan(run: Run, *, only: str | None = None) -> Facts:
+    """``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
+
+    Args:
+        only: A glob; topics that do not match it are left out.
+
+    """
+    environment = read_environment(run)
+    desired, live, delta, at = run.desired, run.live, run.delta, now()
+    live = _with_needed_states(run, environment, desired, live, delta, at)
+    defaults, activity, warnings = _ask_brokers(run, environment, delta)
+    live = replace(live, broker_defaults=defaults)
+    change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
+    if only is not None:
+        change_set = _narrowed(change_set, only)
+    path = run.store.write_text("changes.json", changes_to_json(change_set))
+    return {
+        "path": str(path),
+        "changes": len(change_set.changes),
+        "blocked": len(change_set.blocked),
+        "drift": len(change_set.drift),
+        "unmanaged": len(change_set.unmanaged),
+    }
+
+
+def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
+    """``plan.json``: each change sorted into run, held or dropped; ``approved`` holds digests."""
+    gated = gate_step(run.change_set, read_environment(run), approved=approved)
+    path = run.store.write_text("plan.json", plan_to_json(gated))
+    counts: Facts = {word.value: len(gated.with_gate(word)) for word in GateWord}
+    return {"path": str(path), "fingerprint": gated.fingerprint, **counts}
+
+
+def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
+    """All five steps in a row."""
+    run.say(f"Reading {run.topics}")
+    validate(run)
+    run.say(f"Reading the live topics of {run.environment}")
+    found = snapshot(run, states=states)
+    run.say(f"Comparing with {found['topics']} live topics ({engine})")
+    diff(run, engine=engine)
+    plan(run, only=only)
+    gate(run)
+    return run.plan
+
+
+def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
+    desired_rows = [desired_row(topic) for topic in desired.topics.values()]
+    live_rows = [live_row(topic) for topic in live.topics.values()]
+    if engine == "python":
+        from topicops.steps.diff import diff as plain_diff
+
+        return plain_diff(desired_rows, live_rows)
+    from topicops.edges.spark_diff import spark_diff
+    from topicops.edges.spark_session import spark_session
+
+    with spark_session() as spark:
+        return spark_diff(spark, desired_rows, live_rows)
+
+
+def _with_needed_states(
+    run: Run, environment: Environment, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
+) -> ClusterSnapshot:
+    """The snapshot with partition states of the few topics for which the plan cannot do without."""
+    names = topics_with_rising_min_isr(desired, live, delta, environment, now=at)
+    missing = [name for name in names if live.topics[name].states is None]
+    if not missing:
+        return live
+    with cluster_reader(run, environment) as reader:
+        traces = reader.traces(missing, states=True)
+    states = {name: found.live.states for name, found in traces.items() if found.live is not None}
+    topics = {name: replace(topic, states=states.get(name, topic.states)) for name, topic in live.topics.items()}
+    return replace(live, topics=topics)
+
+
+def _ask_brokers(
+    run: Run, environment: Environment, delta: Delta
+) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
+    """What only brokers know, asked once and only when a change depends on it: config defaults, traffic before deletes."""
+    configured = any("configs" in topic.changed for topic in delta.topics)
+    doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
+    if not configured and not doomed:
+        return None, {}, ()
+    from topicops.edges.connections import kafka_properties
+    from topicops.edges.kafka_reader import BrokerQuestions
+
+    brokers = BrokerQuestions(kafka_properties(environment, "reader", run.connections))
+    defaults = brokers.broker_defaults()
+    activity = brokers.activity(doomed) if doomed and defaults is not None else {}
+    return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)
+
+
+def _narrowed(change_set: ChangeSet, only: str) -> ChangeSet:
+    """The part of a change set whose topics match the glob."""
+    return replace(
+        change_set,
+        changes=tuple(c for c in change_set.changes if fnmatchcase(c.topic, only)),
+        blocked=tuple(b for b in change_set.blocked if fnmatchcase(b.topic, only)),
+        drift=tuple(d for d in change_set.drift if fnmatchcase(d.topic, only)),
+        paused=tuple(p for p in change_set.paused if fnmatchcase(p.topic, only)),
+        unmanaged=tuple(name for name in change_set.unmanaged if fnmatchcase(name, only)),
+    )

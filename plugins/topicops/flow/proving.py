@@ -1,0 +1,196 @@
+"""Is the result right, and how did it end: quality, verify, report. Nothing here writes to the cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from topicops.edges.connections import kafka_properties
+from topicops.flow.applying import read_outcomes
+from topicops.flow.run import Facts, Run, cluster_reader, read_environment
+from topicops.model.changes import GateWord
+from topicops.model.environment import Environment
+from topicops.model.plan import GatedChange, Plan
+from topicops.model.quality_rows import QualityInput, rows_after, rows_before
+from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.steps.exit_status import verify_exit_status
+from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
+from topicops.steps.verify import Progress, chosen_brokers
+from topicops.steps.verify import verify as verify_step
+from topicops.steps.verify import verify_cluster as verify_cluster_step
+
+if TYPE_CHECKING:
+    from topicops.edges.kafka_reader import BrokerViews
+
+T = TypeVar("T")
+Suite = Literal["before", "after"]
+
+
+def quality_before(run: Run) -> Facts:
+    """``quality-before.json``: may the inputs be trusted? Rules over the specs and the snapshot."""
+    environment = read_environment(run)
+    read = run.store.read_json("run.json")
+    topics_before = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
+    rows = rows_before(
+        run.desired.topics.values(),
+        run.live,
+        topics_last_good=topics_before if isinstance(topics_before, int) else None,
+        shrink_percent=environment.spec.limits.shrink_percent,
+    )
+    return _check_quality(run, "before", rows)
+
+
+def quality_after(run: Run) -> Facts:
+    """``quality-after.json``: is every partition of the cluster healthy? Rules over a fresh snapshot with states."""
+    environment = read_environment(run)
+    with cluster_reader(run, environment) as reader:
+        live = reader.snapshot(states=True)
+    live = replace(live, broker_defaults=_broker_defaults(run, environment))
+    deleted = [o.topic for o in read_outcomes(run, ("delete",)) if o.status is OutcomeStatus.DONE]
+    return _check_quality(run, "after", rows_after(live, deleted=deleted))
+
+
+def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
+    """``checks.json``: every topic that apply touched, on both sides; what was wrong in ``live.json`` is old trouble."""
+    return _verify_outcomes(run, read_outcomes(run), interrupted=interrupted)
+
+
+def verify_plan(run: Run, plan: Plan) -> int:
+    """Check that the cluster is as a saved plan wants it, whoever did it. Gives the exit status."""
+    from topicops.flow.planning import snapshot
+    from topicops.model.plan_file import plan_to_json
+
+    snapshot(run, states=True)
+    run.store.write_text("plan.json", plan_to_json(plan))
+    wanted = [gated for gated in plan.changes if gated.gate is not GateWord.DROPPED]
+    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted])
+    return _verify_status(run)
+
+
+def verify_cluster(run: Run) -> int:
+    """Check every topic of the cluster once, without a plan. Gives the exit status."""
+    from topicops.flow.planning import snapshot
+
+    snapshot(run, states=True)
+    environment, live = read_environment(run), run.live
+    run.say(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
+    with closing(_broker_views(run, environment)) as metadata:
+        views = metadata.views(chosen_brokers(live.brokers), sorted(live.topics))
+    defaults = _broker_defaults(run, environment)
+    _write_checks(run, verify_cluster_step(live, views, broker_defaults=defaults))
+    return _verify_status(run)
+
+
+def run_report(
+    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+) -> RunReport:
+    """All that the run has left in its folder so far."""
+    return RunReport(
+        environment=run.environment,
+        plan=run.plan if run.store.has("plan.json") else None,
+        outcomes=read_outcomes(run),
+        checks=_read(run, "checks.json", tuple[Check, ...]),
+        quality_before=_read(run, _quality_file("before"), tuple[QualityResult, ...]),
+        quality_after=_read(run, _quality_file("after"), tuple[QualityResult, ...]),
+        failed_tasks=tuple(failed_tasks),
+        problem=problem,
+        interrupted=interrupted,
+    )
+
+
+def report(run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False) -> Facts:
+    """``report.txt``, ``report.md`` and ``report.json``; ``ok`` is whether anything failed, ``summary`` the first line."""
+    told = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    path = run.store.write_text("report.txt", report_text(told))
+    run.store.write_text("report.md", report_markdown(told))
+    run.store.write_json("report.json", report_json(told))
+    return {
+        "path": str(path),
+        "ok": told.is_success,
+        "summary": headline(told),
+        "held": told.summary.held,
+        "dropped": told.summary.dropped,
+        "blocked": told.summary.blocked,
+    }
+
+
+def _read(run: Run, name: str, kind: type[T]) -> T:
+    """An artifact that is a tuple; an empty one where its step has not run."""
+    return run.store.read_value(name, kind) if run.store.has(name) else kind()
+
+
+def _quality_file(suite: Suite) -> str:
+    return f"quality-{suite}.json"
+
+
+def _check_quality(run: Run, suite: Suite, rows: QualityInput) -> Facts:
+    from topicops.edges.gx_quality import check_quality
+    from topicops.edges.spark_session import spark_session
+
+    with spark_session() as spark:
+        results = check_quality(spark, suite, rows)
+    path = run.store.write_value(_quality_file(suite), results)
+    return {
+        "path": str(path),
+        "rules": len(results),
+        "failed": [result.rule for result in results if not result.success],
+        "critical": [result.rule for result in results if result.is_critical_failure],
+    }
+
+
+def _verify_outcomes(
+    run: Run, outcomes: Sequence[Outcome], *, interrupted: Callable[[], bool] = lambda: False
+) -> Facts:
+    plan, environment = run.plan, read_environment(run)
+    with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as metadata:
+        checks = verify_step(
+            plan,
+            outcomes,
+            reader=reader,
+            metadata=metadata,
+            deadlines=environment.spec.verify,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            progress=lambda seen: run.say(progress_line(seen)),
+            interrupted=interrupted,
+            baseline=run.live if run.store.has("live.json") else None,
+            broker_defaults=_broker_defaults(run, environment),
+        )
+    return _write_checks(run, checks)
+
+
+def progress_line(seen: Progress) -> str:
+    waiting = f"; {seen.waiting_for[0]}" if seen.waiting_for else ""
+    return f"verify: {seen.healthy} of {seen.topics} topics are right{waiting}"
+
+
+def _write_checks(run: Run, checks: Sequence[Check]) -> Facts:
+    path = run.store.write_value("checks.json", tuple(checks))
+    counts: Facts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
+    return {"path": str(path), "topics": len({check.topic for check in checks}), **counts}
+
+
+def _broker_views(run: Run, environment: Environment) -> BrokerViews:
+    from topicops.edges.kafka_reader import BrokerViews
+
+    return BrokerViews(kafka_properties(environment, "reader", run.connections))
+
+
+def _broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
+    from topicops.edges.kafka_reader import BrokerQuestions
+
+    return BrokerQuestions(kafka_properties(environment, "reader", run.connections)).broker_defaults()
+
+
+def _as_if_done(gated: GatedChange) -> Outcome:
+    """For a plan whose apply is not ours to know: what it says shall be so."""
+    change = gated.change
+    return Outcome(topic=change.topic, action=change.action, digest=gated.digest, status=OutcomeStatus.DONE)
+
+
+def _verify_status(run: Run) -> int:
+    report(run)
+    return verify_exit_status(run_report(run).summary)

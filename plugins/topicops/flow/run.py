@@ -1,0 +1,150 @@
+"""One run: its folder, what it reads from it, and how it reaches the cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from topicops.edges.artifact_store import ArtifactStore, runs_folder
+from topicops.edges.connections import ConnectionSource, from_environment, zookeeper_hosts
+from topicops.model.delta import Delta
+from topicops.model.environment import Environment
+from topicops.model.errors import ArtifactError, UsageError
+from topicops.model.plan import ChangeSet, Plan
+from topicops.model.plan_file import changes_from_json, plan_from_json, plan_to_json
+from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.spec import Desired
+
+if TYPE_CHECKING:
+    from topicops.edges.zookeeper_reader import ZooKeeperReader
+    from topicops.steps.validate import Validated
+
+Engine = Literal["spark", "python"]
+Facts = dict[str, object]
+"""What a step hands on beside its artifact: paths, digests and counts; small enough for XCom."""
+
+
+def home_folder() -> Path:
+    """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
+    return Path(os.environ.get("TOPICOPS_HOME") or ".topicops").absolute()
+
+
+def silent(_: str) -> None:
+    """Take a line of progress and drop it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run; opening it again gives the same one."""
+
+    store: ArtifactStore
+    environment: str
+    topics: Path
+    home: Path
+    name: str
+    """``<group>/<run id>``; shown to whoever waits for the lease."""
+    connections: ConnectionSource = from_environment
+    say: Callable[[str], None] = silent
+    """Takes one line of progress."""
+
+    @property
+    def desired(self) -> Desired:
+        return self.store.read_value("desired.json", Desired)
+
+    @property
+    def live(self) -> ClusterSnapshot:
+        return self.store.read_value("live.json", ClusterSnapshot)
+
+    @property
+    def delta(self) -> Delta:
+        return self.store.read_value("delta.json", Delta)
+
+    @property
+    def change_set(self) -> ChangeSet:
+        return changes_from_json(self.store.read_text("changes.json"))
+
+    @property
+    def plan(self) -> Plan:
+        return plan_from_json(self.store.read_text("plan.json"))
+
+
+def open_run(
+    *,
+    environment: str,
+    topics: Path,
+    group: str,
+    run_id: str,
+    home: Path | None = None,
+    connections: ConnectionSource = from_environment,
+    say: Callable[[str], None] = silent,
+) -> Run:
+    """The run whose folder is ``<home>/runs/<group>/<run id>``.
+
+    Args:
+        environment: Name of a file in ``topics/environments/``.
+        group: ``cli``, or a DAG id.
+        connections: Finds a connection by its id.
+
+    """
+    home = home or home_folder()
+    return Run(
+        store=ArtifactStore(runs_folder(home, group, run_id)),
+        environment=environment,
+        topics=topics,
+        home=home,
+        name=f"{group}/{run_id}",
+        connections=connections,
+        say=say,
+    )
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def read_specs(run: Run) -> Validated:
+    """Every file of ``topics/``, judged for the run's environment."""
+    from topicops.edges.yaml_files import read_tree
+    from topicops.steps.validate import validate
+
+    return validate(read_tree(run.topics), environment=run.environment, now=now())
+
+
+def read_environment(run: Run) -> Environment:
+    """The environment of the run. Raises ``SpecError``."""
+    return read_specs(run).require()[0]
+
+
+@contextmanager
+def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperReader]:
+    """The live side of an environment. Raises ``UsageError`` or ``ClusterUnreachableError``."""
+    from topicops.edges.zookeeper_reader import ZooKeeperReader
+
+    if environment.spec.cluster.source == "kafka":
+        raise UsageError(
+            f"{environment.place_of('cluster.source')}: live state is read from ZooKeeper so far; write zookeeper"
+        )
+    with ZooKeeperReader(zookeeper_hosts(environment, run.connections)) as reader:
+        yield reader
+
+
+def load_plan(path: Path) -> Plan:
+    """A saved plan. Raises ``ArtifactError`` when it is missing, damaged or of an unknown format."""
+    try:
+        return plan_from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path}: no such plan; make one with `topicops plan --out {path}`") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{path}: cannot be read: {error}") from error
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    try:
+        path.write_text(plan_to_json(plan), encoding="utf-8")
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,153 @@
+"""Asking a person about held changes, and doing what the answer says, no more.
+
+Three things must hold at the time of sending: the recorded answer is Approve, the set is still part of the newest held
+set, and each change's own precondition. The first two are looked at here, by each task for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from topicops.model.changes import Action
+from topicops.on_airflow import tasks
+from topicops.on_airflow.tasks import Facts, Site, step
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import RuntimeTaskInstanceProtocol
+
+
+log = logging.getLogger(__name__)
+
+QUESTION = "question.md"
+HIGHEST_ASK = 1000
+
+
+class AskForApproval(TriggerDagRunOperator):
+    """Starts the approval DAG for this run's held set, unless the same set has been asked about already.
+
+    The run id is ``<digest of the set>.<n>``. The next n is taken when the last run of that set failed or timed out, or
+    was approved and the same changes are due once more. A rejected set rests until it changes.
+    """
+
+    def execute(self, context: Context) -> None:
+        ti = context["ti"]
+        found = ti.xcom_pull(task_ids="gate") or {}
+        if not found.get("question"):
+            raise AirflowSkipException("nothing is held that an approval could let run")
+        self.trigger_run_id = next_run_id(ti, self.trigger_dag_id, found["question"])
+        self.conf = {"digests": found["digests"]}
+        self.note = f"{len(found['digests'])} held change(s), found by {ti.dag_id}, run {ti.run_id}"
+        super().execute(context)
+
+
+def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> str:
+    """The run that shall ask about a set. Raises ``AirflowSkipException`` when there is no need to."""
+    for n in range(1, HIGHEST_ASK):
+        run_id = f"{digest}.{n}"
+        if not ti.get_dr_count(dag_id=dag_id, run_ids=[run_id]):
+            return run_id
+        state = ti.get_dagrun_state(dag_id=dag_id, run_id=run_id)
+        if state in ("queued", "running"):
+            raise AirflowSkipException(f"this set is being asked about: {dag_id}, run {run_id}")
+        if state == "success" and was_rejected(ti, dag_id, run_id):
+            raise AirflowSkipException(f"this set was rejected: {dag_id}, run {run_id}; it rests until it changes")
+    raise AirflowFailException(f"one set of held changes was asked about {HIGHEST_ASK} times; look at {dag_id}")
+
+
+def was_rejected(ti: RuntimeTaskInstanceProtocol, dag_id: str, run_id: str) -> bool:
+    facts = ti.xcom_pull(dag_id=dag_id, run_id=run_id, task_ids="report") or {}
+    return bool(facts.get("answer") == "rejected")
+
+
+def load(site: Site, context: Context) -> Facts:
+    """A fresh plan, narrowed to the changes in question, and the question itself as Markdown.
+
+    Skips, and so do all tasks but the report, when a change in question is due no more.
+    """
+    from topicops.model.plan_file import changes_to_json
+    from topicops.on_airflow.held import held_path, read_held
+    from topicops.on_airflow.question import question_markdown
+
+    with step(site, context) as (flow, run):
+        digests = frozenset(context["params"]["digests"]) or frozenset(
+            read_held(held_path(run.home, run.environment)).digests
+        )
+        flow.validate(run)
+        flow.snapshot(run, states=True)
+        flow.diff(run, engine="python")
+        flow.plan(run, only=None)
+        flow.gate(run, approved=())
+        wanted = [gated for gated in run.plan.changes if gated.digest in digests]
+        if not digests or len(wanted) < len(digests):
+            raise AirflowSkipException(f"{len(digests) - len(wanted)} of {len(digests)} changes are due no more")
+        narrowed = replace(run.change_set, changes=tuple(gated.change for gated in wanted), blocked=())
+        run.store.write_text("changes.json", changes_to_json(narrowed))
+        facts = flow.gate(run, approved=())
+        tasks.log_changes(run)
+        question = run.store.write_text(QUESTION, question_markdown(run.plan))
+        return {**facts, "question": str(question), "digests": sorted(digests)}
+
+
+def read_question(path: str) -> str:
+    """The text that stands above the buttons; rendered by the task, so that XCom carries only the path."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+def approved_change(action: Action) -> Callable[[Site, Context], Facts]:
+    """The task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
+
+    def change(site: Site, context: Context) -> Facts:
+        if answer_of(context) != "approved":
+            raise AirflowSkipException("there is no recorded approval: nothing is sent")
+        digests = digests_of(context)
+        if replaced := replacement(site, context, digests):
+            raise AirflowSkipException(f"{replaced}: nothing is sent")
+        return tasks.send(site, context, action, approved=digests)
+
+    return change
+
+
+def report(site: Site, context: Context) -> Facts:
+    """The report with the answer on top; what replaced the set, if something did."""
+    answer = answer_of(context)
+    replaced = replacement(site, context, digests_of(context)) if answer == "approved" else ""
+    said: Facts = {"answer": answer, "replaced": replaced}
+    log.info("answer: %s%s", answer, f"; {replaced}" if replaced else "")
+    if (answer != "approved" or replaced) and not tasks.failed_tasks(context):
+        return said
+    return {**tasks.report(site, context), **said}
+
+
+def answer_of(context: Context) -> str:
+    """``approved``, ``rejected`` or ``none``. Only a recorded Approve is one; a rejection leaves no record at all."""
+    ti = context["ti"]
+    record = ti.xcom_pull(task_ids="approve")
+    if isinstance(record, dict) and record.get("chosen_options") == ["Approve"]:
+        return "approved"
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id], task_ids=["approve"])
+    return "rejected" if states.get(ti.run_id, {}).get("approve") == "success" else "none"
+
+
+def digests_of(context: Context) -> frozenset[str]:
+    """What the question was about."""
+    return frozenset((context["ti"].xcom_pull(task_ids="load") or {}).get("digests", ()))
+
+
+def replacement(site: Site, context: Context, digests: Collection[str]) -> str:
+    """What stands in place of the set by now; empty while the newest held set still holds all of it."""
+    from topicops.on_airflow.held import held_path, read_held
+
+    with step(site, context) as (_, run):
+        newest = read_held(held_path(run.home, run.environment))
+    if newest.covers(digests):
+        return ""
+    now_held = ", ".join(sorted(newest.addresses.values())) or "nothing"
+    return f"the set was replaced by that of {newest.found_by or 'no run'}, which holds {now_held}"

@@ -1,0 +1,169 @@
+"""The DAGs of one environment: which task stands where. What a task does is in ``tasks``.
+
+The trigger rules decide whether a delete can run after a failure or a rejection, so each is here for a reason:
+
+- ``gate`` (or ``approve``) is a direct upstream of every task that changes the cluster; a skip or a failure of it
+  reaches each of them without a detour. Airflow's rejection skips only direct downstream tasks.
+- create, expand and configure have no edge between them; the lease keeps them apart.
+- delete runs when none of the three failed.
+- ``all_done`` stands on ``report`` alone. It waits for all tasks that could still be running, and judges them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
+
+from topicops.model.changes import ACTIONS, Action
+from topicops.model.errors import UsageError
+from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.tasks import Facts, Site
+
+MODES = ("plan", "apply")
+TAGS = ("topicops", "kafka")
+DEFAULT_ARGS: Mapping[str, object] = {
+    "owner": "topicops",
+    "retries": 2,
+    "retry_delay": timedelta(seconds=10),
+    "execution_timeout": timedelta(hours=2),
+}
+"""Every task may run twice: steps write whole artifacts, and a change that took effect is found as already so."""
+
+ANSWER_WITHIN = timedelta(hours=8)
+
+PIPELINE_DOC = """
+Compares the topic files with the live cluster, sends the changes that may run unattended, and verifies them.
+It never waits for a person: what needs an approval is held, and asked about in `{approval}`.
+
+`mode` **plan** looks and changes nothing; **apply** sends. `approved` takes digests of changes that a review let
+through; `only` narrows the run to topics whose name matches the pattern.
+"""
+APPROVAL_DOC = """
+Asks one person about one set of held changes of `{environment}`. Approve sends exactly those whose precondition still
+holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
+"""
+
+Step = Callable[[Site, Context], Facts]
+
+
+def environments(topics: Path) -> tuple[str, ...]:
+    """The environments that have a file; taken from the names alone, so that parsing reads no YAML."""
+    stems = sorted(path.stem for path in (topics / "environments").glob("*.yaml"))
+    return tuple(stem for stem in stems if "." not in stem)
+
+
+def environment_dags(environment: str, topics: Path) -> tuple[DAG, ...]:
+    site = Site(environment=environment, topics=topics)
+    return pipeline_dag(site), approval_dag(site)
+
+
+def pipeline_dag(site: Site) -> DAG:
+    """``topic_pipeline_<environment>``: from the files to a verified cluster, without waiting for anybody."""
+    with DAG(
+        dag_id=site.pipeline_id,
+        schedule=os.environ.get("TOPICOPS_SCHEDULE") or None,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        default_args=dict(DEFAULT_ARGS),
+        params=pipeline_params(),
+        tags=[*TAGS, site.environment],
+        doc_md=PIPELINE_DOC.format(approval=site.approval_id),
+    ) as dag:
+        gate = _step("gate", tasks.gate, site)
+        chain(
+            _step("validate", tasks.validate, site),
+            _step("snapshot", tasks.snapshot, site),
+            _step("quality_before", tasks.quality_before, site),
+            _step("diff", tasks.diff, site),
+            _step("plan", tasks.plan, site),
+            gate,
+        )
+        ask = approval.AskForApproval(
+            task_id="ask",
+            trigger_dag_id=site.approval_id,
+            logical_date=None,
+            skip_when_already_exists=True,
+            fail_when_dag_is_paused=True,
+            doc_md=approval.AskForApproval.__doc__,
+        )
+        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site)
+    return dag
+
+
+def approval_dag(site: Site) -> DAG:
+    """``topic_approval_<environment>``: one question about one held set, and what follows from the answer."""
+    with DAG(
+        dag_id=site.approval_id,
+        schedule=None,
+        catchup=False,
+        is_paused_upon_creation=False,
+        default_args=dict(DEFAULT_ARGS),
+        params={"digests": digests_param("The held changes to ask about; none: all that are held now.")},
+        user_defined_macros={"question": approval.read_question},
+        tags=[*TAGS, site.environment],
+        doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
+    ) as dag:
+        load = _step("load", approval.load, site)
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject="Send {{ ti.xcom_pull(task_ids='load')['held'] }} held change(s) to " + site.environment + "?",
+            body="{{ question(ti.xcom_pull(task_ids='load')['question']) }}",
+            response_timeout=ANSWER_WITHIN,
+            ignore_downstream_trigger_rules=False,
+            retries=0,  # a timeout is an answer; a second try would ask again
+            execution_timeout=None,
+        )
+        load >> approve
+        _changes_to_report(approve, approval.approved_change, approval.report, site)
+    return dag
+
+
+def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success") -> BaseOperator:
+    def run_step() -> Facts:
+        return step(site, get_current_context())
+
+    return PythonOperator(task_id=task_id, python_callable=run_step, trigger_rule=trigger_rule, doc_md=step.__doc__)
+
+
+def _changes_to_report(
+    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site
+) -> BaseOperator:
+    """The part that both DAGs share: the four kinds of changes after ``before``, then the proof and the report."""
+    create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
+    delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
+    verify = _step("verify", tasks.verify, site)
+    quality_after = _step("quality_after", tasks.quality_after, site)
+    report = _step("report", report_step, site, trigger_rule="all_done")
+    before >> [create, expand, configure, delete]
+    [create, expand, configure] >> delete
+    chain(delete, verify, quality_after, report)
+    # One failed task makes all below it `upstream_failed` at once, while its siblings still run.
+    [create, expand, configure, delete] >> report
+    return report
+
+
+def pipeline_params() -> dict[str, Param]:
+    return {
+        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan looks; apply sends."),
+        "approved": digests_param("Digests of changes that may run although they need an approval."),
+        "only": Param(None, type=["null", "string"], description="Glob: only topics whose name matches."),
+    }
+
+
+def digests_param(description: str) -> Param:
+    return Param([], type="array", items={"type": "string", "pattern": "^[0-9a-f]{64}$"}, description=description)
+
+
+def default_mode() -> str:
+    """``TOPICOPS_MODE``. Raises ``UsageError``, which Airflow shows as the import error of the DAG file."""
+    mode = os.environ.get("TOPICOPS_MODE") or MODES[0]
+    if mode not in MODES:
+        raise UsageError(f"TOPICOPS_MODE is {mode!r}; it takes {' or '.join(MODES)}")
+    return mode

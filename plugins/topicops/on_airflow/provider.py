@@ -1,0 +1,46 @@
+"""What Airflow reads of this package before it imports anything else of it: the connection type for ZooKeeper.
+
+Airflow calls this in every process that it starts, so nothing but constants may be touched here.
+"""
+
+from __future__ import annotations
+
+from topicops import __version__
+
+CHROOT_PATTERN = "^(/[A-Za-z0-9._-]+)*$"
+
+
+def provider_info() -> dict[str, object]:
+    """The provider's metadata, in the shape of Airflow's ``provider_info.schema.json``."""
+    return {
+        "package-name": "topicops",
+        "name": "topicops",
+        "description": "Kafka topics as reviewed YAML, planned, applied and verified.",
+        "versions": [__version__],
+        "connection-types": [zookeeper_connection_type()],
+    }
+
+
+def zookeeper_connection_type() -> dict[str, object]:
+    """How the form for a ZooKeeper connection looks; the API server draws it without importing the hook."""
+    return {
+        "connection-type": "zookeeper",
+        "hook-class-name": "topicops.on_airflow.zookeeper_hook.ZooKeeperHook",
+        "hook-name": "ZooKeeper",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "port"],
+            "relabeling": {"host": "Hosts"},
+            "placeholders": {"host": "zk1:2181,zk2:2181,zk3:2181"},
+        },
+        "conn-fields": {
+            "chroot": {
+                "label": "Chroot",
+                "description": "The znode below which Kafka lives, as in zookeeper.connect; empty for the root.",
+                "schema": {"type": ["string", "null"], "pattern": CHROOT_PATTERN},
+            },
+            "timeout": {
+                "label": "Session timeout in seconds",
+                "schema": {"type": "number", "default": 10, "minimum": 1},
+            },
+        },
+    }

@@ -1,0 +1,66 @@
+"""The question that an approver reads: one table row a change, the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from topicops.model.changes import before_and_after
+from topicops.model.plan import GatedChange, Plan
+from topicops.model.printable import markdown
+
+
+def question_markdown(plan: Plan) -> str:
+    """Markdown: what is asked, for which cluster, and the risk table with the digests that an approval covers."""
+    target = plan.target
+    rows = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
+    lines = [
+        f"**{len(rows)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}.",
+        "Approve sends exactly these, each only if its topic has not moved since. Reject sends nothing.",
+        "",
+        "| change | topic | risk | what | why held | written in | digest |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *(_row(gated) for gated in rows),
+        "",
+        *_notes(plan),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(gated: GatedChange) -> str:
+    change = gated.change
+    undo = "" if change.reversible else ", cannot be undone"
+    cells = [
+        change.action,
+        markdown(change.topic),
+        f"**{change.risk.value}**{undo} {' '.join(change.codes)}".rstrip(),
+        markdown(_what(gated)),
+        markdown("; ".join(gated.reasons)),
+        markdown(str(change.location)),
+        f"`{gated.digest[:12]}`",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _what(gated: GatedChange) -> str:
+    """Old and new value of what changes, without the assignment."""
+    before, after = before_and_after(gated.change)
+    if after is None:
+        return f"delete all data of {gated.change.precondition.partitions} partition(s)"
+    old, new = _flat(before or {}), _flat(after)
+    return ", ".join(f"{name} {old.get(name, 'none')} to {value}" for name, value in sorted(new.items()))
+
+
+def _flat(side: dict[str, object]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in side.items():
+        if isinstance(value, dict) and name == "configs":
+            flat |= {key: "default" if text is None else text for key, text in value.items()}
+        elif name != "assignment":
+            flat[name] = value
+    return flat
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    for gated in plan.changes:
+        for note in gated.change.notes:
+            yield f"- {markdown(gated.change.topic)}: {markdown(note)}"

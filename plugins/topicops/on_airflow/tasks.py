@@ -1,0 +1,264 @@
+"""What each task does: open the run's folder, take one step, hand on paths, digests and counts.
+
+The steps themselves are in ``topicops.flow``, which is imported when a task runs and not when a DAG file is parsed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from topicops.model.changes import Action, GateWord
+from topicops.model.errors import FormatVersionError, SpecError, TopicopsError, UsageError, WrongTargetError
+
+if TYPE_CHECKING:
+    from topicops.edges.connections import ConnectionSource
+    from topicops.flow import Engine, Run
+
+log = logging.getLogger(__name__)
+
+Facts = dict[str, object]
+
+NO_RETRY = (FormatVersionError, SpecError, UsageError, WrongTargetError)
+"""Errors that a second try cannot mend."""
+LEASE_PATIENCE_S = 1800.0
+"""How long a task waits for another's lease; below the tasks' own time limit."""
+FAILED_STATES = ("failed", "upstream_failed")
+
+
+class Flow(Protocol):
+    """What the tasks need of ``topicops.flow``."""
+
+    def open_run(
+        self,
+        *,
+        environment: str,
+        topics: Path,
+        group: str,
+        run_id: str,
+        connections: ConnectionSource,
+        say: Callable[[str], None],
+    ) -> Run: ...
+    def validate(self, run: Run) -> Facts: ...
+    def snapshot(self, run: Run, *, states: bool) -> Facts: ...
+    def quality_before(self, run: Run) -> Facts: ...
+    def diff(self, run: Run, *, engine: Engine) -> Facts: ...
+    def plan(self, run: Run, *, only: str | None) -> Facts: ...
+    def gate(self, run: Run, *, approved: Collection[str]) -> Facts: ...
+    def apply(
+        self, run: Run, *, actions: Collection[Action], approved: Collection[str], lock_timeout_s: float, attempt: int
+    ) -> Facts: ...
+    def verify(self, run: Run) -> Facts: ...
+    def quality_after(self, run: Run) -> Facts: ...
+    def report(self, run: Run, *, failed_tasks: Sequence[str]) -> Facts: ...
+
+
+def installed_flow() -> Flow:
+    from topicops import flow
+
+    return flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What the DAGs of one environment are about."""
+
+    environment: str
+    topics: Path
+    flow: Callable[[], Flow] = installed_flow
+
+    @property
+    def pipeline_id(self) -> str:
+        return f"topic_pipeline_{self.environment}"
+
+    @property
+    def approval_id(self) -> str:
+        return f"topic_approval_{self.environment}"
+
+
+@contextmanager
+def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
+    """The steps and this run's folder; a problem in between becomes Airflow's failure, retried where that can help."""
+    from topicops.on_airflow.connections import from_airflow
+
+    flow = site.flow()
+    ti = context["ti"]
+    try:
+        yield (
+            flow,
+            flow.open_run(
+                environment=site.environment,
+                topics=site.topics,
+                group=ti.dag_id,
+                run_id=ti.run_id,
+                connections=from_airflow,
+                say=log.info,
+            ),
+        )
+    except NO_RETRY as error:
+        for diagnostic in error.diagnostics if isinstance(error, SpecError) else ():
+            log.warning("%s:%d: %s %s", diagnostic.file, diagnostic.line, diagnostic.code, diagnostic.summary)
+        raise AirflowFailException(str(error)) from error
+    except TopicopsError as error:
+        raise AirflowException(str(error)) from error
+
+
+def validate(site: Site, context: Context) -> Facts:
+    """Every problem of every file in the log, or the desired topics."""
+    with step(site, context) as (flow, run):
+        return flow.validate(run)
+
+
+def snapshot(site: Site, context: Context) -> Facts:
+    """The live cluster, partition states too: the gate wants to know of offline partitions."""
+    with step(site, context) as (flow, run):
+        return flow.snapshot(run, states=True)
+
+
+def quality_before(site: Site, context: Context) -> Facts:
+    """May the inputs be trusted? A critical rule that fails stops the run here."""
+    with step(site, context) as (flow, run):
+        return show_quality(flow.quality_before(run), run, "quality-before.json", context)
+
+
+def diff(site: Site, context: Context) -> Facts:
+    """What differs between files and cluster, by Spark."""
+    with step(site, context) as (flow, run):
+        return flow.diff(run, engine="spark")
+
+
+def plan(site: Site, context: Context) -> Facts:
+    """The ordered changes, and what is blocked."""
+    with step(site, context) as (flow, run):
+        return flow.plan(run, only=only_of(context))
+
+
+def gate(site: Site, context: Context) -> Facts:
+    """Which changes run, which are held, which are dropped; where changes may be sent, also the newest held set."""
+    from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+
+    with step(site, context) as (flow, run):
+        facts = flow.gate(run, approved=approved_of(context))
+        log_changes(run)
+        if mode_of(context) != "apply":
+            return facts
+        held = HeldSet(addresses=questionable(run), found_by=run.name)
+        path = held_path(run.home, run.environment)
+        narrowed = only_of(context)
+        unseen = read_held(path).without_topics(narrowed).addresses if narrowed else {}
+        write_held(path, HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name))
+        return {**facts, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
+
+
+def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:
+    """The task that sends one kind of change: what the gate let run, and what the run's params approve by digest."""
+
+    def change(site: Site, context: Context) -> Facts:
+        if mode_of(context) != "apply":
+            raise AirflowSkipException("mode is plan: nothing is sent")
+        return send(site, context, action, approved=approved_of(context))
+
+    return change
+
+
+def send(site: Site, context: Context, action: Action, *, approved: Collection[str]) -> Facts:
+    """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
+    with step(site, context) as (flow, run):
+        facts = flow.apply(
+            run,
+            actions=(action,),
+            approved=approved,
+            lock_timeout_s=LEASE_PATIENCE_S,
+            attempt=context["ti"].try_number,
+        )
+    if bad := {status: facts[status] for status in ("failed", "unknown", "refused", "not sent") if facts.get(status)}:
+        words = ", ".join(f"{count} {status}" for status, count in bad.items())
+        kind = AirflowFailException if set(bad) == {"refused"} else AirflowException
+        raise kind(f"{action}: {words}; the log above and the report say why")
+    return facts
+
+
+def verify(site: Site, context: Context) -> Facts:
+    """Whether each touched topic is right on both sides; what is not fails the run in ``report``, after the rules."""
+    with step(site, context) as (flow, run):
+        return flow.verify(run)
+
+
+def quality_after(site: Site, context: Context) -> Facts:
+    """Is the result healthy? Fails on a critical rule."""
+    with step(site, context) as (flow, run):
+        return show_quality(flow.quality_after(run), run, "quality-after.json", context)
+
+
+def report(site: Site, context: Context) -> Facts:
+    """What was done, what failed and what to do next. Fails the run when any task, outcome or check failed."""
+    failed = failed_tasks(context)
+    with step(site, context) as (flow, run):
+        facts = flow.report(run, failed_tasks=failed)
+        if run.store.has("report.txt"):
+            log.info("%s", run.store.read_text("report.txt"))
+    problems = [f"{name} failed" for name in failed]
+    if not facts.get("ok"):
+        problems.append(f"the run is not good: {facts.get('summary')}")
+    if problems:
+        context["ti"].xcom_push(key="report", value=facts)
+        raise AirflowFailException("; ".join(problems))
+    return facts
+
+
+def failed_tasks(context: Context) -> list[str]:
+    """Tasks of the run that failed; those that only could not start because of one are left out."""
+    ti = context["ti"]
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
+    by_state = {wanted: sorted(name for name, state in states.items() if state == wanted) for wanted in FAILED_STATES}
+    return by_state["failed"] or by_state["upstream_failed"]
+
+
+def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:
+    """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
+    from topicops.model.results import QualityResult
+    from topicops.steps.render_quality import quality_markdown
+
+    results = run.store.read_value(artifact, tuple[QualityResult, ...])
+    for result in results:
+        level = logging.INFO if result.success else logging.WARNING
+        verdict = "passed" if result.success else "FAILED"
+        log.log(level, "%s %s (%s): %s", verdict, result.rule, result.severity, result.title)
+    table = quality_markdown(results)
+    log.info("\n%s", table)
+    context["ti"].xcom_push(key="quality", value=table)
+    if critical := [result.rule for result in results if result.is_critical_failure]:
+        raise AirflowFailException(f"critical quality rules failed: {', '.join(critical)}")
+    return facts
+
+
+def log_changes(run: Run) -> None:
+    """One line a change, with the gate's word and its reasons."""
+    for gated in run.plan.changes:
+        change, reasons = gated.change, "; ".join(gated.reasons)
+        log.info("%s %s %s %s", gated.gate.value, change.action, change.address, f"({reasons})" if reasons else "")
+
+
+def questionable(run: Run) -> dict[str, str]:
+    """What an approval could let run: ``<action> topic.<name>`` by digest."""
+    held = run.plan.with_gate(GateWord.HELD)
+    return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.in_question}
+
+
+def mode_of(context: Context) -> str:
+    return str(context["params"]["mode"])
+
+
+def only_of(context: Context) -> str | None:
+    return context["params"].get("only") or None
+
+
+def approved_of(context: Context) -> frozenset[str]:
+    return frozenset(context["params"].get("approved") or ())

@@ -1,0 +1,40 @@
+"""The hook behind Airflow's connection type ``zookeeper``."""
+
+from __future__ import annotations
+
+from airflow.sdk import BaseHook
+
+from topicops.model.errors import TopicopsError
+
+
+class ZooKeeperHook(BaseHook):
+    """Finds a ZooKeeper by its connection id, and tells whether Kafka lives there. Reads only."""
+
+    conn_name_attr = "zookeeper_conn_id"
+    default_conn_name = "zookeeper_default"
+    conn_type = "zookeeper"
+    hook_name = "ZooKeeper"
+
+    def __init__(self, zookeeper_conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.zookeeper_conn_id = zookeeper_conn_id
+
+    def hosts(self) -> str:
+        """``host:port,host:port/chroot``, put together exactly as a run does. Raises ``UsageError``."""
+        from topicops.edges.connections import zookeeper_hosts
+        from topicops.model.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
+        from topicops.on_airflow.connections import from_airflow
+
+        endpoint = ZooKeeperEndpoint(connection=self.zookeeper_conn_id)
+        spec = EnvironmentSpec(cluster=Cluster(cluster_class="sandbox", zookeeper=endpoint))
+        return zookeeper_hosts(Environment(name="", spec=spec, file="the connection"), from_airflow)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """For the form's Test button: whether it answers, and for which cluster."""
+        from topicops.edges.zookeeper_reader import ZooKeeperReader
+
+        try:
+            with ZooKeeperReader(self.hosts(), timeout_s=5.0) as reader:
+                return True, f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
+        except TopicopsError as error:
+            return False, str(error)

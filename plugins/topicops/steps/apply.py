@@ -1,0 +1,474 @@
+"""Send what the plan says and may run, each change only while its topic is still as the plan saw it.
+
+Every change that was to run ends with exactly one outcome, whatever happens on the way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, assert_never
+
+from topicops.model.changes import (
+    ACTIONS,
+    Action,
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+)
+from topicops.model.environment import EnvironmentSpec
+from topicops.model.errors import ClusterError, TopicopsError
+from topicops.model.plan import GatedChange, Plan
+from topicops.model.ports import Answer, AnswerKind, ClusterQuestions, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.results import Outcome, OutcomeStatus
+from topicops.model.snapshot import Broker, TopicTraces
+from topicops.steps.activity import activity_reason
+from topicops.steps.precondition import Comparison, Match, compare
+
+logger = logging.getLogger(__name__)
+
+SETTLE_S = 60.0
+"""How long an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
+RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
+FIRST_WAIT_S = 0.2
+LONGEST_WAIT_S = 2.0
+
+_SUCCEEDED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
+_C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
+
+
+def apply(
+    plan: Plan,
+    *,
+    actions: Collection[Action] = ACTIONS,
+    reader: LiveReader,
+    admin: TopicAdmin,
+    lease: Lease,
+    journal: Journal,
+    questions: ClusterQuestions | None,
+    environment: EnvironmentSpec,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    progress: Callable[[Outcome], None] = lambda _: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> tuple[Outcome, ...]:
+    """Give one outcome for each change of ``actions`` that the gate lets run, in the plan's order.
+
+    ``clock`` gives seconds that only grow, as ``time.monotonic``; ``progress`` is called with each outcome as it is
+    decided; ``interrupted`` is asked before each request, once true nothing more is sent.
+
+    No error of the cluster, the lease or the journal leaves this function: it ends the run, the outcomes say why.
+
+    """
+    to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
+    run = _Run(
+        plan=plan,
+        reader=reader,
+        admin=admin,
+        lease=lease,
+        journal=journal,
+        questions=questions,
+        environment=environment,
+        clock=clock,
+        sleep=sleep,
+        progress=progress,
+        interrupted=interrupted,
+    )
+    try:
+        run.run_all(to_run)
+    except _StopError as stop:
+        run.leave_unsent(to_run, str(stop))
+    except TopicopsError as error:
+        logger.warning("apply stopped environment=%s: %s", plan.target.environment, error)
+        run.leave_unsent(to_run, str(error))
+    return tuple(run.outcomes[gated.digest] for gated in to_run)
+
+
+class _StopError(Exception):
+    """Nothing more may be sent; the text says why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """The ports of one apply, and the outcomes so far by digest."""
+
+    plan: Plan
+    reader: LiveReader
+    admin: TopicAdmin
+    lease: Lease
+    journal: Journal
+    questions: ClusterQuestions | None
+    environment: EnvironmentSpec
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    progress: Callable[[Outcome], None]
+    interrupted: Callable[[], bool]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    told_to_wait: dict[str, Answer] = field(default_factory=dict)
+    """Sent, surely without effect, and not decided yet; by digest."""
+    journal_problem: str = ""
+    """Why the journal can no longer be written: outcomes are still counted, nothing more is sent."""
+
+    def run_all(self, to_run: Sequence[GatedChange]) -> None:
+        growing = [gated for gated in to_run if not isinstance(gated.change, DeleteTopic)]
+        self._look_first(growing)
+        self._validate(self._undecided(growing))
+        for batch in batches(self._undecided(growing), self.environment):
+            self._run_batch(batch)
+        for gated in to_run:
+            if isinstance(gated.change, DeleteTopic):
+                self._run_delete(gated, gated.change)
+
+    def leave_unsent(self, to_run: Sequence[GatedChange], reason: str) -> None:
+        """Close the account: what has no outcome yet was not sent."""
+        for gated in self._undecided(to_run):
+            if answer := self.told_to_wait.get(gated.digest):
+                self._decide(gated, OutcomeStatus.FAILED, f"{answer.error}; not sent again: {reason}", sent=True)
+            else:
+                self._decide(gated, OutcomeStatus.NOT_SENT, reason)
+
+    # --- before any request -------------------------------------------------------------------------------------
+
+    def _look_first(self, gated_changes: Sequence[GatedChange]) -> None:
+        """Decide what needs no request, before the brokers' dry run could mistake it for an error."""
+        self._confirm(gated_changes)
+        self._ready(gated_changes)
+
+    def _validate(self, gated_changes: Sequence[GatedChange]) -> None:
+        if not self.environment.apply.validate_only:
+            return
+        for batch in batches(gated_changes, self.environment):
+            self._stop_if_interrupted()
+            answers = self._validated(batch)
+            rejected = {g.digest: a for g, a in zip(batch, answers, strict=True) if a.kind is not AnswerKind.ACCEPTED}
+            # Another hand may be the reason: then the topic moved, and that is the better answer.
+            for gated in self._ready([gated for gated in batch if gated.digest in rejected]):
+                message = f"the brokers' dry run answered {rejected[gated.digest].error}; nothing was sent"
+                self._decide(gated, OutcomeStatus.FAILED, message)
+
+    def _validated(self, batch: Sequence[GatedChange]) -> list[Answer]:
+        """Ask for a dry run; it changes nothing, so what met a bad moment is asked again."""
+        answers = self._dry_run(batch)
+        for wait in RETRY_WAITS_S:
+            again = [i for i, a in enumerate(answers) if a.kind in (AnswerKind.RETRY, AnswerKind.UNCLEAR)]
+            if not again:
+                break
+            self.sleep(wait)
+            for index, answer in zip(again, self._dry_run([batch[i] for i in again]), strict=True):
+                answers[index] = answer
+        return answers
+
+    def _dry_run(self, batch: Sequence[GatedChange]) -> list[Answer]:
+        try:
+            return list(self.admin.validate([gated.change for gated in batch]))
+        except ClusterError as error:
+            return [Answer(AnswerKind.UNCLEAR, str(error))] * len(batch)
+
+    # --- create, expand, configure ------------------------------------------------------------------------------
+
+    def _run_batch(self, batch: Sequence[GatedChange]) -> None:
+        for wait in (*RETRY_WAITS_S, None):
+            batch = self._send_ready(batch)
+            if not batch:
+                return
+            if wait is not None:
+                self.sleep(wait)
+        self._give_up(batch)
+
+    def _send_ready(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
+        """Send those of the batch that still may go; give those that were told to wait, the others are decided."""
+        self._confirm(batch)
+        ready = self._ready(batch)
+        if not ready:
+            return []
+        for gated in ready:
+            self.journal.intend(gated.change, gated.digest)
+        answers = list(zip(ready, self._send([gated.change for gated in ready]), strict=True))
+        self._conclude(answers)
+        return self._undecided(ready)
+
+    def _give_up(self, batch: Sequence[GatedChange]) -> None:
+        for gated in batch:
+            error = self.told_to_wait[gated.digest].error
+            message = f"sent {len(RETRY_WAITS_S) + 1} times, last answer {error}; run again later"
+            self._decide(gated, OutcomeStatus.FAILED, message, sent=True)
+
+    def _confirm(self, about_to: Sequence[GatedChange]) -> None:
+        """Stop unless not interrupted and the lease still ours; when there is nothing to send, neither is needed."""
+        if not about_to:
+            return
+        self._stop_if_interrupted()
+        if self.journal_problem:
+            raise _StopError(self.journal_problem)
+        self.lease.confirm()
+
+    def _stop_if_interrupted(self) -> None:
+        if self.interrupted():
+            raise _StopError("interrupted before it was sent; run again to go on")
+
+    def _ready(self, gated_changes: Sequence[GatedChange]) -> list[GatedChange]:
+        """Read each topic again; give those that may be sent, decide the others."""
+        if not gated_changes:
+            return []
+        traces = self.reader.traces([gated.change.topic for gated in gated_changes])
+        brokers = self.reader.brokers()
+        return [gated for gated in gated_changes if self._may_go(gated, traces[gated.change.topic], brokers)]
+
+    def _may_go(self, gated: GatedChange, traces: TopicTraces, brokers: Mapping[int, Broker]) -> bool:
+        comparison = compare(gated.change, traces)
+        dead = _dead_brokers(gated.change, traces, brokers)
+        if comparison.match is Match.AFTER:
+            self._decide(gated, OutcomeStatus.ALREADY_SO, "the live topic is already so")
+        elif comparison.match is Match.MOVED:
+            self._decide(gated, OutcomeStatus.REFUSED, moved_message(comparison))
+        elif dead:
+            self._decide(gated, OutcomeStatus.REFUSED, _dead_message(gated.change, dead))
+        else:
+            return True
+        return False
+
+    def _send(self, changes: Sequence[Change]) -> Sequence[Answer]:
+        """One request of one kind. An error on the way is an unclear answer: the request may have left."""
+        try:
+            return self._sent_by_kind(changes)
+        except ClusterError as error:
+            return [Answer(AnswerKind.UNCLEAR, str(error))] * len(changes)
+
+    def _sent_by_kind(self, changes: Sequence[Change]) -> Sequence[Answer]:
+        match changes[0]:
+            case CreateTopic():
+                return self.admin.create(_only(CreateTopic, changes))
+            case ExpandTopic():
+                return self.admin.expand(_only(ExpandTopic, changes))
+            case ConfigureTopic():
+                return self.admin.configure(_only(ConfigureTopic, changes))
+            case DeleteTopic():
+                return [self.admin.delete(change) for change in _only(DeleteTopic, changes)]
+        assert_never(changes[0])
+
+    # --- what an answer means -----------------------------------------------------------------------------------
+
+    def _conclude(self, answers: Sequence[tuple[GatedChange, Answer]]) -> None:
+        self.told_to_wait.update({gated.digest: answer for gated, answer in answers if answer.kind is AnswerKind.RETRY})
+        for gated, answer in answers:
+            if answer.kind is AnswerKind.ACCEPTED:
+                self._decide(gated, OutcomeStatus.DONE, sent=True)
+        self._settle([pair for pair in answers if pair[1].kind is AnswerKind.FAILED], patience_s=0)
+        self._settle([pair for pair in answers if pair[1].kind is AnswerKind.UNCLEAR], patience_s=SETTLE_S)
+
+    def _settle(self, answers: Sequence[tuple[GatedChange, Answer]], *, patience_s: float) -> None:
+        """Find out by reading whether requests took effect; they are never sent again.
+
+        A refusal is read back as well, once: the client may have repeated a request that had already worked.
+        """
+        comparisons = self._read_back([gated for gated, _ in answers], patience_s)
+        for gated, answer in answers:
+            comparison = comparisons.get(gated.digest)
+            if comparison is not None and comparison.match is Match.AFTER:
+                self._decide(gated, OutcomeStatus.DONE, sent=True)
+                continue
+            status = OutcomeStatus.FAILED if answer.kind is AnswerKind.FAILED else OutcomeStatus.UNKNOWN
+            self._decide(gated, status, _unsettled_message(answer, comparison, patience_s), sent=True)
+
+    def _read_back(self, gated_changes: Sequence[GatedChange], patience_s: float) -> dict[str, Comparison]:
+        """Compare until all are decided or the patience ends; by digest, no entry for what could not be read."""
+        deadline = self.clock() + patience_s
+        comparisons: dict[str, Comparison] = {}
+        pending = list(gated_changes)
+        for wait in _waits():
+            comparisons.update(self._comparisons(pending))
+            pending = [gated for gated in pending if not _is_decided(comparisons.get(gated.digest))]
+            if not pending or self.clock() >= deadline:
+                break
+            self.sleep(wait)
+        return comparisons
+
+    def _comparisons(self, gated_changes: Sequence[GatedChange]) -> dict[str, Comparison]:
+        if not gated_changes:
+            return {}
+        try:
+            traces = self.reader.traces([gated.change.topic for gated in gated_changes])
+        except ClusterError as error:
+            logger.warning("cannot read back topics=%d: %s", len(gated_changes), error)
+            return {}
+        return {gated.digest: compare(gated.change, traces[gated.change.topic]) for gated in gated_changes}
+
+    # --- delete -------------------------------------------------------------------------------------------------
+
+    def _run_delete(self, gated: GatedChange, change: DeleteTopic) -> None:
+        """One topic a request, and the next one only when nothing of this one is left."""
+        self._stop_deletes_after_trouble()
+        for wait in (*RETRY_WAITS_S, None):
+            if not self._send_delete(gated, change):
+                break
+            if wait is None:
+                self._give_up([gated])
+            else:
+                self.sleep(wait)
+        self._wait_until_gone(gated, change)
+
+    def _send_delete(self, gated: GatedChange, change: DeleteTopic) -> list[GatedChange]:
+        """Like ``_send_ready``, for a topic at rest only; that is asked before the last look, as it takes a while."""
+        self._confirm([gated])
+        if not self._ready([gated]):
+            return []
+        if reason := self._activity_reason(change):
+            self._decide(gated, OutcomeStatus.REFUSED, reason)
+            return []
+        return self._send_ready([gated])
+
+    def _stop_deletes_after_trouble(self) -> None:
+        for outcome in self.outcomes.values():
+            if outcome.action != "delete" and outcome.status not in _SUCCEEDED:
+                trouble = f"{outcome.action} of {outcome.topic} ended {outcome.status}"
+                raise _StopError(f"deletes run only when all before succeeded; {trouble}")
+
+    def _activity_reason(self, change: DeleteTopic) -> str | None:
+        if self.environment.policy.delete_active == "allow":
+            return None
+        planned = self.plan.change_set.activity.get(change.topic)
+        now = self.questions.activity([change.topic]).get(change.topic) if self.questions else None
+        reason = activity_reason(planned, now)
+        return f"{reason}; stop its clients and plan again, or set policy.deleteActive: allow" if reason else None
+
+    def _wait_until_gone(self, gated: GatedChange, change: DeleteTopic) -> None:
+        if self.outcomes[gated.digest].status not in _SUCCEEDED:
+            return
+        limit_s = self.environment.verify.deletes.total_seconds()
+        deadline = self.clock() + limit_s
+        for wait in _waits():
+            if _is_out_of_the_way(change, self.reader.traces([change.topic])[change.topic]):
+                return
+            if self.clock() >= deadline:
+                raise _StopError(f"the delete of {change.topic} has not ended after {limit_s:g} s")
+            self._stop_if_interrupted()
+            self.sleep(wait)
+
+    # --- the account --------------------------------------------------------------------------------------------
+
+    def _undecided(self, gated_changes: Iterable[GatedChange]) -> list[GatedChange]:
+        return [gated for gated in gated_changes if gated.digest not in self.outcomes]
+
+    def _decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "", *, sent: bool = False) -> None:
+        change = gated.change
+        outcome = Outcome(
+            topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message, sent=sent
+        )
+        self.outcomes[gated.digest] = outcome
+        _log(change, outcome)
+        self.progress(outcome)
+        self._record(outcome)
+
+    def _record(self, outcome: Outcome) -> None:
+        # What was done stays done when it cannot be written down; `_confirm` stops the next request.
+        try:
+            self.journal.record(outcome)
+        except TopicopsError as error:
+            self.journal_problem = str(error)
+
+
+def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) -> Iterator[list[GatedChange]]:
+    """Split into requests of one kind each, within the environment's topics and partitions a request; order is kept."""
+    batch: list[GatedChange] = []
+    for gated in gated_changes:
+        if batch and not _fits(batch, gated, environment):
+            yield batch
+            batch = []
+        batch.append(gated)
+    if batch:
+        yield batch
+
+
+def moved_message(comparison: Comparison) -> str:
+    """Old and new value, field by field, and what to do."""
+    return f"it moved since the plan (TOP501): {'; '.join(comparison.differences)}; plan again"
+
+
+def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: EnvironmentSpec) -> bool:
+    limits = environment.apply
+    partitions = sum(_partitions_sent(other.change) for other in (*batch, gated))
+    same_kind = batch[0].change.action == gated.change.action
+    return same_kind and len(batch) < limits.topics_per_request and partitions <= limits.partitions_per_request
+
+
+def _partitions_sent(change: Change) -> int:
+    return len(change.assignment) if isinstance(change, CreateTopic | ExpandTopic) else 0
+
+
+def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Broker]) -> list[int]:
+    """Brokers that the change needs and that are not registered; Kafka would take the change all the same."""
+    rows: Iterable[Sequence[int]] = ()
+    match change:
+        case CreateTopic() | ExpandTopic():
+            rows = change.assignment.values()
+        case DeleteTopic():
+            rows = traces.live.assignment.values() if traces.live else ()
+        case ConfigureTopic():
+            pass
+        case _:
+            assert_never(change)
+    return sorted({broker for row in rows for broker in row} - brokers.keys())
+
+
+def _dead_message(change: Change, dead: Sequence[int]) -> str:
+    names = ", ".join(f"broker {broker}" for broker in dead)
+    if isinstance(change, DeleteTopic):
+        return f"{names} with replicas of it not live (TOP421): the deletion would hang; start it, then run again"
+    return f"the assignment names {names}, not live (TOP427); start it and run again, or plan again"
+
+
+def _unsettled_message(answer: Answer, comparison: Comparison | None, patience_s: float) -> str:
+    if comparison is not None and comparison.match is Match.MOVED:
+        return f"{answer.error}; read back: {'; '.join(comparison.differences)}; plan again"
+    if answer.kind is AnswerKind.FAILED:
+        return answer.error
+    seen = "the topic cannot be read" if comparison is None else "the topic is still as before"
+    return (
+        f"{answer.error}; {patience_s:g} s later {seen}, and it may yet take effect (TOP505); verify, then plan again"
+    )
+
+
+def _is_out_of_the_way(change: DeleteTopic, traces: TopicTraces) -> bool:
+    if traces.is_gone:
+        return True
+    identity = change.precondition.identity or change.topic_id
+    # Auto-creation may have brought the name back at once: then the old topic is gone all the same.
+    return traces.live is not None and identity is not None and traces.live.identity != identity
+
+
+def _is_decided(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.match is not Match.BEFORE
+
+
+def _log(change: Change, outcome: Outcome) -> None:
+    if outcome.status is not OutcomeStatus.DONE:
+        logger.info("%s action=%s topic=%s: %s", outcome.status, change.action, change.topic, outcome.message)
+        return
+    match change:
+        case CreateTopic():
+            logger.info("created topic=%s partitions=%d", change.topic, change.partitions)
+        case ExpandTopic():
+            logger.info("expanded topic=%s from=%d to=%d", change.topic, change.partitions_before, change.partitions)
+        case ConfigureTopic():
+            logger.info("configured topic=%s configs=%s", change.topic, ",".join(sorted(change.configs)))
+        case DeleteTopic():
+            logger.info("deleted topic=%s topic_id=%s", change.topic, change.topic_id)
+        case _:
+            assert_never(change)
+
+
+def _only(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
+    return [change for change in changes if isinstance(change, kind)]
+
+
+def _waits() -> Iterator[float]:
+    """Seconds to wait between looks, growing, without end."""
+    wait = FIRST_WAIT_S
+    while True:
+        yield wait
+        wait = min(wait * 1.5, LONGEST_WAIT_S)

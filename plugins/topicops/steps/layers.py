@@ -1,0 +1,295 @@
+"""The files of one environment laid over each other: defaults, profile, topic, override; later wins.
+
+Only configs merge by key. Each value keeps the place where it was written, so that a rule can point there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from topicops.model.diagnostics import Location
+from topicops.model.document import Document, Node, Span
+from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS, Limits, Policy
+from topicops.model.snapshot import Assignment
+from topicops.model.topic_config import ConfigValueError, canonical_written
+from topicops.steps.shape import BAD, Bad, Finding, Section
+from topicops.steps.written_assignment import read_assignment
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file whose fields were read."""
+
+    document: Document
+    body: Section
+
+    @property
+    def file(self) -> str:
+        return self.document.file
+
+    @property
+    def metadata(self) -> Section:
+        return self.body.section("metadata")
+
+    @property
+    def spec(self) -> Section:
+        return self.body.section("spec")
+
+    @property
+    def name(self) -> str | None:
+        return self.metadata.get("name", str)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSource(ReadFile):
+    """A topic's own file."""
+
+    @property
+    def label(self) -> str:
+        """The name, or the file's where the name cannot be read."""
+        return self.name or self.document.stem
+
+    @property
+    def environments(self) -> frozenset[str] | None:
+        """None: all."""
+        if "environments" not in self.metadata or self.metadata.is_bad("environments"):
+            return None
+        return frozenset(self.metadata.texts("environments"))
+
+    @property
+    def state(self) -> str | None:
+        """``absent``, ``paused``, or None for a topic that simply is."""
+        return self.body.section("lifecycle").get("state", str)
+
+    def is_for(self, environment: str | None) -> bool:
+        return environment is None or self.environments is None or environment in self.environments
+
+    def shares_environment(self, other: TopicSource) -> bool:
+        if self.environments is None or other.environments is None:
+            return True
+        return not self.environments.isdisjoint(other.environments)
+
+
+class Setting(NamedTuple):
+    """One merged value and where it was written."""
+
+    value: object
+    """int, canonical text, None (a config that shall have no override), or ``BAD``."""
+    file: str
+    span: Span
+    key: Span
+
+    @property
+    def number(self) -> int | None:
+        return self.value if isinstance(self.value, int) else None
+
+    @property
+    def text(self) -> str | None:
+        return self.value if isinstance(self.value, str) else None
+
+    @property
+    def location(self) -> Location:
+        return Location(self.file, self.span.line, self.span.column)
+
+    def finding(self, code: str, summary: str, remedy: str = "", *, topic: str) -> Finding:
+        return Finding(code, self.file, self.span, summary, remedy, topic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedTopic:
+    """A topic of one environment that shall exist, all layers merged."""
+
+    source: TopicSource
+    settings: Mapping[str, Setting]
+    """``partitions`` and ``replicationFactor``, where a layer gives them."""
+    configs: Mapping[str, Setting]
+    assignment: Assignment | None = None
+    complete: bool = True
+    """False: a layer could not be read, so nothing may be concluded from what is missing."""
+
+    @property
+    def label(self) -> str:
+        return self.source.label
+
+    @property
+    def keyed(self) -> bool:
+        return self.source.spec.get("keyed", bool) is not False
+
+    def number(self, field_name: str) -> int | None:
+        setting = self.settings.get(field_name)
+        return setting.number if setting else None
+
+    def config(self, name: str) -> str | None:
+        """The canonical text of an override that shall be live and could be read."""
+        setting = self.configs.get(name)
+        return setting.text if setting else None
+
+    def config_number(self, name: str) -> int | None:
+        text = self.config(name)
+        return int(text) if text is not None else None
+
+    @property
+    def policies(self) -> frozenset[str] | None:
+        """The words of ``cleanup.policy``; None where no layer gives it."""
+        text = self.config("cleanup.policy")
+        return frozenset(text.split(",")) if text is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """All that the rules look at: every file, and one environment's view of them."""
+
+    topics: tuple[TopicSource, ...]
+    profiles: Mapping[str, ReadFile | None]
+    """By name; None: the file is there and cannot be read."""
+    environment: ReadFile | None
+    exceptions: ReadFile | None
+    """The environment's file of exceptions."""
+    now: datetime
+    unread_topics: frozenset[str] = field(default_factory=frozenset)
+    """Names of topic files that cannot be read."""
+    environment_unreadable: bool = False
+
+    @property
+    def environment_name(self) -> str | None:
+        return self.environment.document.stem if self.environment else None
+
+    @property
+    def here(self) -> Iterator[TopicSource]:
+        """Topics of this environment, tombstones included."""
+        return (topic for topic in self.topics if topic.is_for(self.environment_name))
+
+    @cached_property
+    def merged(self) -> tuple[MergedTopic, ...]:
+        """Topics of this environment that shall exist; none where the environment cannot be read."""
+        if self.environment_unreadable:
+            return ()
+        return tuple(self._merge(topic) for topic in self.here if self._shall_exist(topic))
+
+    @property
+    def environment_spec(self) -> Section:
+        return self.environment.spec if self.environment else Section("")
+
+    @property
+    def partitions_per_topic(self) -> int | None:
+        """None: written and unreadable."""
+        limits = self.environment_spec.section("limits")
+        return _number_or(limits, "partitionsPerTopic", Limits().partitions_per_topic)
+
+    @property
+    def min_replication_factor(self) -> int | None:
+        policy = self.environment_spec.section("policy")
+        return _number_or(policy, "minReplicationFactor", Policy().min_replication_factor)
+
+    @property
+    def kafka_version(self) -> tuple[int, ...]:
+        text = self.environment_spec.section("cluster").get("kafkaVersion", str) or "3.9"
+        return release(text) or release("3.9")
+
+    @property
+    def protected_patterns(self) -> tuple[str, ...]:
+        return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
+
+    @property
+    def config_layers(self) -> Iterator[tuple[Section, TopicSource | None, bool]]:
+        """Every ``configs`` there is, its topic if it is a topic's own, and whether this environment uses it."""
+        environment = self.environment_spec
+        yield environment.section("defaults").section("configs"), None, True
+        for profile in self.profiles.values():
+            if profile is not None:
+                yield profile.spec.section("configs"), None, True
+        for topic in self.topics:
+            if topic.state != "absent":
+                yield topic.spec.section("configs"), topic, topic.is_for(self.environment_name)
+        overrides = environment.section("overrides")
+        for name in overrides.values:
+            yield overrides.section(name).section("configs"), None, True
+
+    def _shall_exist(self, topic: TopicSource) -> bool:
+        lifecycle_is_clear = not topic.body.is_bad("lifecycle")
+        return topic.state != "absent" and lifecycle_is_clear and topic.body.get("spec", Section) is not None
+
+    def _merge(self, topic: TopicSource) -> MergedTopic:
+        profile, profile_known = self._profile_of(topic)
+        environment = self.environment_spec
+        override = environment.section("overrides").section(topic.label)
+        layers = [environment.section("defaults"), profile, topic.spec, override]
+        settings = {name: s for name in ("partitions", "replicationFactor") if (s := _last(layers, name))}
+        assignment = _assignment_of(topic)
+        settings.update(_settings_of_assignment(topic, assignment))
+        return MergedTopic(
+            source=topic,
+            settings=settings,
+            configs=_merged_configs(layers),
+            assignment=assignment,
+            complete=profile_known and not any(layer.is_bad("configs") for layer in layers),
+        )
+
+    def _profile_of(self, topic: TopicSource) -> tuple[Section, bool]:
+        name = topic.spec.get("profile", str)
+        profile = self.profiles.get(name) if name is not None else None
+        if profile is None:
+            return Section(topic.file), "profile" not in topic.spec
+        return profile.spec, not profile.body.is_bad("spec")
+
+
+def release(text: str) -> tuple[int, ...]:
+    """``3.9`` or ``3.9.1`` as numbers to compare, patch left out; empty if it is neither."""
+    parts = text.split(".")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        return ()
+    return int(parts[0]), int(parts[1])
+
+
+def _number_or(section: Section, name: str, default: int) -> int | None:
+    if section.is_bad(name):
+        return None
+    found = section.get(name, int)
+    return default if found is None else found
+
+
+def _last(layers: Sequence[Section], name: str) -> Setting | None:
+    for layer in reversed(layers):
+        if name in layer:
+            value = layer.values[name]
+            return Setting(value.value, layer.file, value.span, value.key)
+    return None
+
+
+def _merged_configs(layers: Sequence[Section]) -> dict[str, Setting]:
+    merged: dict[str, Setting] = {}
+    for layer in layers:
+        configs = layer.section("configs")
+        for name, value in configs.values.items():
+            merged[name] = Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
+    return merged
+
+
+def _canonical_or_bad(name: str, value: object) -> str | Bad | None:
+    if value is None:
+        return None
+    try:
+        return canonical_written(name, value) if isinstance(value, str) else BAD
+    except ConfigValueError:
+        return BAD
+
+
+def _assignment_of(topic: TopicSource) -> Assignment | None:
+    found = topic.spec.values.get("assignment")
+    if found is None or not isinstance(found.value, Node):
+        return None
+    return read_assignment(found.value)[0]
+
+
+def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
+    """What an assignment says about the numbers; it stands above every other layer."""
+    found = topic.spec.values.get("assignment")
+    if found is None:
+        return {}
+    sizes = (len(assignment), len(assignment[0])) if assignment else (BAD, BAD)
+    names = ("partitions", "replicationFactor")
+    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(names, sizes, strict=True)}

@@ -1,0 +1,49 @@
+"""What specs must satisfy beyond their shape: one family a file, one line each in ``RULES``.
+
+A rule looks at the whole ``World`` and yields findings; it decides nothing about severity or order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from topicops.steps.layers import World
+from topicops.steps.rules import (
+    assignments,
+    combinations,
+    configs,
+    environments,
+    lifecycles,
+    names,
+    numbers,
+    references,
+    twins,
+)
+from topicops.steps.shape import Finding
+
+Rule = Callable[[World], Iterator[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    names.names_are_legal,
+    names.files_are_named_after_topics,
+    names.protected_names_stay_out,
+    twins.names_do_not_clash,
+    configs.configs_are_valid,
+    configs.configs_are_usable,
+    assignments.assignments_are_sound,
+    numbers.numbers_are_given,
+    numbers.partitions_stay_in_the_limit,
+    numbers.replication_is_high_enough,
+    combinations.replicas_in_sync_fit_the_replication,
+    combinations.compaction_lags_agree,
+    combinations.local_retention_fits_the_total,
+    combinations.segments_roll_before_they_expire,
+    combinations.compaction_has_keys,
+    combinations.tiered_topics_are_not_compacted,
+    combinations.unclean_elections_are_noticed,
+    lifecycles.lifecycles_are_complete,
+    references.profiles_exist,
+    references.overrides_have_topics,
+    environments.production_names_its_cluster,
+    environments.exceptions_are_current,
+)

@@ -1,0 +1,61 @@
+"""Names one by one: what Kafka allows, what the file is called, what nobody may touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS
+from topicops.steps.layers import ReadFile, World
+from topicops.steps.shape import Finding
+
+LONGEST_NAME = 249
+"""A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def name_trouble(name: str) -> tuple[str, str] | None:
+    """Code and sentence for a name that Kafka refuses, in the order in which Kafka looks."""
+    if name in (".", ".."):
+        return "TOP209", f"{name!r} is no name: it means a folder"
+    if len(name) > LONGEST_NAME:
+        return "TOP208", f"{len(name)} characters; Kafka takes {LONGEST_NAME}"
+    if not LEGAL_NAME.fullmatch(name):
+        return "TOP207", f"{name!r} holds other characters than letters, digits, dot, underscore and dash"
+    return None
+
+
+def names_are_legal(world: World) -> Iterator[Finding]:
+    for source in _named_files(world):
+        trouble = name_trouble(source.name or "")
+        if trouble:
+            yield _at_name(source, *trouble)
+
+
+def files_are_named_after_topics(world: World) -> Iterator[Finding]:
+    for source in _named_files(world):
+        name, stem = source.name or "", source.document.stem
+        if name != stem and not name_trouble(name):
+            yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
+
+
+def protected_names_stay_out(world: World) -> Iterator[Finding]:
+    for topic in world.topics:
+        patterns = world.protected_patterns if topic.is_for(world.environment_name) else BUILT_IN_PROTECTED_TOPICS
+        name = topic.name
+        if name is None or name_trouble(name):
+            continue
+        found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+        if found:
+            yield _at_name(topic, "TOP210", f"{name} is protected by {found}", "Kafka or another system owns it")
+
+
+def _named_files(world: World) -> Iterator[ReadFile]:
+    profiles = (profile for profile in world.profiles.values() if profile is not None)
+    others = (found for found in (world.environment, world.exceptions) if found is not None)
+    return (source for source in (*world.topics, *profiles, *others) if source.name is not None)
+
+
+def _at_name(source: ReadFile, code: str, summary: str, remedy: str = "") -> Finding:
+    return Finding(code, source.file, source.metadata.values["name"].span, summary, remedy)

@@ -1,0 +1,60 @@
+"""Names two by two: the same, the same to Kafka's metrics, or the same to a person's eye."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from topicops.steps.layers import TopicSource, World
+from topicops.steps.rules.names import name_trouble
+from topicops.steps.shape import Finding
+
+_LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
+_LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
+
+
+def folded(name: str) -> str:
+    """As Kafka's metrics see a name; two topics may not share it. Source: Topic#unifyCollisionChars."""
+    return name.replace(".", "_")
+
+
+def skeleton(name: str) -> str:
+    """Equal for names that a tired person takes for each other."""
+    text = name.translate(_LOOK_ALIKE_CHARACTERS).lower()
+    for pair, single in _LOOK_ALIKE_PAIRS:
+        text = text.replace(pair, single)
+    return text
+
+
+def names_do_not_clash(world: World) -> Iterator[Finding]:
+    """One finding for each pair, the gravest, in the later file."""
+    topics = sorted((t for t in world.topics if t.name and not name_trouble(t.name)), key=lambda t: t.file)
+    # A pair that clashes in any way has the same skeleton, so few pairs are looked at.
+    for group in _groups(topics, lambda topic: skeleton(folded(topic.label))):
+        for index, later in enumerate(group):
+            yield from (found for earlier in group[:index] if (found := _clash(earlier, later)))
+
+
+def _groups(topics: Sequence[TopicSource], key: Callable[[TopicSource], str]) -> Iterator[list[TopicSource]]:
+    groups: defaultdict[str, list[TopicSource]] = defaultdict(list)
+    for topic in topics:
+        groups[key(topic)].append(topic)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
+    one, other = earlier.label, later.label
+    if one == other:
+        return _finding(later, "TOP301", f"{other} is defined in {earlier.file} too", "keep one of the two files")
+    if not later.shares_environment(earlier):
+        return None
+    if one.lower() == other.lower():
+        return _finding(later, "TOP303", f"{other} and {one} differ by case only", "choose another name")
+    if folded(one) == folded(other):
+        why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
+        return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name")
+    return _finding(later, "TOP304", f"{other} looks like {one}", "choose a name that nobody takes for the other")
+
+
+def _finding(topic: TopicSource, code: str, summary: str, remedy: str) -> Finding:
+    return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label)

@@ -1,0 +1,300 @@
+"""From files to desired topics of one environment, or every problem of every file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from topicops.model.canonical import assignment_digest, sha256_of
+from topicops.model.diagnostics import Diagnostic, Location, Severity
+from topicops.model.document import Document, Fields, FileKind, Text, Tree
+from topicops.model.environment import Environment, EnvironmentSpec, Written
+from topicops.model.errors import SpecError, UsageError
+from topicops.model.spec import API_VERSION, Desired, DesiredTopic, Lifecycle
+from topicops.model.written_spec import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.steps.layers import MergedTopic, ReadFile, TopicSource, World
+from topicops.steps.rules import RULES
+from topicops.steps.rules.environments import written_exceptions
+from topicops.steps.shape import Finding, Section, Value, read_section
+
+MODELS: Mapping[FileKind, type[Written]] = {
+    "Topic": TopicFile,
+    "Profile": ProfileFile,
+    "Environment": EnvironmentFile,
+    "Exceptions": ExceptionsFile,
+}
+
+NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
+"""Without these there is nothing to plan; an exception does not help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validated:
+    """What validation says of a folder of files."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    """By file, line, column and code."""
+    files: int
+    environment: Environment | None
+    """None: no environment was asked for, or there are errors."""
+    desired: Desired | None
+    """None as above."""
+
+    @property
+    def has_errors(self) -> bool:
+        return any(diagnostic.is_error for diagnostic in self.diagnostics)
+
+    def require(self) -> tuple[Environment, Desired]:
+        """Both halves of a good answer.
+
+        Raises:
+            SpecError: with all diagnostics.
+        """
+        if self.environment is None or self.desired is None:
+            raise SpecError(self.diagnostics)
+        return self.environment, self.desired
+
+
+def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str | None = None) -> Validated:
+    """Judge every file, and the topics as ``environment`` has them; None: as each environment has them.
+
+    Args:
+        tree: All files of the folder.
+        environment: Name of a file in ``environments/``.
+        now: An aware time; pauses and exceptions end by it.
+        commit: The git commit that the files are from, handed through to ``Desired``.
+    Raises:
+        UsageError: there is no such environment.
+    """
+    if environment is not None:
+        _check_environment(tree, environment)
+    files, found = _read_files(tree)
+    worlds = [_world(tree, files, name, now) for name in ([environment] if environment else _names(tree) or [None])]
+    diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
+    for world in worlds:
+        diagnostics += _judge(world)
+    ordered = _once(diagnostics)
+    if environment is None or any(diagnostic.is_error for diagnostic in ordered):
+        return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None)
+    return Validated(
+        diagnostics=ordered,
+        files=tree.files,
+        environment=_environment(worlds[0]),
+        desired=_desired(worlds[0], environment, tree.files, ordered, commit),
+    )
+
+
+def _names(tree: Tree) -> list[str | None]:
+    return [document.stem for document in tree.documents if document.kind == "Environment"]
+
+
+def _check_environment(tree: Tree, environment: str) -> None:
+    names = _names(tree)
+    if environment not in names:
+        known = ", ".join(str(name) for name in names) or "none"
+        raise UsageError(f"no environment is called {environment!r}; in environments/ there are: {known}")
+
+
+# ---- reading ----
+
+
+def _read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
+    """Files whose fields could be read, by path, and what is wrong with their shape."""
+    files: dict[str, ReadFile] = {}
+    found: list[Finding] = []
+    for document in tree.documents:
+        if document.root is None:
+            continue
+        foreign = list(_foreign(document))
+        if foreign:
+            found += foreign
+            continue
+        body, problems = read_section(document.root, MODELS[document.kind], document.file)
+        found += problems
+        if isinstance(document.root, Fields):
+            files[document.file] = (TopicSource if document.kind == "Topic" else ReadFile)(document, body)
+    return files, found
+
+
+def _foreign(document: Document) -> Iterator[Finding]:
+    """What makes a file another sort than its folder says; then nothing else of it is judged."""
+    if not isinstance(document.root, Fields):
+        return
+    wanted = {"apiVersion": API_VERSION, "kind": document.kind}
+    for key, value in document.root.entries:
+        expected = wanted.get(key.text)
+        if expected and isinstance(value, Text) and not value.is_null and value.text != expected:
+            summary = f"{key.text} {value.text!r} is not known here"
+            yield Finding("TOP206", document.file, value.span, summary, f"this folder holds: {key.text}: {expected}")
+
+
+def _world(tree: Tree, files: Mapping[str, ReadFile], environment: str | None, now: datetime) -> World:
+    by_kind: dict[tuple[FileKind, str], ReadFile] = {(f.document.kind, f.document.stem): f for f in files.values()}
+    file = by_kind.get(("Environment", environment)) if environment else None
+    return World(
+        topics=tuple(source for source in files.values() if isinstance(source, TopicSource)),
+        profiles={d.stem: by_kind.get(("Profile", d.stem)) for d in tree.documents if d.kind == "Profile"},
+        environment=file,
+        exceptions=by_kind.get(("Exceptions", environment)) if environment else None,
+        now=now,
+        unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
+        environment_unreadable=environment is not None and file is None,
+    )
+
+
+# ---- judging ----
+
+
+def _judge(world: World) -> Iterator[Diagnostic]:
+    lifted = _lifted(world)
+    for rule in RULES:
+        for finding in rule(world):
+            yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
+
+
+def _lifted(world: World) -> frozenset[tuple[str | None, str]]:
+    """Topic and code of every exception that is in force."""
+    found = set()
+    for exception in written_exceptions(world):
+        topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
+        is_over = exception.is_bad("until") or (until is not None and until <= world.now)
+        if topic and code and code.startswith("TOP3") and code not in NOT_LIFTABLE and not is_over:
+            found.add((topic, code))
+    return frozenset(found)
+
+
+_NAMED_BY_FIELD = frozenset({"TOP202"})
+"""Several of these may stand at one place, one for each missing field."""
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """In order, one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
+    kept: dict[tuple[object, ...], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        which = diagnostic.summary if diagnostic.code in _NAMED_BY_FIELD else ""
+        place = (*diagnostic.sort_key, which)
+        if place not in kept or (diagnostic.is_error and not kept[place].is_error):
+            kept[place] = diagnostic
+    return tuple(sorted(kept.values(), key=lambda diagnostic: (*diagnostic.sort_key, diagnostic.summary)))
+
+
+# ---- the answer ----
+
+
+def _environment(world: World) -> Environment | None:
+    if world.environment is None:
+        return None
+    written = _plain(world.environment.spec)
+    if world.exceptions is not None:
+        policy = dict(_mapping(written.get("policy")))
+        more = _plain(world.exceptions.spec).get("exceptions", ())
+        policy["exceptions"] = (*_sequence(policy.get("exceptions")), *_sequence(more))
+        written["policy"] = policy
+    return Environment(
+        name=world.environment.document.stem,
+        spec=EnvironmentSpec.model_validate(written),
+        file=world.environment.file,
+        locations=dict(_locations(world.environment.spec, "")),
+    )
+
+
+def _plain(section: Section) -> dict[str, object]:
+    return {name: _plain_value(value.value) for name, value in section.values.items()}
+
+
+def _plain_value(value: object) -> object:
+    match value:
+        case Section():
+            return _plain(value)
+        case tuple():
+            return tuple(_plain_value(item.value) for item in value if isinstance(item, Value))
+        case _:
+            return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:
+    for name, value in section.values.items():
+        yield f"{prefix}{name}", section.location(name)
+        if isinstance(value.value, Section):
+            yield from _locations(value.value, f"{prefix}{name}.")
+
+
+def _desired(
+    world: World, environment: str, files: int, diagnostics: Iterable[Diagnostic], commit: str | None
+) -> Desired:
+    merged = {topic.source.file: topic for topic in world.merged}
+    topics = sorted((_topic(t, merged.get(t.file), environment) for t in world.here), key=lambda topic: topic.name)
+    return Desired(
+        environment=environment,
+        topics={topic.name: topic for topic in topics},
+        files=files,
+        warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
+        commit=commit,
+        digest=sha256_of([_meaning(topic) for topic in topics]),
+    )
+
+
+def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
+    """One topic; ``merged`` is None for a tombstone."""
+    lifecycle, spec, metadata = source.body.section("lifecycle"), source.spec, source.metadata
+    return DesiredTopic(
+        name=source.label,
+        owner=metadata.get("owner", str) or "",
+        location=metadata.location("name"),
+        description=metadata.get("description", str) or "",
+        labels={k: v.value for k, v in metadata.section("labels").values.items() if isinstance(v.value, str)},
+        lifecycle=Lifecycle(source.state or Lifecycle.PRESENT),
+        reason=lifecycle.get("reason", str) or "",
+        not_before=lifecycle.get("notBefore", datetime),
+        until=lifecycle.get("until", datetime),
+        topic_id=lifecycle.section("topicIds").get(environment, str),
+        partitions=(merged.number("partitions") if merged else 0) or 0,
+        replication_factor=(merged.number("replicationFactor") if merged else 0) or 0,
+        keyed=spec.get("keyed", bool) is not False,
+        placement="kafka" if spec.get("placement", str) == "kafka" else "balanced",
+        rack_aware=spec.get("rackAware", bool) is not False,
+        assignment=merged.assignment if merged else None,
+        configs={name: merged.configs[name].text for name in sorted(merged.configs)} if merged else {},
+        locations=_topic_locations(source, merged),
+    )
+
+
+def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[str, Location]:
+    places = {name: source.spec.location(name) for name in source.spec.values if name != "configs"}
+    lifecycle = source.body.section("lifecycle")
+    places |= {f"lifecycle.{name}": lifecycle.location(name) for name in lifecycle.values}
+    if merged is not None:
+        places |= {name: setting.location for name, setting in merged.settings.items()}
+        places |= {f"configs.{name}": setting.location for name, setting in merged.configs.items()}
+    return places
+
+
+def _meaning(topic: DesiredTopic) -> dict[str, object]:
+    """What the topic's files say, without where they say it."""
+    return {
+        "name": topic.name,
+        "owner": topic.owner,
+        "description": topic.description,
+        "labels": dict(topic.labels),
+        "lifecycle": topic.lifecycle.value,
+        "reason": topic.reason,
+        "not_before": topic.not_before.isoformat() if topic.not_before else None,
+        "until": topic.until.isoformat() if topic.until else None,
+        "topic_id": topic.topic_id,
+        "partitions": topic.partitions,
+        "replication_factor": topic.replication_factor,
+        "keyed": topic.keyed,
+        "placement": topic.placement,
+        "rack_aware": topic.rack_aware,
+        "assignment": assignment_digest(topic.assignment) if topic.assignment else None,
+        "configs": dict(topic.configs),
+    }

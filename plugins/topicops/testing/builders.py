@@ -1,0 +1,262 @@
+"""Small worlds for tests: values with sensible defaults, named after what they build."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypedDict, Unpack
+
+from topicops.model.changes import (
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    Precondition,
+    Target,
+)
+from topicops.model.diagnostics import Location
+from topicops.model.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
+from topicops.model.plan import ChangeSet, ClusterFacts, PlanSource
+from topicops.model.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.spec import Desired, DesiredTopic, Lifecycle, Placement
+
+CLUSTER_ID = "Nw0Yx8fRTlqHJ0fV3k2k5A"
+NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+TARGET = Target(environment="local", cluster_id=CLUSTER_ID, chroot="/kafka")
+ENVIRONMENT_FILE = "topics/environments/local.yaml"
+
+
+def broker(broker_id: int, rack: str | None = None) -> Broker:
+    return Broker(id=broker_id, rack=rack, endpoints=(f"PLAINTEXT://127.0.0.1:{9000 + broker_id}",), epoch=broker_id)
+
+
+def brokers(racks: Mapping[int, str | None]) -> dict[int, Broker]:
+    """Live brokers from rack by id."""
+    return {broker_id: broker(broker_id, rack) for broker_id, rack in racks.items()}
+
+
+THREE_BROKERS: Mapping[int, str | None] = {1: "r1", 2: "r2", 3: "r3"}
+
+
+def round_robin(partitions: int, replication_factor: int = 3, *, over: Sequence[int] = (1, 2, 3)) -> Assignment:
+    """Replicas of partition p start at the broker of index p and go on from there."""
+    return {
+        p: tuple(over[(p + replica) % len(over)] for replica in range(replication_factor)) for p in range(partitions)
+    }
+
+
+def topic_id(name: str) -> str:
+    """22 characters that follow from the name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:22]
+
+
+class LiveFields(TypedDict, total=False):
+    topic_id: str | None
+    adding: Assignment
+    removing: Assignment
+    overrides: Mapping[str, str]
+    unstable: bool
+    states: Mapping[int, PartitionState] | None
+
+
+def live_topic(
+    name: str, partitions: int = 3, *, assignment: Assignment | None = None, **fields: Unpack[LiveFields]
+) -> LiveTopic:
+    rows = round_robin(partitions) if assignment is None else assignment
+    rest: LiveFields = {"topic_id": topic_id(name), **fields}
+    return LiveTopic(name=name, czxid=100, mzxid=100, assignment=rows, **rest)
+
+
+def partition_state(isr: Sequence[int], *, leader: int | None = None, leader_epoch: int = 0) -> PartitionState:
+    """A state with the ISR's first member as its leader; -1 for an empty ISR."""
+    first = isr[0] if isr else -1
+    return PartitionState(
+        leader=first if leader is None else leader,
+        isr=tuple(isr),
+        leader_epoch=leader_epoch,
+        controller_epoch=1,
+        version=0,
+    )
+
+
+def healthy_states(assignment: Assignment) -> dict[int, PartitionState]:
+    """Every partition led by its preferred leader, with a full ISR."""
+    return {p: partition_state(row) for p, row in assignment.items()}
+
+
+class SnapshotFields(TypedDict, total=False):
+    controller_id: int | None
+    deleting: Mapping[str, int]
+    reassigning: frozenset[str]
+    orphan_configs: frozenset[str]
+    broker_defaults: Mapping[str, str] | None
+
+
+def snapshot(
+    *topics: LiveTopic, racks: Mapping[int, str | None] = THREE_BROKERS, **fields: Unpack[SnapshotFields]
+) -> ClusterSnapshot:
+    rest: SnapshotFields = {"controller_id": 1, "deleting": {}, **fields}
+    return ClusterSnapshot(
+        cluster_id=CLUSTER_ID,
+        chroot="/kafka",
+        source="zookeeper",
+        controller_epoch=1,
+        brokers=brokers(racks),
+        topics={topic.name: topic for topic in topics},
+        **rest,
+    )
+
+
+class DesiredFields(TypedDict, total=False):
+    lifecycle: Lifecycle
+    reason: str
+    not_before: datetime | None
+    until: datetime | None
+    topic_id: str | None
+    replication_factor: int
+    keyed: bool
+    placement: Placement
+    rack_aware: bool
+    assignment: Assignment | None
+    configs: Mapping[str, str | None]
+    locations: Mapping[str, Location]
+
+
+def location(name: str, line: int = 4) -> Location:
+    return Location(f"topics/shop/{name}.yaml", line, 9)
+
+
+def desired_topic(name: str, partitions: int = 3, **fields: Unpack[DesiredFields]) -> DesiredTopic:
+    rest: DesiredFields = {"replication_factor": 3, "keyed": False, **fields}
+    return DesiredTopic(name=name, owner="team-shop", location=location(name), partitions=partitions, **rest)
+
+
+def tombstone(name: str, **fields: Unpack[DesiredFields]) -> DesiredTopic:
+    rest: DesiredFields = {
+        "lifecycle": Lifecycle.ABSENT,
+        "reason": "Not used any more.",
+        "replication_factor": 0,
+        **fields,
+    }
+    return desired_topic(name, 0, **rest)
+
+
+def paused_topic(name: str, partitions: int = 3, **fields: Unpack[DesiredFields]) -> DesiredTopic:
+    rest: DesiredFields = {"lifecycle": Lifecycle.PAUSED, "reason": "Migration by hand.", **fields}
+    return desired_topic(name, partitions, **rest)
+
+
+def desired_of(*topics: DesiredTopic) -> Desired:
+    return Desired(
+        environment="local",
+        topics={topic.name: topic for topic in topics},
+        files=len(topics),
+        digest="d" * 64,
+    )
+
+
+def desired_like(live: LiveTopic) -> DesiredTopic:
+    """The spec that asks for exactly what is live."""
+    return desired_topic(
+        live.name, live.partitions, replication_factor=max(live.replication_factors), configs=dict(live.overrides)
+    )
+
+
+def environment(
+    *, limits: Limits | None = None, policy: Policy | None = None, min_live_brokers: int = 1, name: str = "local"
+) -> Environment:
+    """A sandbox; the places of its values are lines of a file that need not be there."""
+    cluster = Cluster(id=CLUSTER_ID, cluster_class="sandbox", min_live_brokers=min_live_brokers)
+    paths = ("cluster.minLiveBrokers", "limits.deletesPerRun", "limits.deletesPercent", "limits.replicasPerRun")
+    return Environment(
+        name=name,
+        spec=EnvironmentSpec(cluster=cluster, limits=limits or Limits(), policy=policy or Policy()),
+        file=ENVIRONMENT_FILE,
+        locations={path: Location(ENVIRONMENT_FILE, line, 5) for line, path in enumerate(paths, start=10)},
+    )
+
+
+def create_change(name: str, partitions: int = 3, *, configs: Mapping[str, str] | None = None) -> CreateTopic:
+    return CreateTopic(
+        topic=name,
+        location=location(name),
+        risk=Risk.SAFE,
+        reversible=True,
+        precondition=Precondition(absent=True),
+        partitions=partitions,
+        replication_factor=3,
+        assignment=round_robin(partitions),
+        configs=configs or {},
+    )
+
+
+def expand_change(name: str, before: int = 3, after: int = 6, *, risk: Risk = Risk.NOTICE) -> ExpandTopic:
+    return ExpandTopic(
+        topic=name,
+        location=location(name),
+        risk=risk,
+        codes=("TOP403",) if risk is Risk.RISKY else (),
+        reversible=False,
+        precondition=Precondition(identity=topic_id(name), partitions=before),
+        partitions_before=before,
+        partitions=after,
+        assignment={p: row for p, row in round_robin(after).items() if p >= before},
+    )
+
+
+def configure_change(
+    name: str,
+    *,
+    before: Mapping[str, str | None] | None = None,
+    after: Mapping[str, str | None] | None = None,
+    risk: Risk = Risk.NOTICE,
+) -> ConfigureTopic:
+    old = {"compression.type": None} if before is None else before
+    return ConfigureTopic(
+        topic=name,
+        location=location(name),
+        risk=risk,
+        reversible=risk is not Risk.DESTRUCTIVE,
+        precondition=Precondition(identity=topic_id(name), overrides=old),
+        configs_before=old,
+        configs={"compression.type": "zstd"} if after is None else after,
+    )
+
+
+def delete_change(name: str, partitions: int = 3) -> DeleteTopic:
+    return DeleteTopic(
+        topic=name,
+        location=location(name),
+        risk=Risk.DESTRUCTIVE,
+        reversible=False,
+        precondition=Precondition(identity=topic_id(name), partitions=partitions),
+        topic_id=topic_id(name),
+        partitions=partitions,
+        reason="Not used any more.",
+    )
+
+
+def facts(
+    *, live_brokers: int = 3, managed_topics: int = 100, has_controller: bool = True, offline: int | None = None
+) -> ClusterFacts:
+    return ClusterFacts(
+        live_brokers=live_brokers,
+        has_controller=has_controller,
+        offline_partitions=offline,
+        live_topics=managed_topics,
+        managed_topics=managed_topics,
+    )
+
+
+def change_set(
+    changes: Iterable[CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic],
+    *,
+    about: ClusterFacts | None = None,
+) -> ChangeSet:
+    return ChangeSet(
+        target=TARGET,
+        source=PlanSource(commit=None, desired_digest="d" * 64, topics=1),
+        facts=about or facts(),
+        changes=tuple(changes),
+    )

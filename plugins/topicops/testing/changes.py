@@ -1,0 +1,131 @@
+"""Changes and plans in a line: what a test means stands out, all else has a quiet default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from topicops.model.canonical import assignment_digest
+from topicops.model.changes import (
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    Precondition,
+    Target,
+    digest_of,
+)
+from topicops.model.diagnostics import Location
+from topicops.model.environment import Cluster, EnvironmentSpec, Risk
+from topicops.model.plan import Blocked, ChangeSet, ClusterFacts, GatedChange, Plan, PlanSource, TopicActivity
+from topicops.model.snapshot import Assignment, LiveTopic
+from topicops.model.topic_config import canonical_overrides
+
+TARGET = Target(environment="local", cluster_id="fake-cluster", chroot="/kafka")
+FACTS = ClusterFacts(live_brokers=3, has_controller=True, offline_partitions=0, live_topics=0, managed_topics=0)
+
+
+def rows(*replicas: Sequence[int], first: int = 0) -> Assignment:
+    """Make an assignment of rows, partition ids counted from ``first``."""
+    return {first + index: tuple(row) for index, row in enumerate(replicas)}
+
+
+def create_topic(topic: str, *replicas: Sequence[int], configs: Mapping[str, str] | None = None) -> CreateTopic:
+    return CreateTopic(
+        topic=topic,
+        location=_location(topic),
+        risk=Risk.SAFE,
+        reversible=True,
+        precondition=Precondition(absent=True),
+        partitions=len(replicas),
+        replication_factor=len(replicas[0]),
+        assignment=rows(*replicas),
+        configs=configs or {},
+    )
+
+
+def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
+    """Add the given rows to a topic as it is now."""
+    return ExpandTopic(
+        topic=live.name,
+        location=_location(live.name),
+        risk=Risk.RISKY,
+        codes=("TOP403",),
+        reversible=False,
+        precondition=Precondition(
+            identity=live.identity,
+            partitions=live.partitions,
+            assignment_digest=assignment_digest(live.target_assignment),
+        ),
+        partitions_before=live.partitions,
+        partitions=live.partitions + len(new_replicas),
+        assignment=rows(*new_replicas, first=live.partitions),
+    )
+
+
+def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> ConfigureTopic:
+    """Set, or with None remove, overrides of a topic as it is now."""
+    found = canonical_overrides(live.overrides)
+    before = {name: found.get(name) for name in configs}
+    return ConfigureTopic(
+        topic=live.name,
+        location=_location(live.name),
+        risk=Risk.NOTICE,
+        reversible=True,
+        precondition=Precondition(identity=live.identity, overrides=before),
+        configs_before=before,
+        configs=configs,
+    )
+
+
+def delete_topic(live: LiveTopic, *, reason: str = "replaced") -> DeleteTopic:
+    return DeleteTopic(
+        topic=live.name,
+        location=_location(live.name),
+        risk=Risk.DESTRUCTIVE,
+        reversible=False,
+        precondition=Precondition(identity=live.identity, partitions=live.partitions),
+        topic_id=live.topic_id,
+        partitions=live.partitions,
+        reason=reason,
+    )
+
+
+def plan_of(
+    *changes: Change,
+    gates: Mapping[str, GateWord] | None = None,
+    activity: Mapping[str, TopicActivity] | None = None,
+    blocked: Sequence[Blocked] = (),
+    unmanaged: Sequence[str] = (),
+) -> Plan:
+    """Plan these changes; all run, except where ``gates`` says otherwise of a topic."""
+    words = gates or {}
+    gated = tuple(
+        GatedChange(
+            change=change,
+            digest=digest_of(change, TARGET),
+            gate=words.get(change.topic, GateWord.RUN),
+            reasons=() if words.get(change.topic, GateWord.RUN) is GateWord.RUN else ("needs an approval",),
+        )
+        for change in changes
+    )
+    change_set = ChangeSet(
+        target=TARGET,
+        source=PlanSource(commit=None, desired_digest="0" * 64, topics=len(changes)),
+        facts=FACTS,
+        changes=tuple(changes),
+        blocked=tuple(blocked),
+        unmanaged=tuple(unmanaged),
+        activity=activity or {},
+    )
+    return Plan(change_set=change_set, changes=gated)
+
+
+def sandbox() -> EnvironmentSpec:
+    """Give an environment with every default."""
+    return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"}))
+
+
+def _location(topic: str) -> Location:
+    return Location(f"topics/shop/{topic}.yaml", 4, 9)

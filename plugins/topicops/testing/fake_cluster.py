@@ -1,0 +1,455 @@
+"""A small cluster in memory that fills every port, with faults to order.
+
+It answers as Kafka 3.9 under ZooKeeper does, as far as the scenarios of ``testing.scenarios`` hold both to the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from topicops.model.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.errors import ClusterUnreachableError
+from topicops.model.plan import TopicActivity
+from topicops.model.ports import Answer, AnswerKind, BrokerView, PartitionView
+from topicops.model.snapshot import (
+    Assignment,
+    Broker,
+    ClusterSnapshot,
+    LiveTopic,
+    PartitionState,
+    TopicTraces,
+)
+from topicops.model.topic_config import ConfigValueError, canonical
+
+ACCEPTED = Answer(AnswerKind.ACCEPTED)
+_UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to one mutating request instead of the ordinary."""
+
+    kind: AnswerKind
+    error: str
+    takes_effect: bool = False
+    raises: bool = False
+    """The client gives up with an error instead of an answer."""
+
+
+UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
+UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
+TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "NOT_CONTROLLER (41): this is not the correct controller")
+REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")
+CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", raises=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A mutation as the brokers saw it."""
+
+    action: Action
+    topics: tuple[str, ...]
+
+
+class FakeCluster:
+    """Fills ``LiveReader``, ``TopicAdmin``, ``BrokerMetadata`` and ``ClusterQuestions``."""
+
+    def __init__(
+        self, *, racks: Mapping[int, str | None] | None = None, cluster_id: str = "fake-cluster", chroot: str = "/kafka"
+    ) -> None:
+        self.requests: list[Request] = []
+        self.unreachable = False
+        """ZooKeeper does not answer."""
+        self.questions_answered = True
+        self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
+        self.end_offsets: dict[str, dict[int, int]] = {}
+        self.groups: dict[str, tuple[str, ...]] = {}
+        self.reassigning: set[str] = set()
+        self._id = cluster_id
+        self._chroot = chroot
+        self._zxid = 100
+        self._controller_epoch = 1
+        self._racks = dict(racks or {1: "r1", 2: "r2", 3: "r3"})
+        self._brokers: dict[int, Broker] = {}
+        self._topics: dict[str, LiveTopic] = {}
+        self._configs: dict[str, dict[str, str]] = {}
+        self._deleting: set[str] = set()
+        self._paused: set[int] = set()
+        self._slow: set[int] = set()
+        self._frozen: dict[int, BrokerView] = {}
+        self._faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self._rejected: dict[str, str] = {}
+        self._other_hands: deque[Callable[[], None]] = deque()
+        for broker in self._racks:
+            self.start_broker(broker)
+
+    # --- what happens to the cluster from outside ---------------------------------------------------------------
+
+    def start_broker(self, broker: int) -> None:
+        endpoint = f"PLAINTEXT://127.0.0.1:{9090 + broker}"
+        self._brokers[broker] = Broker(
+            id=broker, rack=self._racks.get(broker), endpoints=(endpoint,), epoch=self._next_zxid()
+        )
+        self._control()
+
+    def stop_broker(self, broker: int) -> None:
+        del self._brokers[broker]
+        self._control()
+
+    def pause_broker(self, broker: int) -> None:
+        """Stop its answers; it stays registered, leader and in the ISR, as long as its session lasts."""
+        self._paused.add(broker)
+
+    def resume_broker(self, broker: int) -> None:
+        self._paused.discard(broker)
+        self._control()
+
+    def hold_back(self, broker: int) -> None:
+        """Let its followers fall behind: it leads where it leads, and joins no ISR."""
+        self._slow.add(broker)
+        self._control()
+
+    def catch_up(self, broker: int) -> None:
+        self._slow.discard(broker)
+        self._control()
+
+    def freeze_metadata(self, broker: int) -> None:
+        """Keep this broker's metadata as it is now."""
+        self._frozen[broker] = self._view()
+
+    def thaw_metadata(self, broker: int) -> None:
+        self._frozen.pop(broker, None)
+
+    def script(self, topic: str, *faults: Fault) -> None:
+        """Spoil the next requests for ``topic``, one fault each."""
+        self._faults[topic].extend(faults)
+
+    def reject_dry_run(self, topic: str, error: str = REFUSED_BY_POLICY.error) -> None:
+        self._rejected[topic] = error
+
+    def before_next_request(self, action: Callable[[], None]) -> None:
+        """Let another hand act after all looks and right before a request arrives."""
+        self._other_hands.append(action)
+
+    def put_topic(self, topic: str, *replicas: Sequence[int], configs: Mapping[str, str] | None = None) -> LiveTopic:
+        """Have a topic stand there, made by nobody in particular."""
+        self._make(topic, {index: tuple(row) for index, row in enumerate(replicas)}, configs or {})
+        return self._topics[topic]
+
+    def set_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        """Set, or with None remove, overrides by another hand."""
+        self._alter(topic, configs)
+
+    def add_rows(self, topic: str, *replicas: Sequence[int]) -> None:
+        """Expand by another hand."""
+        first = self._topics[topic].partitions
+        self._grow(topic, {first + index: tuple(row) for index, row in enumerate(replicas)})
+
+    def remove_topic(self, topic: str) -> None:
+        """Delete by another hand, all traces."""
+        self._topics.pop(topic)
+        self._configs.pop(topic, None)
+        self._deleting.discard(topic)
+
+    def start_reassignment(self, topic: str, partition: int, *, adding: Sequence[int], removing: Sequence[int]) -> None:
+        live = self._topics[topic]
+        assignment = {**live.assignment, partition: (*live.assignment[partition], *adding)}
+        self._topics[topic] = replace(
+            live, assignment=assignment, adding={partition: tuple(adding)}, removing={partition: tuple(removing)}
+        )
+
+    def live(self, topic: str) -> LiveTopic:
+        return self._topics[topic]
+
+    # --- LiveReader ---------------------------------------------------------------------------------------------
+
+    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+        self._answer_or_fail()
+        return ClusterSnapshot(
+            cluster_id=self._id,
+            chroot=self._chroot,
+            source="zookeeper",
+            controller_id=min(self._brokers, default=None),
+            controller_epoch=self._controller_epoch,
+            brokers=dict(self._brokers),
+            topics={name: self._read(name, states=states) for name in sorted(self._topics)},
+            deleting=dict.fromkeys(sorted(self._deleting), 1000),
+            reassigning=frozenset(self.reassigning),
+            orphan_configs=frozenset(self._configs.keys() - self._topics.keys()),
+            broker_defaults=None,
+        )
+
+    def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
+        self._answer_or_fail()
+        return {
+            topic: TopicTraces(
+                live=self._read(topic, states=states) if topic in self._topics else None,
+                has_config_znode=topic in self._configs,
+                is_deleting=topic in self._deleting,
+            )
+            for topic in topics
+        }
+
+    def brokers(self) -> Mapping[int, Broker]:
+        self._answer_or_fail()
+        return dict(self._brokers)
+
+    def controller_epoch(self) -> int:
+        self._answer_or_fail()
+        return self._controller_epoch
+
+    # --- TopicAdmin ---------------------------------------------------------------------------------------------
+
+    def cluster_id(self) -> str:
+        return self._id
+
+    def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
+        return [self._dry_run(change) for change in changes]
+
+    def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
+        return self._request("create", changes)
+
+    def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]:
+        return self._request("expand", changes)
+
+    def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
+        return self._request("configure", changes)
+
+    def delete(self, change: DeleteTopic) -> Answer:
+        return self._request("delete", [change])[0]
+
+    # --- BrokerMetadata -----------------------------------------------------------------------------------------
+
+    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
+        return {broker: self._view_of(broker, frozenset(topics)) for broker in brokers}
+
+    # --- ClusterQuestions ---------------------------------------------------------------------------------------
+
+    def broker_defaults(self) -> Mapping[str, str] | None:
+        return dict(self.defaults) if self.questions_answered else None
+
+    def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
+        if not self.questions_answered:
+            return {topic: TopicActivity(end_offsets=None, groups=None) for topic in topics}
+        return {topic: self._activity_of(topic) for topic in topics}
+
+    # --- requests -----------------------------------------------------------------------------------------------
+
+    def _request(self, action: Action, changes: Sequence[Change]) -> list[Answer]:
+        while self._other_hands:
+            self._other_hands.popleft()()
+        self.requests.append(Request(action, tuple(change.topic for change in changes)))
+        return [self._answer(change) for change in changes]
+
+    def _answer(self, change: Change) -> Answer:
+        faults = self._faults[change.topic]
+        if not faults:
+            return self._perform(change)
+        fault = faults.popleft()
+        if fault.takes_effect:
+            self._perform(change)
+        if fault.raises:
+            raise ClusterUnreachableError(fault.error)
+        return Answer(fault.kind, fault.error)
+
+    def _perform(self, change: Change) -> Answer:
+        if error := self._error_of(change):
+            return Answer(AnswerKind.FAILED, error)
+        match change:
+            case CreateTopic():
+                self._make(change.topic, change.assignment, change.configs)
+            case ExpandTopic():
+                self._grow(change.topic, change.assignment)
+            case ConfigureTopic():
+                self._alter(change.topic, change.configs)
+            case DeleteTopic():
+                self._deleting.add(change.topic)
+                self._control()
+        return ACCEPTED
+
+    def _dry_run(self, change: Change) -> Answer:
+        if isinstance(change, DeleteTopic):
+            return ACCEPTED
+        error = self._rejected.get(change.topic) or self._error_of(change)
+        return Answer(AnswerKind.FAILED, error) if error else ACCEPTED
+
+    def _error_of(self, change: Change) -> str | None:
+        match change:
+            case CreateTopic():
+                return self._create_error(change)
+            case ExpandTopic():
+                return self._expand_error(change)
+            case ConfigureTopic():
+                return _config_error(change.configs) if change.topic in self._topics else _UNKNOWN_TOPIC
+            case DeleteTopic():
+                return self._delete_error(change)
+
+    def _create_error(self, change: CreateTopic) -> str | None:
+        if change.topic in self._topics or change.topic in self._deleting:
+            return f"TOPIC_ALREADY_EXISTS (36): Topic '{change.topic}' already exists."
+        # Unknown brokers pass here: a broker under ZooKeeper does not look at them on create.
+        return _rows_error(change.assignment.values()) or _config_error(change.configs)
+
+    def _expand_error(self, change: ExpandTopic) -> str | None:
+        live = self._topics.get(change.topic)
+        if live is None:
+            return _UNKNOWN_TOPIC
+        if change.topic in self._deleting:
+            return "INVALID_TOPIC_EXCEPTION (17): the topic is queued for deletion"
+        if live.is_reassigning:
+            return "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
+        if change.partitions <= live.partitions:
+            return f"INVALID_PARTITIONS (37): The topic currently has {live.partitions} partitions."
+        if unknown := {broker for row in change.assignment.values() for broker in row} - self._brokers.keys():
+            return f"INVALID_REPLICA_ASSIGNMENT (39): Unknown broker(s) in replica assignment: {sorted(unknown)}"
+        return _rows_error([live.assignment[0], *change.assignment.values()])
+
+    def _delete_error(self, change: DeleteTopic) -> str | None:
+        live = self._topics.get(change.topic)
+        if change.topic_id is not None and (live is None or live.topic_id != change.topic_id):
+            return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
+        return _UNKNOWN_TOPIC if live is None or change.topic in self._deleting else None
+
+    # --- the cluster's own doing --------------------------------------------------------------------------------
+
+    def _make(self, topic: str, assignment: Assignment, configs: Mapping[str, str]) -> None:
+        zxid = self._next_zxid()
+        self._configs[topic] = dict(configs)
+        self._topics[topic] = LiveTopic(
+            name=topic,
+            topic_id=_topic_id(topic, zxid),
+            czxid=zxid,
+            mzxid=zxid,
+            assignment=dict(assignment),
+            overrides=dict(configs),
+            states={},
+        )
+        self.end_offsets[topic] = dict.fromkeys(assignment, 0)
+        self._control()
+
+    def _grow(self, topic: str, new_rows: Assignment) -> None:
+        live = self._topics[topic]
+        self._topics[topic] = replace(live, assignment={**live.assignment, **new_rows}, mzxid=self._next_zxid())
+        self.end_offsets[topic].update(dict.fromkeys(new_rows, 0))
+        self._control()
+
+    def _alter(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        merged: dict[str, str | None] = {**self._configs.get(topic, {}), **configs}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        self._configs[topic] = kept
+        self._topics[topic] = replace(self._topics[topic], overrides=kept)
+
+    def _control(self) -> None:
+        """Do what the controller would: elect, shrink and grow ISRs, finish deletions whose brokers are all there."""
+        for topic in list(self._topics):
+            live = self._topics[topic]
+            holders = {broker for row in live.assignment.values() for broker in row}
+            if topic in self._deleting and holders <= self._responsive():
+                self.remove_topic(topic)
+                continue
+            states = {p: state for p in live.assignment if (state := self._next_state(live, p)) is not None}
+            self._topics[topic] = replace(live, states=states)
+
+    def _next_state(self, live: LiveTopic, partition: int) -> PartitionState | None:
+        replicas = live.assignment[partition]
+        old = (live.states or {}).get(partition)
+        if live.name in self._deleting:
+            return replace(old, leader=-1) if old is not None else None
+        if old is None:
+            return self._first_state(replicas)
+        isr = tuple(broker for broker in replicas if self._is_in_sync(broker, old))
+        leader = old.leader if old.leader in isr else next(iter(isr), -1)
+        if (leader, isr or old.isr) == (old.leader, old.isr):
+            return old
+        return PartitionState(
+            leader=leader,
+            # The last one stays in the ISR while nobody leads.
+            isr=isr or old.isr,
+            leader_epoch=old.leader_epoch + (leader != old.leader),
+            controller_epoch=self._controller_epoch,
+            version=old.version + 1,
+        )
+
+    def _first_state(self, replicas: tuple[int, ...]) -> PartitionState | None:
+        alive = tuple(broker for broker in replicas if broker in self._brokers)
+        if not alive:
+            return None
+        isr = tuple(broker for broker in alive if broker == alive[0] or broker not in self._slow)
+        return PartitionState(
+            leader=alive[0], isr=isr, leader_epoch=0, controller_epoch=self._controller_epoch, version=0
+        )
+
+    def _is_in_sync(self, broker: int, old: PartitionState) -> bool:
+        if broker not in self._brokers:
+            return False
+        if old.leader not in self._brokers:
+            return broker in old.isr
+        return broker == old.leader or broker not in self._slow
+
+    def _responsive(self) -> set[int]:
+        return set(self._brokers) - self._paused
+
+    def _read(self, topic: str, *, states: bool) -> LiveTopic:
+        live = self._topics[topic]
+        return live if states else replace(live, states=None)
+
+    def _view_of(self, broker: int, topics: frozenset[str]) -> BrokerView | str:
+        if broker not in self._responsive():
+            return "gave no answer within 2 s"
+        view = self._frozen.get(broker) or self._view()
+        return replace(view, topics={name: view.topics[name] for name in view.topics if name in topics})
+
+    def _view(self) -> BrokerView:
+        known = {name: live for name, live in self._topics.items() if name not in self._deleting}
+        return BrokerView(
+            topics={
+                name: {
+                    p: PartitionView(leader=state.leader, replicas=live.assignment[p], isr=state.isr)
+                    for p, state in (live.states or {}).items()
+                }
+                for name, live in known.items()
+            },
+            brokers=frozenset(self._brokers),
+        )
+
+    def _activity_of(self, topic: str) -> TopicActivity:
+        offsets = self.end_offsets.get(topic) if topic in self._topics else None
+        return TopicActivity(
+            end_offsets=dict(offsets) if offsets is not None else None, groups=self.groups.get(topic, ())
+        )
+
+    def _answer_or_fail(self) -> None:
+        if self.unreachable:
+            raise ClusterUnreachableError("127.0.0.1:2181: ZooKeeper does not answer; is it running?")
+
+    def _next_zxid(self) -> int:
+        self._zxid += 1
+        return self._zxid
+
+
+def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:
+    listed = list(rows)
+    if any(len(set(row)) != len(row) for row in listed):
+        return "INVALID_REPLICA_ASSIGNMENT (39): Duplicate replica assignment found"
+    if len({len(row) for row in listed}) != 1:
+        return "INVALID_REPLICA_ASSIGNMENT (39): All partitions should have the same number of replicas"
+    return None
+
+
+def _config_error(configs: Mapping[str, str | None]) -> str | None:
+    for name, value in configs.items():
+        try:
+            canonical(name, value if value is not None else "")
+        except ConfigValueError as error:
+            if value is not None:
+                return f"INVALID_CONFIG (40): {error}"
+    return None
+
+
+def _topic_id(topic: str, zxid: int) -> str:
+    digest = hashlib.sha256(f"{topic}:{zxid}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -1,0 +1,72 @@
+"""Stand-ins for time, lease and journal that record what was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from topicops.model.changes import Change
+from topicops.model.errors import ArtifactError, LeaseLostError
+from topicops.model.results import Outcome
+
+
+class FakeClock:
+    """Time that passes only while someone sleeps; what was planned for a moment happens in it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._planned: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def at(self, second: float, action: Callable[[], None]) -> None:
+        """Do ``action`` when the clock reaches ``second``."""
+        self._planned.append((second, action))
+
+    def sleep(self, seconds: float) -> None:
+        end = self.now + seconds
+        for second, action in sorted((p for p in self._planned if p[0] <= end), key=lambda planned: planned[0]):
+            self._planned.remove((second, action))
+            self.now = max(self.now, second)
+            action()
+        self.now = end
+
+
+@dataclass(slots=True)
+class FakeLease:
+    """A lease that is ours until ``lose`` is called, or for a number of confirmations."""
+
+    confirmations_left: int | None = None
+    """None: any number."""
+    confirmations: int = 0
+
+    def confirm(self) -> None:
+        self.confirmations += 1
+        if self.confirmations_left is not None:
+            self.confirmations_left -= 1
+            if self.confirmations_left < 0:
+                raise LeaseLostError("the lease of this cluster is no longer ours; run again")
+
+    def lose(self) -> None:
+        self.confirmations_left = 0
+
+
+@dataclass(slots=True)
+class FakeJournal:
+    """Remembers its lines in order; ``disk_full`` makes every further one fail."""
+
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    """``("intent", digest)`` or ``("outcome", digest)``."""
+    disk_full: bool = False
+
+    def intend(self, change: Change, digest: str) -> None:  # noqa: ARG002 - the port has it
+        self._append("intent", digest)
+
+    def record(self, outcome: Outcome) -> None:
+        self._append("outcome", outcome.digest)
+
+    def _append(self, kind: str, digest: str) -> None:
+        if self.disk_full:
+            raise ArtifactError("journal.jsonl: the journal cannot be written: No space left on device")
+        self.lines.append((kind, digest))

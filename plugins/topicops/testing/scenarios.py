@@ -1,0 +1,213 @@
+"""What any cluster behind the ports must do, as plain functions: they hold the fake and the real one to one account.
+
+Each takes a ``World`` and raises ``ScenarioError`` when the cluster behaves otherwise. Topics carry the world's
+prefix, so that scenarios share a cluster without meeting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from topicops.model.changes import Change
+from topicops.model.ports import Answer, AnswerKind, LiveReader, TopicAdmin
+from topicops.model.snapshot import LiveTopic, TopicTraces
+from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
+
+FOREIGN_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA"
+
+
+class ScenarioError(AssertionError):
+    """The cluster did not do what every Kafka 3.9 does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A cluster behind its ports, with at least two brokers, and a way to wait for it."""
+
+    reader: LiveReader
+    admin: TopicAdmin
+    brokers: Sequence[int]
+    eventually: Callable[[Callable[[], bool]], bool]
+    """Ask until true; False when the patience ends."""
+    prefix: str = "scenario"
+
+    def topic(self, name: str) -> str:
+        return f"{self.prefix}.{name}"
+
+    def traces(self, topic: str) -> TopicTraces:
+        return self.reader.traces([topic], states=True)[topic]
+
+    def live(self, topic: str) -> LiveTopic:
+        found = self.traces(topic).live
+        expect(found is not None, f"{topic} is not live")
+        assert found is not None  # noqa: S101 - for the type checker; `expect` has raised
+        return found
+
+    def make(self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> LiveTopic:
+        """Create a topic and wait until all its partitions are led."""
+        topic = self.topic(name)
+        row = tuple(self.brokers[:2])
+        accepted(self.admin.create([create_topic(topic, *[row] * partitions, configs=configs)]))
+        expect(self.eventually(lambda: _is_led(self.traces(topic))), f"{topic} did not get its leaders")
+        return self.live(topic)
+
+
+def expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise ScenarioError(message)
+
+
+def accepted(answers: Sequence[Answer]) -> None:
+    for answer in answers:
+        expect(answer.kind is AnswerKind.ACCEPTED, f"not accepted: {answer.error}")
+
+
+def failed(answers: Sequence[Answer], *error_names: str) -> None:
+    """Expect every answer to be FAILED with one of the names, as Kafka spells them."""
+    for answer in answers:
+        expect(answer.kind is AnswerKind.FAILED, f"{answer.kind} and not failed: {answer.error}")
+        expect(any(name in answer.error for name in error_names), f"another error: {answer.error}")
+
+
+def a_created_topic_is_as_it_was_asked_for(world: World) -> None:
+    first, second = world.brokers[:2]
+    topic = world.topic("created")
+    change = create_topic(topic, (first, second), (second, first), configs={"cleanup.policy": "compact"})
+    accepted(world.admin.create([change]))
+    expect(world.eventually(lambda: _is_led(world.traces(topic))), "no leaders")
+    live = world.live(topic)
+    expect(dict(live.assignment) == dict(change.assignment), f"assignment {live.assignment}")
+    expect(dict(live.overrides) == {"cleanup.policy": "compact"}, f"overrides {live.overrides}")
+
+
+def a_topic_is_created_once(world: World) -> None:
+    live = world.make("once")
+    again = create_topic(live.name, tuple(world.brokers[:2]))
+    failed(world.admin.create([again]), "TOPIC_ALREADY_EXISTS")
+    expect(world.live(live.name).identity == live.identity, "it was replaced")
+
+
+def one_bad_topic_stops_no_other(world: World) -> None:
+    there = world.make("bad-one")
+    row = tuple(world.brokers[:2])
+    good = create_topic(world.topic("good-one"), row)
+    answers = world.admin.create([create_topic(there.name, row), good])
+    failed(answers[:1], "TOPIC_ALREADY_EXISTS")
+    accepted(answers[1:])
+
+
+def rows_of_unequal_length_are_refused(world: World) -> None:
+    first, second = world.brokers[:2]
+    topic = world.topic("unequal")
+    failed(world.admin.create([create_topic(topic, (first, second), (first,))]), "INVALID_REPLICA_ASSIGNMENT")
+    expect(world.traces(topic).live is None, "it was created all the same")
+
+
+def an_unknown_config_is_refused(world: World) -> None:
+    topic = world.topic("unknown-config")
+    change = create_topic(topic, tuple(world.brokers[:2]), configs={"retention.sm": "1"})
+    failed(world.admin.create([change]), "INVALID_CONFIG")
+    expect(world.traces(topic).live is None, "it was created all the same")
+
+
+def a_dry_run_changes_nothing(world: World) -> None:
+    live = world.make("dry", configs={"retention.ms": "1000"})
+    row = tuple(world.brokers[:2])
+    new = create_topic(world.topic("dry-new"), row)
+    changes: list[Change] = [expand_topic(live, row), configure_topic(live, {"retention.ms": "2000"})]
+    accepted(world.admin.validate([new]))
+    for change in changes:
+        accepted(world.admin.validate([change]))
+    found = world.live(live.name)
+    expect((found.partitions, found.overrides["retention.ms"]) == (1, "1000"), "the dry run changed the topic")
+    expect(world.traces(new.topic).live is None, "the dry run created the topic")
+
+
+def a_dry_run_sees_what_the_brokers_would_refuse(world: World) -> None:
+    live = world.make("dry-no")
+    failed(world.admin.validate([create_topic(live.name, tuple(world.brokers[:2]))]), "TOPIC_ALREADY_EXISTS")
+
+
+def an_expansion_adds_the_given_rows(world: World) -> None:
+    live = world.make("expanded")
+    new_row = (world.brokers[1], world.brokers[0])
+    accepted(world.admin.expand([expand_topic(live, new_row, new_row)]))
+    expect(world.eventually(lambda: _is_led(world.traces(live.name), partitions=3)), "no leaders for the new ones")
+    found = world.live(live.name)
+    expect(found.identity == live.identity, "it is another topic")
+    expect([found.assignment[p] for p in (0, 1, 2)] == [live.assignment[0], new_row, new_row], "other rows")
+
+
+def an_expansion_takes_effect_once(world: World) -> None:
+    live = world.make("expanded-once")
+    change = expand_topic(live, tuple(world.brokers[:2]))
+    accepted(world.admin.expand([change]))
+    failed(world.admin.expand([change]), "INVALID_PARTITIONS")
+    expect(world.live(live.name).partitions == 2, "it grew twice")
+
+
+def an_expansion_by_another_replication_factor_is_refused(world: World) -> None:
+    live = world.make("expanded-badly")
+    failed(world.admin.expand([expand_topic(live, (world.brokers[0],))]), "INVALID_REPLICA_ASSIGNMENT")
+    expect(world.live(live.name).partitions == 1, "it grew all the same")
+
+
+def an_absent_topic_is_not_expanded(world: World) -> None:
+    live = replace(world.make("template"), name=world.topic("absent-expanded"))
+    failed(world.admin.expand([expand_topic(live, tuple(world.brokers[:2]))]), "UNKNOWN_TOPIC_OR_PART")
+    expect(world.traces(live.name).live is None, "it was created")
+
+
+def configs_are_set_and_removed_and_others_left_alone(world: World) -> None:
+    live = world.make("configured", configs={"retention.ms": "1000", "segment.ms": "5000", "max.message.bytes": "2000"})
+    accepted(world.admin.configure([configure_topic(live, {"retention.ms": "2000", "segment.ms": None})]))
+    wanted = {"retention.ms": "2000", "max.message.bytes": "2000"}
+    expect(world.eventually(lambda: dict(world.live(live.name).overrides) == wanted), "other overrides")
+
+
+def a_value_out_of_range_changes_nothing(world: World) -> None:
+    live = world.make("configured-badly", configs={"retention.ms": "1000"})
+    failed(world.admin.configure([configure_topic(live, {"retention.ms": "-2"})]), "INVALID_CONFIG")
+    expect(dict(world.live(live.name).overrides) == {"retention.ms": "1000"}, "it was changed")
+
+
+def a_deleted_topic_leaves_no_trace(world: World) -> None:
+    live = world.make("deleted", configs={"retention.ms": "1000"})
+    accepted([world.admin.delete(delete_topic(live))])
+    expect(world.eventually(lambda: world.traces(live.name).is_gone), "something is left of it")
+
+
+def a_delete_with_a_foreign_id_deletes_nothing(world: World) -> None:
+    live = world.make("kept")
+    foreign = replace(live, topic_id=FOREIGN_TOPIC_ID)
+    failed([world.admin.delete(delete_topic(foreign))], "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
+    traces = world.traces(live.name)
+    expect(traces.live is not None and not traces.is_deleting, "it was deleted")
+
+
+SCENARIOS: tuple[Callable[[World], None], ...] = (
+    a_created_topic_is_as_it_was_asked_for,
+    a_topic_is_created_once,
+    one_bad_topic_stops_no_other,
+    rows_of_unequal_length_are_refused,
+    an_unknown_config_is_refused,
+    a_dry_run_changes_nothing,
+    a_dry_run_sees_what_the_brokers_would_refuse,
+    an_expansion_adds_the_given_rows,
+    an_expansion_takes_effect_once,
+    an_expansion_by_another_replication_factor_is_refused,
+    an_absent_topic_is_not_expanded,
+    configs_are_set_and_removed_and_others_left_alone,
+    a_value_out_of_range_changes_nothing,
+    a_deleted_topic_leaves_no_trace,
+    a_delete_with_a_foreign_id_deletes_nothing,
+)
+
+
+def _is_led(traces: TopicTraces, *, partitions: int | None = None) -> bool:
+    live = traces.live
+    if live is None or (partitions is not None and live.partitions != partitions):
+        return False
+    states = live.states or {}
+    return all(p in states and states[p].leader >= 0 for p in live.assignment)

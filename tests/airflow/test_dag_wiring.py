@@ -1,0 +1,180 @@
+"""Which task stands where: the wiring decides whether a delete can run after a failure or a rejection."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DAG
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHANGES = {"create", "expand", "configure", "delete"}
+PIPELINE_UPSTREAM = {
+    "validate": set(),
+    "snapshot": {"validate"},
+    "quality_before": {"snapshot"},
+    "diff": {"quality_before"},
+    "plan": {"diff"},
+    "gate": {"plan"},
+    "create": {"gate"},
+    "expand": {"gate"},
+    "configure": {"gate"},
+    "delete": {"gate", "create", "expand", "configure"},
+    "verify": {"delete"},
+    "quality_after": {"verify"},
+    "ask": {"gate"},
+    "report": {"quality_after", "ask", *CHANGES},
+}
+APPROVAL_UPSTREAM = {
+    "load": set(),
+    "approve": {"load"},
+    "create": {"approve"},
+    "expand": {"approve"},
+    "configure": {"approve"},
+    "delete": {"approve", "create", "expand", "configure"},
+    "verify": {"delete"},
+    "quality_after": {"verify"},
+    "report": {"quality_after", *CHANGES},
+}
+
+
+@pytest.fixture(scope="module")
+def dags(project: Path) -> Mapping[str, DAG]:
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert bag.import_errors == {}
+    return bag.dags
+
+
+def test_the_dag_files_of_this_repository_can_be_imported() -> None:
+    bag = DagBag(dag_folder=str(REPOSITORY / "dags"))
+    assert bag.import_errors == {}
+    assert {"topic_pipeline_local", "topic_approval_local"} <= set(bag.dags)
+
+
+def test_each_environment_file_has_one_set_of_dags_and_its_contents_are_not_read(dags: Mapping[str, DAG]) -> None:
+    assert set(dags) == {
+        f"topic_{kind}_{environment}" for kind in ("pipeline", "approval") for environment in ("local", "prod-eu")
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param("pipeline", PIPELINE_UPSTREAM, id="pipeline"),
+        pytest.param("approval", APPROVAL_UPSTREAM, id="approval"),
+    ],
+)
+def test_every_task_has_exactly_these_direct_upstreams(
+    dags: Mapping[str, DAG], kind: str, expected: Mapping[str, set[str]]
+) -> None:
+    dag = dags[f"topic_{kind}_local"]
+    assert {task.task_id: set(task.upstream_task_ids) for task in dag.tasks} == expected
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "approval"])
+def test_only_the_report_runs_whatever_happened(dags: Mapping[str, DAG], kind: str) -> None:
+    rules = {task.task_id: task.trigger_rule.value for task in dags[f"topic_{kind}_local"].tasks}
+    special = {name: rule for name, rule in rules.items() if rule != "all_success"}
+    assert special == {"delete": "none_failed", "report": "all_done"}
+
+
+def test_nobody_answers_for_the_approver(dags: Mapping[str, DAG]) -> None:
+    approve = dags["topic_approval_local"].get_task("approve")
+    assert approve.options == ["Approve", "Reject"]
+    assert approve.defaults is None
+    assert approve.response_timeout > timedelta()
+    assert approve.retries == 0
+    assert not approve.ignore_downstream_trigger_rules
+
+
+def test_the_question_is_asked_once_and_never_into_a_paused_dag(dags: Mapping[str, DAG]) -> None:
+    ask = dags["topic_pipeline_local"].get_task("ask")
+    assert ask.trigger_dag_id == "topic_approval_local"
+    assert ask.fail_when_dag_is_paused
+    assert ask.skip_when_already_exists
+    assert not ask.wait_for_completion
+
+
+def test_pipelines_run_one_at_a_time_and_never_catch_up(dags: Mapping[str, DAG]) -> None:
+    pipeline = dags["topic_pipeline_local"]
+    assert pipeline.max_active_runs == 1
+    for dag in dags.values():
+        assert not dag.catchup
+        assert dag.is_paused_upon_creation is False
+        assert dag.tags >= {"topicops", "kafka"}
+        assert dag.doc_md
+        assert {task.owner for task in dag.tasks} == {"topicops"}
+
+
+def test_a_pipeline_only_looks_unless_told_otherwise(dags: Mapping[str, DAG]) -> None:
+    pipeline = dags["topic_pipeline_local"]
+    assert pipeline.params["mode"] == "plan"
+    assert pipeline.schedule is None
+
+
+def test_mode_and_schedule_come_from_the_environment_variables(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_MODE", "apply")
+    monkeypatch.setenv("TOPICOPS_SCHEDULE", "0 * * * *")
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert bag.dags["topic_pipeline_local"].params["mode"] == "apply"
+    assert bag.dags["topic_pipeline_local"].schedule == "0 * * * *"
+    assert bag.dags["topic_approval_local"].schedule is None
+
+
+def test_an_unknown_mode_is_an_import_error_that_names_the_variable(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_MODE", "dry")
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert bag.dags == {}
+    assert "TOPICOPS_MODE is 'dry'; it takes plan or apply" in "".join(bag.import_errors.values())
+
+
+PARSE = """
+import sys, time
+from airflow.dag_processing.dagbag import DagBag
+started = time.monotonic()
+bag = DagBag(dag_folder=sys.argv[1])
+seconds = time.monotonic() - started
+heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
+    "confluent_kafka", "great_expectations", "kafka", "kazoo", "pandas", "pyarrow", "pyspark"})
+print(len(bag.dags), heavy, seconds)
+"""
+
+
+def test_parsing_the_dags_loads_nothing_heavy_and_stays_below_a_second(project: Path) -> None:
+    # The bound is a promise of the project; it is far from the 0.05 s that parsing takes.
+    result = subprocess.run(
+        [sys.executable, "-c", PARSE, str(project / "dags")], capture_output=True, text=True, check=True, timeout=120
+    )
+    count, heavy, seconds = result.stdout.splitlines()[-1].rsplit(" ", 2)[0], result.stdout, result.stdout
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("4 [] "), last
+    assert float(last.split()[-1]) < 1
+
+
+LOAD_PLUGINS = """
+import sys
+from airflow.plugins_manager import _get_plugins
+plugins, errors = _get_plugins()
+ours = {path.stem for path in __import__("pathlib").Path(sys.argv[1]).rglob("topicops/**/*.py")}
+bare = sorted(name for name, module in list(sys.modules.items())
+              if "." not in name and "/topicops/" in (getattr(module, "__file__", None) or ""))
+bare = [name for name in bare if name != "topicops"]
+print([plugin.name for plugin in plugins if plugin.name == "topicops"], errors, bare, len(ours) > 20)
+"""
+
+
+@pytest.mark.parametrize("folder", ["the repository's plugins"])
+def test_the_plugin_loader_runs_none_of_our_modules_under_a_bare_name(folder: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", LOAD_PLUGINS, str(REPOSITORY / "plugins")],
+        capture_output=True, text=True, check=True, timeout=120, env=os.environ,
+    )  # fmt: skip
+    assert result.stdout.splitlines()[-1] == "['topicops'] {} [] True"

@@ -1,0 +1,327 @@
+"""What each task does with what it finds: params, answers, other runs. The steps are scripted, the folders are real."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, quality_rule, site
+from topicops.model.changes import Action
+from topicops.model.errors import ClusterUnreachableError, TopicopsError, WrongTargetError
+from topicops.model.results import QualityResult
+from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+from topicops.testing import builders
+
+
+@dataclass
+class ScriptedTask:
+    """A task instance: what other tasks and runs left behind, and what this one hands on."""
+
+    dag_id: str = "topic_pipeline_local"
+    run_id: str = "manual__1"
+    try_number: int = 1
+    xcoms: dict[str, object] = field(default_factory=dict)
+    """Return value by task id, or by ``<run id>/<task id>`` of another run."""
+    states: dict[str, str] = field(default_factory=dict)
+    """By task id, of this run."""
+    runs: dict[str, str] = field(default_factory=dict)
+    """State by run id, of the other DAG."""
+    pushed: dict[str, object] = field(default_factory=dict)
+
+    def xcom_pull(self, task_ids: str, *, dag_id: str | None = None, run_id: str | None = None) -> object:
+        return self.xcoms.get(f"{run_id}/{task_ids}" if run_id else task_ids)
+
+    def xcom_push(self, key: str, value: object) -> None:
+        self.pushed[key] = value
+
+    def get_task_states(
+        self, dag_id: str, *, run_ids: list[str], task_ids: list[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        return {self.run_id: {n: s for n, s in self.states.items() if task_ids is None or n in task_ids}}
+
+    def get_dr_count(self, dag_id: str, *, run_ids: list[str]) -> int:
+        return sum(run_id in self.runs for run_id in run_ids)
+
+    def get_dagrun_state(self, dag_id: str, run_id: str) -> str:
+        return self.runs[run_id]
+
+
+def context(task: ScriptedTask, **params: object) -> dict[str, object]:
+    return {"ti": task, "params": {"mode": "apply", "approved": [], "only": None, "digests": [], **params}}
+
+
+@pytest.fixture
+def held_file(tmp_path: Path) -> Path:
+    return held_path(tmp_path, "local")
+
+
+# --- the pipeline -----------------------------------------------------------------------------------------------------
+
+
+def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(tmp_path: Path, held_file: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    facts = tasks.gate(site(flow), context(ScriptedTask()))
+    held = read_held(held_file)
+    assert held.addresses == {digest(DELETE): "delete topic.tmp-import"}
+    assert held.found_by == "topic_pipeline_local/manual__1"
+    assert facts["question"] == held.digest
+    assert facts["digests"] == [digest(DELETE)]
+
+
+def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(tmp_path: Path, held_file: Path) -> None:
+    write_held(held_file, HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+    assert read_held(held_file).addresses == {}
+    assert facts["question"] is None
+
+
+def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_file: Path) -> None:
+    facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
+    assert not held_file.exists()
+    assert "question" not in facts
+
+
+def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_file: Path) -> None:
+    write_held(
+        held_file,
+        HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"}),
+    )
+    flow = ScriptedFlow(tmp_path, changes=(DELETE,))
+    tasks.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
+    assert set(read_held(held_file).addresses) == {digest(OTHER_DELETE), digest(DELETE)}
+
+
+def test_the_held_set_has_the_same_digest_in_any_order() -> None:
+    forward, backward = HeldSet(addresses={"a": "1", "b": "2"}), HeldSet(addresses={"b": "2", "a": "1"})
+    assert forward.digest == backward.digest
+    assert forward.digest != HeldSet(addresses={"a": "1"}).digest
+
+
+def test_mode_plan_sends_nothing(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    with pytest.raises(AirflowSkipException, match="mode is plan"):
+        tasks.pipeline_change("delete")(site(flow), context(ScriptedTask(), mode="plan"))
+    assert flow.sent == []
+
+
+def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    tasks.pipeline_change("delete")(site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
+    assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "retried"),
+    [
+        pytest.param({"done": 2, "failed": 1}, True, id="a failed change is tried again"),
+        pytest.param({"unknown": 1}, True, id="an unknown outcome is looked at again"),
+        pytest.param({"refused": 1}, False, id="a refused change needs a new plan"),
+        pytest.param({"not sent": 3}, True, id="what was not sent is sent by the retry"),
+    ],
+)
+def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
+    tmp_path: Path, outcomes: Mapping[str, object], retried: bool
+) -> None:
+    flow = ScriptedFlow(tmp_path, outcomes=outcomes)
+    with pytest.raises(AirflowException) as caught:
+        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
+    assert isinstance(caught.value, AirflowFailException) is not retried
+
+
+@pytest.mark.parametrize(
+    ("problem", "retried"),
+    [
+        pytest.param(ClusterUnreachableError("zk1:2181: no answer"), True, id="an unreachable cluster"),
+        pytest.param(WrongTargetError("another cluster"), False, id="the wrong cluster"),
+    ],
+)
+def test_only_errors_that_may_pass_are_retried(tmp_path: Path, problem: TopicopsError, retried: bool) -> None:
+    with pytest.raises(AirflowException, match=str(problem)) as caught:
+        tasks.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
+    assert isinstance(caught.value, AirflowFailException) is not retried
+
+
+def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:
+    task = ScriptedTask()
+    with pytest.raises(AirflowFailException, match="Q04"):
+        tasks.quality_after(
+            site(ScriptedFlow(tmp_path, rules_after=(quality_rule("critical", success=False),))), context(task)
+        )
+    assert "orders" in str(task.pushed["quality"])
+
+
+@pytest.mark.parametrize("result", [quality_rule("warning", success=False), quality_rule("critical", success=True)])
+def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityResult) -> None:
+    task = ScriptedTask()
+    tasks.quality_before(site(ScriptedFlow(tmp_path, rules_before=(result,))), context(task))
+    assert "Q04" in str(task.pushed["quality"])
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def test_a_good_run_with_held_changes_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, report_facts={"ok": True, "held": 2, "dropped": 1})
+    task = ScriptedTask(states={"create": "success", "ask": "skipped", "report": "running"})
+    assert tasks.report(site(flow), context(task))["held"] == 2
+
+
+def test_any_failed_task_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    states = {"create": "failed", "delete": "upstream_failed", "verify": "upstream_failed", "expand": "success"}
+    with pytest.raises(AirflowFailException, match="create failed"):
+        tasks.report(site(flow), context(ScriptedTask(states=states)))
+    assert flow.failed_tasks == ["create"]
+
+
+def test_a_check_that_failed_fails_the_run_although_every_task_was_green(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, report_facts={"ok": False, "summary": "1 topic unhealthy"})
+    with pytest.raises(AirflowFailException, match="1 topic unhealthy"):
+        tasks.report(site(flow), context(ScriptedTask(states={"verify": "success"})))
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+SET = "f" * 64
+Runs = dict[str, str]
+
+
+@pytest.mark.parametrize(
+    ("runs", "answers", "expected"),
+    [
+        pytest.param({}, {}, f"{SET}.1", id="a new set"),
+        pytest.param({f"{SET}.1": "failed"}, {}, f"{SET}.2", id="the last run failed or timed out"),
+        pytest.param({f"{SET}.1": "success"}, {"1": "approved"}, f"{SET}.2", id="approved, and due once more"),
+        pytest.param({f"{SET}.1": "success"}, {"1": "none"}, f"{SET}.2", id="it was replaced before the question"),
+        pytest.param({f"{SET}.1": "failed", f"{SET}.2": "failed"}, {}, f"{SET}.3", id="failed twice"),
+    ],
+)
+def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, answers: Runs, expected: str) -> None:
+    xcoms: dict[str, object] = {f"{SET}.{n}/report": {"answer": answer} for n, answer in answers.items()}
+    task = ScriptedTask(runs=runs, xcoms=xcoms)
+    assert approval.next_run_id(task, "topic_approval_local", SET) == expected
+
+
+@pytest.mark.parametrize(
+    ("runs", "answer", "reason"),
+    [
+        pytest.param({f"{SET}.1": "running"}, None, "is being asked about", id="the question is open"),
+        pytest.param({f"{SET}.1": "queued"}, None, "is being asked about", id="the question is about to be asked"),
+        pytest.param({f"{SET}.1": "success"}, "rejected", "was rejected", id="it was rejected"),
+    ],
+)
+def test_one_set_is_not_asked_about_twice(runs: Runs, answer: str | None, reason: str) -> None:
+    task = ScriptedTask(runs=runs, xcoms={f"{SET}.1/report": {"answer": answer}})
+    with pytest.raises(AirflowSkipException, match=reason):
+        approval.next_run_id(task, "topic_approval_local", SET)
+
+
+# --- answering --------------------------------------------------------------------------------------------------------
+
+APPROVE = {"chosen_options": ["Approve"], "responded_by_user": {"id": "1", "name": "admin"}}
+REJECT = {"chosen_options": ["Reject"]}
+
+
+def answered(record: object, *, digests: Collection[str] = (digest(DELETE),)) -> ScriptedTask:
+    xcoms: dict[str, object] = {"load": {"digests": sorted(digests)}}
+    if record is not None:
+        xcoms["approve"] = record
+    return ScriptedTask(dag_id="topic_approval_local", xcoms=xcoms, states={"approve": "success"})
+
+
+@pytest.fixture
+def delete_is_held(held_file: Path) -> None:
+    write_held(held_file, HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+
+
+@pytest.mark.usefixtures("delete_is_held")
+def test_an_approval_sends_exactly_what_was_asked(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
+    assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
+
+
+@pytest.mark.usefixtures("delete_is_held")
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(None, id="a rejection leaves no record"),
+        pytest.param(REJECT, id="a recorded rejection"),
+        pytest.param({"chosen_options": ["Approve", "Reject"]}, id="both"),
+        pytest.param({}, id="an empty record"),
+        pytest.param("Approve", id="a text"),
+    ],
+)
+@pytest.mark.parametrize("action", ["create", "expand", "configure", "delete"])
+def test_nothing_but_a_recorded_approve_sends_anything(tmp_path: Path, record: object, action: Action) -> None:
+    flow = ScriptedFlow(tmp_path)
+    with pytest.raises(AirflowSkipException, match="no recorded approval"):
+        approval.approved_change(action)(site(flow), context(answered(record)))
+    assert flow.sent == []
+
+
+def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(tmp_path: Path, held_file: Path) -> None:
+    write_held(held_file, HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
+    flow = ScriptedFlow(tmp_path)
+    with pytest.raises(AirflowSkipException, match="nothing is sent"):
+        approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
+    facts = approval.report(site(flow), context(answered(APPROVE)))
+    assert flow.sent == []
+    assert facts == {
+        "answer": "approved",
+        "replaced": "the set was replaced by that of p/run-2, which holds delete topic.old-clicks",
+    }
+
+
+def test_a_set_that_only_grew_may_still_be_approved_in_part(tmp_path: Path, held_file: Path) -> None:
+    both = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
+    write_held(held_file, HeldSet(addresses=both))
+    flow = ScriptedFlow(tmp_path)
+    approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
+    assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
+
+
+def test_a_rejection_is_reported_as_one_and_the_run_ends_well(tmp_path: Path) -> None:
+    facts = approval.report(site(ScriptedFlow(tmp_path)), context(answered(None)))
+    assert facts["answer"] == "rejected"
+
+
+def test_a_question_that_timed_out_fails_the_run(tmp_path: Path) -> None:
+    task = answered(None)
+    task.states = {"approve": "failed", "create": "upstream_failed"}
+    with pytest.raises(AirflowFailException, match="approve failed"):
+        approval.report(site(ScriptedFlow(tmp_path)), context(task))
+
+
+@pytest.mark.usefixtures("delete_is_held")
+def test_the_question_is_about_the_changes_in_it_alone(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
+    task = ScriptedTask(dag_id="topic_approval_local")
+    facts = approval.load(site(flow), context(task, digests=[digest(DELETE)]))
+    question = approval.read_question(str(facts["question"]))
+    assert "tmp-import" in question
+    assert digest(DELETE)[:12] in question
+    assert "orders" not in question
+    assert "old-clicks" not in question
+    plan = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id).plan
+    assert [gated.digest for gated in plan.changes] == [digest(DELETE)]
+
+
+def test_nobody_is_asked_about_a_set_that_is_due_no_more(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    with pytest.raises(AirflowSkipException, match="1 of 1 changes are due no more"):
+        approval.load(site(flow), context(ScriptedTask(), digests=[digest(DELETE)]))
+
+
+def test_a_question_cannot_carry_markup_of_a_spec(tmp_path: Path) -> None:
+    hostile = builders.configure_change("orders", after={"compression.type": "<script>alert(1)</script> | [x](y)"})
+    flow = ScriptedFlow(tmp_path, changes=(hostile,))
+    facts = approval.load(site(flow), context(ScriptedTask(), digests=[digest(hostile)]))
+    question = approval.read_question(str(facts["question"]))
+    assert "<script>" not in question
+    assert "[x](y)" not in question
