@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["fixtures.zookeeper", "fixtures.cluster", "fixtures.spark"]
+pytest_plugins = ["fixtures.zookeeper", "fixtures.cluster", "fixtures.spark", "fixtures.workspace"]
 
 MARKED_FOLDERS = ("edges", "airflow", "cluster")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, quality_rule, site
+from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
 from topicops.model.changes import Action
 from topicops.model.errors import ClusterUnreachableError, TopicopsError, WrongTargetError
 from topicops.model.results import QualityResult
@@ -155,7 +155,7 @@ def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed
     assert "orders" in str(task.pushed["quality"])
 
 
-@pytest.mark.parametrize("result", [quality_rule("warning", success=False), quality_rule("critical", success=True)])
+@pytest.mark.parametrize("result", [failed_rule("warning"), quality_rule("critical", success=True)])
 def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityResult) -> None:
     task = ScriptedTask()
     tasks.quality_before(site(ScriptedFlow(tmp_path, rules_before=(result,))), context(task))

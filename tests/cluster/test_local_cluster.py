@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,10 +65,11 @@ def test_the_brokers_stand_on_three_racks_under_the_chroot(local_cluster: LocalC
 
 def test_a_second_up_says_that_it_runs_and_reuses_it(local_cluster: LocalCluster) -> None:
     said: list[str] = []
+    pids, servers = local_cluster.broker_pids, local_cluster.bootstrap_servers
     again = LocalCluster.up(local_cluster.home, progress=said.append)
     assert said == ["the local cluster is running already"]
-    assert again.broker_pids == local_cluster.broker_pids
-    assert again.bootstrap_servers == local_cluster.bootstrap_servers
+    assert again.broker_pids == pids
+    assert again.bootstrap_servers == servers
 
 
 def test_a_second_up_that_asks_for_something_else_is_refused(local_cluster: LocalCluster) -> None:
@@ -105,30 +106,28 @@ def test_a_cleanly_stopped_broker_is_gone_at_once_and_up_starts_only_that_one(lo
     assert again.status().running
     after = again.broker_pids
     assert {broker for broker in ALL if after[broker] != before[broker]} == {1}
+    assert local_cluster.broker_pids == after
 
 
 def test_a_crashed_cluster_can_be_put_down_and_comes_up_again_with_its_data(cluster_home: Path) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1)
+    cluster_id = cluster.cluster_id
     cluster.stop_zookeeper(now=True)
     cluster.kill(1)
     found = LocalCluster.find(cluster_home)
     assert found is not None
     assert found.status().stopped
     assert found.down() == ()
-    assert LocalCluster.up(cluster_home, brokers=1).cluster_id == cluster.cluster_id
+    assert LocalCluster.up(cluster_home, brokers=1).cluster_id == cluster_id
 
 
-def test_brokers_whose_zookeeper_died_are_put_down_soon(cluster_home: Path) -> None:
+def test_brokers_whose_zookeeper_died_are_put_down_soon_and_fresh_forgets_their_data(cluster_home: Path) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1)
+    cluster_id = cluster.cluster_id
     cluster.stop_zookeeper(now=True)
     assert cluster.down() == ("broker-1",)
     assert cluster.status().stopped
-
-
-def test_fresh_forgets_the_data_of_the_earlier_cluster(cluster_home: Path) -> None:
-    earlier = LocalCluster.up(cluster_home, brokers=1)
-    earlier.down()
-    assert LocalCluster.up(cluster_home, brokers=1, fresh=True).cluster_id != earlier.cluster_id
+    assert LocalCluster.up(cluster_home, brokers=1, fresh=True).cluster_id != cluster_id
 
 
 def test_a_broker_that_does_not_start_shows_the_end_of_its_log_and_nothing_is_left_running(cluster_home: Path) -> None:
@@ -196,16 +195,20 @@ def test_a_damaged_state_file_is_named_with_what_to_do(cluster_home: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("up", "message"),
     [
-        pytest.param({"brokers": 0}, "0 brokers cannot be started", id="no broker"),
-        pytest.param({"broker_ports": [9092]}, "3 brokers need 3 ports; 1 are given", id="too few ports"),
-        pytest.param({"broker_ports": [1, 2, 2]}, "two servers cannot have one port", id="one port twice"),
+        pytest.param(lambda home: LocalCluster.up(home, brokers=0), "0 brokers cannot be started", id="no broker"),
+        pytest.param(
+            lambda home: LocalCluster.up(home, broker_ports=[9]), "3 brokers need 3 ports", id="too few ports"
+        ),
+        pytest.param(
+            lambda home: LocalCluster.up(home, broker_ports=[7, 8, 8]), "cannot have one port", id="one port twice"
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(
-    cluster_home: Path, arguments: dict[str, object], message: str
+    cluster_home: Path, up: Callable[[Path], LocalCluster], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        LocalCluster.up(cluster_home, **arguments)  # type: ignore[arg-type]
+        up(cluster_home)
     assert LocalCluster.find(cluster_home) is None

@@ -27,9 +27,11 @@ with spark_session() as spark:
     with spark_session() as lent:
         print(lent is spark)
     print(spark_diff(spark, desired, live) == diff(desired, live), spark_diff(spark, [], []) == diff([], []))
-    rows = QualityInput(partitions=partitions, deletions=(DeletionRow("old", 0, 0),), world=(world_row(0, None, shrink_percent=10),))
+    world = (world_row(0, None, shrink_percent=10),)
+    rows = QualityInput(partitions=partitions, deletions=(DeletionRow("old", 0, 0),), world=world)
     for suite in ("before", "after"):
-        print([(result.rule, [*result.examples[0].values()][:2]) for result in check_quality(spark, suite, rows) if not result.success])
+        failed = [result for result in check_quality(spark, suite, rows) if not result.success]
+        print([(result.rule, [*result.examples[0].values()][:2]) for result in failed])
 """
 
 

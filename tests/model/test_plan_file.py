@@ -191,7 +191,7 @@ def test_a_newer_minor_format_is_read_without_what_it_adds() -> None:
 def test_a_digest_that_is_not_that_of_its_change_is_refused() -> None:
     document = json.loads(plan_to_json(PLAN))
     document["changes"][1]["after"]["partitions"] = 7
-    with pytest.raises(ArtifactError, match="topic.b: the digest is not that of the change"):
+    with pytest.raises(ArtifactError, match=r"topic\.b: the digest is not that of the change"):
         plan_from_json(resealed(plan_to_json(PLAN), changes=document["changes"]))
     with pytest.raises(ArtifactError, match="the digest is not"):
         changes_from_json(resealed(changes_to_json(FULL), target={**document["target"], "cluster_id": "other"}))

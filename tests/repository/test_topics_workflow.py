@@ -44,9 +44,7 @@ def run_step(script: str, folder: Path, variables: Mapping[str, str]) -> subproc
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=tests", "-c", "user.email=tests@localhost", "-c", "init.defaultBranch=main"]
-    return subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -294,14 +294,17 @@ def test_a_delete_that_would_hang_is_refused(world: World) -> None:
 @pytest.mark.parametrize("fault", [UNCLEAR_BUT_DONE, CONNECTION_LOST], ids=["answer", "error"])
 def test_an_unclear_answer_is_settled_by_reading_and_never_sent_again(world: World, fault: Fault) -> None:
     world.cluster.script("new", fault)
-    world.clock.at(5.0, lambda: None if "new" in world.cluster.snapshot().topics else _made(world))
 
     assert world.statuses(create_topic("new", (1, 2))) == [DONE]
     assert world.requests() == [("create", ("new",))]
 
 
-def _made(world: World) -> None:
-    world.cluster.put_topic("new", (1, 2))
+def test_a_request_that_takes_effect_after_its_timeout_is_done(world: World) -> None:
+    world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
+    world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.requests() == [("create", ("new",))]
 
 
 def test_an_unclear_answer_that_no_reading_settles_is_unknown_and_sent_once(world: World) -> None:
@@ -614,7 +617,3 @@ def test_requests_stay_within_the_environments_limits(world: World, settings: di
     plan = world.plan(*changes, expand_topic(live, (2, 1)))
 
     assert [len(batch) for batch in batches(plan.changes, with_settings(apply=settings))] == sizes
-
-
-def test_every_outcome_status_is_reached_above() -> None:
-    assert set(OutcomeStatus) == {DONE, ALREADY_SO, REFUSED, FAILED, UNKNOWN, NOT_SENT}

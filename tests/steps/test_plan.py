@@ -260,13 +260,13 @@ ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
             tombstone("a"),
             snapshot(live_topic("a"), racks={1: None, 2: None}),
             ["TOP421"],
-            id="a replica's broker down",
+            id="a replica's broker",
         ),
         pytest.param(
             tombstone("a"),
             snapshot(live_topic("a"), reassigning=frozenset({"a"})),
             ["TOP419"],
-            id="deleting, in motion",
+            id="in motion",
         ),
         pytest.param(
             paused_topic("a", 2, until=NOW),
@@ -422,7 +422,7 @@ def test_the_estimate_of_a_znode_is_not_below_its_size() -> None:
     rows = round_robin(700, 3, over=(101, 102, 103))
     topic = desired_topic("a", 700)
     live = snapshot(racks=dict.fromkeys((101, 102, 103)))
-    found = Situation(desired=topic, topic=None, live=live, environment=environment(), now=NOW)
+    found = Situation(desired=topic, topic=None, live=live, environment=environment(), now=NOW, names_by_folded={})
     znode = {
         "version": 3,
         "topic_id": topic_id("a"),
@@ -467,9 +467,11 @@ def test_facts_for_the_gate_count_live_and_managed_topics() -> None:
 def test_activity_is_kept_of_topics_to_delete_only() -> None:
     desired, live = desired_of(tombstone("a"), desired_topic("b")), snapshot(live_topic("a"), live_topic("b"))
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    activity = {name: TopicActivity(end_offsets={0: 5}, groups=()) for name in "ab"}
+    activity = {name: TopicActivity(end_offsets={1: 6, 0: 5}, groups=("y", "x")) for name in "ab"}
     found = plan(desired, live, delta, environment(), now=NOW, activity=activity, warnings=["no broker answered"])
     assert list(found.activity) == ["a"]
+    assert found.activity["a"].groups == ("x", "y")
+    assert list((found.activity["a"].end_offsets or {}).items()) == [(0, 5), (1, 6)]
     assert found.warnings == ("no broker answered",)
 
 

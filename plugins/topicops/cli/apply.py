@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 
@@ -60,7 +60,7 @@ class StopSignals:
     def __init__(self) -> None:
         self._received: int | None = None
 
-    def __enter__(self) -> StopSignals:
+    def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 

@@ -35,7 +35,7 @@ def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> It
 
 
 def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateTopic, str]]:
-    """A topic that is to grow, one with a drifted config, one that is right, each tombstoned one, and an unmanaged one."""
+    """One that is to grow, one with a drifted config, one that is right, each tombstoned one, an unmanaged one."""
     topics = sorted(desired.topics.values(), key=lambda topic: topic.name)
     present = [topic for topic in topics if topic.lifecycle is Lifecycle.PRESENT]
     growing = next((topic for topic in present if topic.partitions > 1), None)

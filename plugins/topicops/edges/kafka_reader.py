@@ -20,10 +20,10 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    ConfigResource,
     OffsetSpec,
     ResourceType,
 )
+from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, settled
@@ -35,7 +35,7 @@ from topicops.model.topic_config import TOPIC_CONFIGS, canonical_overrides
 log = logging.getLogger(__name__)
 
 BROKERS_ASKED = 3
-"""How many brokers are asked for their defaults: the first by id that answers has the word."""
+"""How many brokers are asked for their defaults, one after another until one answers."""
 REBALANCE_PAUSE_S = 0.1
 REBALANCING = (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
 
@@ -100,6 +100,7 @@ class BrokerQuestions:
     """
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
+        self._properties = properties
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)
         self._timeout_s = timeout_s
 
@@ -107,18 +108,18 @@ class BrokerQuestions:
         """What each topic config is on a topic without override, canonical; None when no broker answered."""
         deadline = Deadline(self._timeout_s)
         try:
-            cluster = self._confluent.client().describe_cluster(request_timeout=deadline.left_s).result(deadline.left_s)
-            brokers = sorted(node.id for node in cluster.nodes)[:BROKERS_ASKED]
-            futures = [self._broker_configs(broker, deadline) for broker in brokers]
-        except (KafkaException, TimeoutError) as error:
-            self._give_up("broker defaults", error)
+            # Not confluent-kafka, which asks the controller for the list of brokers: that one may be the silent one.
+            connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+        except UsageError as error:
+            log.debug("broker defaults: %s", error)
             return None
-        for future in futures:  # in the order of ids, so that the same brokers give the same plan
-            settled([future], deadline.left_s)
-            if _succeeded(future):
-                return topic_defaults({name: e.value for name, e in future.result().items() if e.value is not None})
-        self._give_up("broker defaults", "no broker answered")
-        return None
+        try:
+            return _defaults_of_one(connections, deadline)
+        except ClusterError as error:
+            log.debug("broker defaults: %s", error)
+            return None
+        finally:
+            connections.close()
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         """End offsets of each topic, and who consumes it; None for what could not be read."""
@@ -135,13 +136,6 @@ class BrokerQuestions:
     def close(self) -> None:
         """Close the connection; safe to call twice."""
         self._confluent.discard()
-
-    def _broker_configs(self, broker: int, deadline: Deadline) -> Future[Any]:
-        resource = ConfigResource(ResourceType.BROKER, str(broker))
-        futures: Mapping[ConfigResource, Future[Any]] = self._confluent.client().describe_configs(
-            [resource], request_timeout=deadline.left_s
-        )
-        return futures[resource]
 
     def _end_offsets(self, topics: Sequence[str], deadline: Deadline) -> dict[str, dict[int, int]]:
         """End offsets by topic and partition; a topic with an unreadable partition is left out."""
@@ -178,16 +172,19 @@ class BrokerQuestions:
     def _groups(self, topics: Sequence[str], deadline: Deadline) -> dict[str, tuple[str, ...]] | None:
         """Groups with members or commits by topic; None when one group could not be looked into: it may be the one."""
         try:
-            listed = self._confluent.client().list_consumer_groups(request_timeout=deadline.left_s)
-            result = listed.result(deadline.left_s)
-            if result.errors:
-                raise result.errors[0]
-            groups = [group.group_id for group in result.valid]
+            groups = self._group_ids(deadline)
             consumed = _merged(self._assigned(groups, deadline), self._committed(groups, deadline))
         except (KafkaException, TimeoutError) as error:
             self._give_up("consumer groups", error)
             return None
         return {topic: tuple(sorted(g for g, names in consumed.items() if topic in names)) for topic in topics}
+
+    def _group_ids(self, deadline: Deadline) -> list[str]:
+        """All groups that this identity may see; one silent broker hides those that it coordinates."""
+        result = self._confluent.client().list_consumer_groups(request_timeout=deadline.left_s).result(deadline.left_s)
+        if result.errors:
+            raise KafkaException(result.errors[0])
+        return [group.group_id for group in result.valid]
 
     def _assigned(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
         """Topics that members of each group read now. A group in the middle of a rebalance is asked again."""
@@ -237,6 +234,25 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
         if defaults[limit] == NO_LIMIT_MS:
             defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
     return canonical_overrides(defaults)
+
+
+def _defaults_of_one(connections: BrokerConnections, deadline: Deadline) -> dict[str, str] | None:
+    """Defaults of the first broker by id that tells them, so that the same brokers give the same plan."""
+    brokers = sorted(connections.brokers())[:BROKERS_ASKED]
+    for asked, broker in enumerate(brokers):
+        timeout_s = deadline.left_s / (len(brokers) - asked)
+        reply = connections.ask({broker: _configs_request(broker)}, timeout_s=timeout_s)[broker]
+        if not isinstance(reply, str) and reply.results[0].error_code == KafkaError.NO_ERROR:
+            settings = reply.results[0].configs
+            return topic_defaults({setting.name: setting.value for setting in settings if setting.value is not None})
+    return None
+
+
+def _configs_request(broker: int) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=None
+    )
+    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
 
 
 def _default(name: str, broker_settings: Mapping[str, str]) -> str:

@@ -88,9 +88,8 @@ class ClusterStatus:
 class LocalCluster:
     """The cluster of one home folder. Make one with ``up``, or ``find`` the one that an earlier command left."""
 
-    def __init__(self, folder: Path, state: ClusterState, progress: Progress = quiet) -> None:
+    def __init__(self, folder: Path, progress: Progress = quiet) -> None:
         self.folder = folder
-        self._state = state
         self._progress = progress
 
     @classmethod
@@ -127,8 +126,8 @@ class LocalCluster:
         folder = _cluster_folder(home)
         _make_folders(folder)
         with locked(folder, progress):
-            state = planned_state(folder, request, fresh=fresh)
-            cluster = cls(folder, state, progress)
+            write_state(folder, planned_state(folder, request, fresh=fresh))
+            cluster = cls(folder, progress)
             cluster._start_missing()
         return cluster
 
@@ -136,8 +135,7 @@ class LocalCluster:
     def find(cls, home: Path, *, progress: Progress = quiet) -> LocalCluster | None:
         """The cluster that was last started under ``home``, running or not."""
         folder = _cluster_folder(home)
-        state = read_state(folder)
-        return None if state is None else cls(folder, state, progress)
+        return None if read_state(folder) is None else cls(folder, progress)
 
     @property
     def home(self) -> Path:
@@ -191,7 +189,6 @@ class LocalCluster:
     def down(self, *, now: bool = False) -> tuple[str, ...]:
         """Stop what is running, brokers first, and return the roles that were. ``now``: without goodbye."""
         with locked(self.folder, self._progress):
-            self._state = read_state(self.folder) or self._state
             running = tuple(server.role for server in self._state.servers if server.alive)
             self._stop(self._state.servers, now=now)
         return running
@@ -272,7 +269,7 @@ class LocalCluster:
                 self._launch(server)
             roles = [server.role for server in servers]
             self._wait(roles, lambda: self._not_ready(client, wanted), _BROKERS_START_S)
-            self._save(replace(self._state, cluster_id=_cluster_id(client)))
+            write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
         """What is still missing: registrations, a controller, a broker's answer, or what that broker knows."""
@@ -305,7 +302,7 @@ class LocalCluster:
         log = self._log(server.role)
         _rotate(log)
         process = spawn(command, log=log, folder=self.folder / server.role, environment=os.environ)
-        self._save(self._state.with_process(server.role, process))
+        write_state(self.folder, self._state.with_process(server.role, process))
 
     def _command(self, server: Server) -> list[str]:
         """Write the server's folder and property file, and return how it is started."""
@@ -385,9 +382,13 @@ class LocalCluster:
     def _log(self, role: str) -> Path:
         return self.logs / f"{role}.log"
 
-    def _save(self, state: ClusterState) -> None:
-        self._state = state
-        write_state(self.folder, state)
+    @property
+    def _state(self) -> ClusterState:
+        """Read each time: another command may have started a server anew."""
+        state = read_state(self.folder)
+        if state is None:
+            raise LocalClusterError(f"{self.folder} is gone; start the cluster again with `topicops local up`")
+        return state
 
 
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:

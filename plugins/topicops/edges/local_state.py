@@ -133,10 +133,11 @@ def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> Clus
     if recorded is not None and any(server.alive for server in recorded.servers):
         _refuse_differences(recorded, request, fresh=fresh)
         return recorded
-    if fresh:
-        _remove_data(folder)
-        recorded = replace(recorded, cluster_id=None) if recorded else None
-    return _new_state(recorded, request)
+    if not fresh:
+        return _new_state(recorded, request)
+    state = replace(_new_state(recorded, request), cluster_id=None)
+    _remove_data(folder)
+    return state
 
 
 def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fresh: bool) -> None:

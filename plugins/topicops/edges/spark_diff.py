@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.spark_session import arrow_frame, spark_errors
 from topicops.model.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta

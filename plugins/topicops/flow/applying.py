@@ -14,7 +14,7 @@ from topicops.flow.run import Facts, Run, cluster_reader, read_environment
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import UsageError, WrongTargetError
-from topicops.model.plan import GatedChange, Plan
+from topicops.model.plan import Plan
 from topicops.model.plan_file import plan_to_json
 from topicops.model.ports import ClusterQuestions, Lease
 from topicops.model.results import Outcome, OutcomeStatus
@@ -139,8 +139,7 @@ def regated(plan: Plan, environment: Environment, live: ClusterSnapshot, approve
         offline_partitions=live.offline_partitions,
     )
     anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved)
-    lifted = tuple(_lifted(gated) if gated.digest in approved else gated for gated in plan.changes)
-    return stricter(replace(plan, changes=lifted), anew)
+    return stricter(plan, anew, approved=approved)
 
 
 def outcome_line(outcome: Outcome) -> str:
@@ -156,10 +155,6 @@ def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outc
         if action in actions and run.store.has(_file_of(action))
         for outcome in run.store.read_value(_file_of(action), tuple[Outcome, ...])
     )
-
-
-def _lifted(gated: GatedChange) -> GatedChange:
-    return replace(gated, gate=GateWord.RUN, reasons=()) if gated.gate is GateWord.HELD else gated
 
 
 def _lease(run: Run, environment: Environment, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:

@@ -40,7 +40,7 @@ def validate(run: Run) -> Facts:
 
 
 def snapshot(run: Run, *, states: bool = False) -> Facts:
-    """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, ``ClusterError`` otherwise."""
+    """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
     from topicops.edges.last_good import LastGood
     from topicops.steps.target import require_cluster_id, require_not_shrunken
 
@@ -159,7 +159,7 @@ def _with_needed_states(
 def _ask_brokers(
     run: Run, environment: Environment, delta: Delta
 ) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """What only brokers know, asked once and only when a change depends on it: config defaults, traffic before deletes."""
+    """What only brokers know, asked once and only where a change depends on it: config defaults, traffic."""
     configured = any("configs" in topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     if not configured and not doomed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from topicops.edges.connections import kafka_properties
 from topicops.flow.applying import read_outcomes
 from topicops.flow.run import Facts, Run, cluster_reader, read_environment
-from topicops.model.changes import GateWord
+from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.quality_rows import QualityInput, rows_after, rows_before
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from topicops.edges.kafka_reader import BrokerViews
 
 T = TypeVar("T")
+DELETES: tuple[Action, ...] = ("delete",)
 Suite = Literal["before", "after"]
 
 
@@ -49,12 +50,12 @@ def quality_after(run: Run) -> Facts:
     with cluster_reader(run, environment) as reader:
         live = reader.snapshot(states=True)
     live = replace(live, broker_defaults=_broker_defaults(run, environment))
-    deleted = [o.topic for o in read_outcomes(run, ("delete",)) if o.status is OutcomeStatus.DONE]
+    deleted = [o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE]
     return _check_quality(run, "after", rows_after(live, deleted=deleted))
 
 
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
-    """``checks.json``: every topic that apply touched, on both sides; what was wrong in ``live.json`` is old trouble."""
+    """``checks.json``: each topic that apply touched, on both sides; what was wrong in ``live.json`` is old trouble."""
     return _verify_outcomes(run, read_outcomes(run), interrupted=interrupted)
 
 
@@ -102,7 +103,7 @@ def run_report(
 
 
 def report(run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False) -> Facts:
-    """``report.txt``, ``report.md`` and ``report.json``; ``ok`` is whether anything failed, ``summary`` the first line."""
+    """``report.txt``, ``report.md`` and ``report.json``; ``ok``: nothing failed; ``summary``: the first line."""
     told = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
     path = run.store.write_text("report.txt", report_text(told))
     run.store.write_text("report.md", report_markdown(told))

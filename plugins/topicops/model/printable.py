@@ -7,7 +7,13 @@ import unicodedata
 
 _UNPRINTABLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, format characters (bidirectional ones too), surrogates, unassigned, line and paragraph separators."""
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:/])")
+_MARKDOWN_SPECIAL = re.compile(
+    r"""[\\`*_\[\]#|~@]
+      | :(?=//|[\w+-]+:)     # a bare address, an emoji
+      | (?<=\bwww)\.         # an address without its scheme
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 def printable(text: str) -> str:

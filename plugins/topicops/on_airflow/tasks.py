@@ -202,8 +202,9 @@ def report(site: Site, context: Context) -> Facts:
     failed = failed_tasks(context)
     with step(site, context) as (flow, run):
         facts = flow.report(run, failed_tasks=failed)
+        log.info("%s; %s held, %s dropped", facts.get("summary"), facts.get("held", 0), facts.get("dropped", 0))
         if run.store.has("report.txt"):
-            log.info("%s", run.store.read_text("report.txt"))
+            log.info("\n%s", run.store.read_text("report.txt"))
     problems = [f"{name} failed" for name in failed]
     if not facts.get("ok"):
         problems.append(f"the run is not good: {facts.get('summary')}")

@@ -223,7 +223,7 @@ class _Run:
         comparison = compare(gated.change, traces)
         dead = _dead_brokers(gated.change, traces, brokers)
         if comparison.match is Match.AFTER:
-            self._decide(gated, OutcomeStatus.ALREADY_SO, "the live topic is already so")
+            self._decide(gated, OutcomeStatus.ALREADY_SO)
         elif comparison.match is Match.MOVED:
             self._decide(gated, OutcomeStatus.REFUSED, moved_message(comparison))
         elif dead:
@@ -447,7 +447,7 @@ def _is_decided(comparison: Comparison | None) -> bool:
 
 def _log(change: Change, outcome: Outcome) -> None:
     if outcome.status is not OutcomeStatus.DONE:
-        logger.info("%s action=%s topic=%s: %s", outcome.status, change.action, change.topic, outcome.message)
+        logger.info("%s action=%s topic=%s %s", outcome.status, change.action, change.topic, outcome.message)
         return
     match change:
         case CreateTopic():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -43,6 +43,8 @@ class Situation:
     live: ClusterSnapshot
     environment: Environment
     now: datetime
+    names_by_folded: Mapping[str, Sequence[str]]
+    """Live topics by ``folded`` name."""
 
     @property
     def grows(self) -> bool:
@@ -136,7 +138,7 @@ def _collision(situation: Situation) -> Obstacle | None:
     name = situation.desired.name
     if not {".", "_"} & set(name):  # Kafka looks for twins only then
         return None
-    twins = sorted(t for t in situation.live.topics if t != name and folded(t) == folded(name))
+    twins = sorted(set(situation.names_by_folded.get(folded(name), ())) - {name})
     if not twins:
         return None
     return Obstacle(
@@ -149,6 +151,13 @@ def _collision(situation: Situation) -> Obstacle | None:
 def folded(name: str) -> str:
     """The name as Kafka's metrics spell it. Source: org.apache.kafka.common.internals.Topic#unifyCollisionChars."""
     return name.replace(".", "_")
+
+
+def names_by_folded(topics: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for topic in topics:
+        found.setdefault(folded(topic), []).append(topic)
+    return found
 
 
 def _fewer_partitions(situation: Situation) -> Obstacle | None:
@@ -363,7 +372,9 @@ def _foreign_topic_id(situation: Situation) -> Obstacle | None:
 
 def _dead_replica(situation: Situation) -> Obstacle | None:
     topic = situation.topic
-    dead = sorted({b for row in topic.assignment.values() for b in row} - set(situation.live.brokers)) if topic else []
+    if topic is None:
+        return None
+    dead = sorted({b for row in topic.target_assignment.values() for b in row} - set(situation.live.brokers))
     if not dead:
         return None
     return Obstacle(

@@ -188,8 +188,7 @@ def metadata(look: Look) -> Iterator[Problem]:
     """V14: the brokers that were asked say the same as ZooKeeper."""
     for broker, view in sorted(look.views.items()):
         if isinstance(view, str):
-            message = f"broker {broker} {view}"
-            yield Problem(check="V14", verdict=Verdict.DEGRADED, message=message, code="TOP605")
+            yield Problem(check="V14", verdict=Verdict.DEGRADED, message=view, code="TOP605")
             continue
         for message, place in _view_differences(look, broker, view):
             yield Problem(check="V14", verdict=Verdict.CONVERGING, message=message, code="TOP605", place=place)
@@ -215,8 +214,7 @@ def absence(look: Look) -> Iterator[Problem]:
         yield Problem(check="V17", verdict=_pending(look), message=message, code="TOP418")
     for broker, view in sorted(look.views.items()):
         if isinstance(view, str):
-            message = f"broker {broker} {view}"
-            yield Problem(check="V17", verdict=Verdict.DEGRADED, message=message, code="TOP605")
+            yield Problem(check="V17", verdict=Verdict.DEGRADED, message=view, code="TOP605")
         elif look.expected.topic in view.topics:
             message = f"broker {broker} still knows it"
             yield Problem(check="V17", verdict=Verdict.CONVERGING, message=message, code="TOP605")

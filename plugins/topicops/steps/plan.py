@@ -35,6 +35,7 @@ from topicops.steps.blocking import (
     create_obstacles,
     delete_obstacles,
     expired_pause,
+    names_by_folded,
     raised_min_isr,
 )
 from topicops.steps.placement import Load, PlacementRequest, place
@@ -93,7 +94,7 @@ def plan(
         drift=tuple(entry for judgement in judged for entry in _drift(judgement.situation)),
         unmanaged=tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED)),
         paused=tuple(_paused(desired, now=now)),
-        activity={topic: activity[topic] for topic in deleted if topic in activity},
+        activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         warnings=tuple(warnings),
     )
 
@@ -114,9 +115,15 @@ def situations(
     if strange := sorted(differing - desired.topics.keys()):
         raise DiffError(f"the comparison names {strange[0]}, which no spec describes; it belongs to other inputs")
     names = sorted(differing | (desired.topics.keys() & live.deleting.keys()))
+    twins = names_by_folded(live.topics) if names else {}
     return [
         Situation(
-            desired=desired.topics[name], topic=live.topics.get(name), live=live, environment=environment, now=now
+            desired=desired.topics[name],
+            topic=live.topics.get(name),
+            live=live,
+            environment=environment,
+            now=now,
+            names_by_folded=twins,
         )
         for name in names
     ]
@@ -259,7 +266,7 @@ def _configure(situation: Situation, _: Load) -> ConfigureTopic:
     desired, topic, edits = situation.desired, _live(situation), situation.edits
     defaults = situation.live.broker_defaults or {}
     risk, codes = worst(
-        [config_risk(name, edits.before[name], edits.after[name], defaults.get(name)) for name in edits.after]
+        config_risk(name, edits.before[name], edits.after[name], defaults.get(name)) for name in edits.after
     )
     return ConfigureTopic(
         topic=desired.name,
@@ -364,6 +371,14 @@ def _wanted_rows(desired: DesiredTopic, topic: LiveTopic, live: ClusterSnapshot,
     else:
         wanted = resized(target, desired.replication_factor, live.racks, load=load)
     return {p: row for p, row in wanted.items() if row != target[p]} if wanted else None
+
+
+def _in_order(activity: TopicActivity) -> TopicActivity:
+    offsets, groups = activity.end_offsets, activity.groups
+    return TopicActivity(
+        end_offsets=dict(sorted(offsets.items())) if offsets is not None else None,
+        groups=tuple(sorted(groups)) if groups is not None else None,
+    )
 
 
 def _drift(situation: Situation) -> Iterator[Drift]:

@@ -121,7 +121,9 @@ def words(text: str) -> str:
 
 def _title(plan: Plan) -> str:
     target = plan.target
-    return printable(f"Plan for environment {target.environment}, cluster {target.cluster_id}, {target.chroot or '/'}")
+    return printable(
+        f"Plan for environment {target.environment}, cluster {target.cluster_id}, chroot {target.chroot or '/'}"
+    )
 
 
 def _change_lines(plan: Plan, gated: GatedChange) -> Iterator[str]:

@@ -68,7 +68,7 @@ def headline(report: RunReport) -> str:
     if summary.count(*_IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}."
     if summary.unhealthy:
-        return f"Applied, not verified: {_counts(report)}, {_topics(summary.unhealthy)} topics are not healthy."
+        return f"Applied, not verified: {_counts(report)}, {_topics(summary.unhealthy)} not healthy."
     return (
         f"Applied and verified: {_counts(report)}."
         if report.checks
@@ -141,7 +141,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{count} not sent: apply the same plan again; changes that are in place are left alone."
     if summary.unhealthy:
         verify = f"topicops verify --environment {report.environment}"
-        yield f"{_topics(summary.unhealthy)} topics not healthy: see to the brokers named, then run {verify}."
+        yield f"{_topics(summary.unhealthy)} not healthy: see to the brokers named, then run {verify}."
     if summary.held and report.plan:
         yield f"{summary.held} held: to run them too, apply with --approve {report.plan.fingerprint}."
     if summary.dropped:
@@ -155,8 +155,9 @@ def _counts(report: RunReport) -> str:
     return ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
 
 
-def _topics(checks: Sequence[Check]) -> int:
-    return len({check.topic for check in checks})
+def _topics(checks: Sequence[Check]) -> str:
+    count = len({check.topic for check in checks})
+    return f"{count} topic" if count == 1 else f"{count} topics"
 
 
 def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
@@ -183,7 +184,8 @@ def _bullets(title: str, lines: Sequence[str]) -> list[str]:
 def _outcome_line(outcome: Outcome) -> str:
     if outcome.status is OutcomeStatus.DONE:
         return f"topic.{outcome.topic} {PARTICIPLES[outcome.action]}"
-    return f"topic.{outcome.topic} {outcome.action}: {outcome.status}: {outcome.message}"
+    line = f"topic.{outcome.topic} {outcome.action}: {outcome.status}"
+    return f"{line}: {outcome.message}" if outcome.message else line
 
 
 def _outcome_table(title: str, outcomes: Sequence[Outcome]) -> list[str]:

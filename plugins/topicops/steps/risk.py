@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
 from topicops.model.environment import Risk
 from topicops.model.topic_config import ConfigValue, ConfigValueError, parse
 
-Judgement = tuple[Risk, tuple[str, ...]]
+Rating = tuple[Risk, tuple[str, ...]]
 """A risk and the codes that say why."""
 
 FAR_UP = 4
@@ -106,7 +106,7 @@ UNKNOWN_CONFIG = _RISKY
 """For an override that a newer Kafka, or a hand, has set."""
 
 
-def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Judgement:
+def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:
     """How bad it is to bring one override from ``before`` to ``after``.
 
     Args:
@@ -131,10 +131,11 @@ def config_risk(name: str, before: str | None, after: str | None, default: str |
     assert_never(row)
 
 
-def worst(judgements: list[Judgement]) -> Judgement:
+def worst(ratings: Iterable[Rating]) -> Rating:
     """The highest risk, and the codes of all, sorted."""
-    risk = max((risk for risk, _ in judgements), key=lambda r: r.rank, default=Risk.NOTICE)
-    return risk, tuple(sorted({code for _, codes in judgements for code in codes}))
+    every = tuple(ratings)
+    risk = max((risk for risk, _ in every), key=lambda r: r.rank, default=Risk.NOTICE)
+    return risk, tuple(sorted({code for _, codes in every for code in codes}))
 
 
 def _value(name: str, text: str | None, default: str | None) -> ConfigValue | None:
@@ -148,7 +149,7 @@ def _value(name: str, text: str | None, default: str | None) -> ConfigValue | No
         return None
 
 
-def _ordered_risk(row: Ordered, old: ConfigValue | None, new: ConfigValue | None) -> Judgement:
+def _ordered_risk(row: Ordered, old: ConfigValue | None, new: ConfigValue | None) -> Rating:
     before, after = _size(row, old), _size(row, new)
     if before is None or after is None:
         return worst([_down(row, far=True), _up(row, far=True)])
@@ -165,11 +166,11 @@ def _size(row: Ordered, value: ConfigValue | None) -> float | None:
     return float("inf") if row.unlimited and value < 0 else value
 
 
-def _up(row: Ordered, *, far: bool) -> Judgement:
+def _up(row: Ordered, *, far: bool) -> Rating:
     return (row.far_up or row.up) if far else row.up, ()
 
 
-def _down(row: Ordered, *, far: bool) -> Judgement:
+def _down(row: Ordered, *, far: bool) -> Rating:
     return (row.far_down or row.down) if far else row.down, _codes(row.code_down)
 
 

@@ -44,7 +44,7 @@ UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out",
 UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
 TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "NOT_CONTROLLER (41): this is not the correct controller")
 REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")
-CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", raises=True)
+CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", takes_effect=True, raises=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,8 @@ class FakeCluster:
         self.requests: list[Request] = []
         self.unreachable = False
         """ZooKeeper does not answer."""
+        self.controller_is_restless = False
+        """Every look finds another controller epoch."""
         self.questions_answered = True
         self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
         self.end_offsets: dict[str, dict[int, int]] = {}
@@ -200,6 +202,7 @@ class FakeCluster:
 
     def controller_epoch(self) -> int:
         self._answer_or_fail()
+        self._controller_epoch += self.controller_is_restless
         return self._controller_epoch
 
     # --- TopicAdmin ---------------------------------------------------------------------------------------------
@@ -399,7 +402,7 @@ class FakeCluster:
 
     def _view_of(self, broker: int, topics: frozenset[str]) -> BrokerView | str:
         if broker not in self._responsive():
-            return "gave no answer within 2 s"
+            return f"broker {broker} gave no answer within 2 s"
         view = self._frozen.get(broker) or self._view()
         return replace(view, topics={name: view.topics[name] for name in view.topics if name in topics})
 

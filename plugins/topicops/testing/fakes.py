@@ -15,12 +15,12 @@ class FakeClock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._planned: list[tuple[float, Callable[[], None]]] = []
+        self._planned: list[tuple[float, Callable[[], object]]] = []
 
     def __call__(self) -> float:
         return self.now
 
-    def at(self, second: float, action: Callable[[], None]) -> None:
+    def at(self, second: float, action: Callable[[], object]) -> None:
         """Do ``action`` when the clock reaches ``second``."""
         self._planned.append((second, action))
 

@@ -1,0 +1,150 @@
+"""The DAGs under a running Airflow and a real cluster, answered through its REST API as a person would."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.on_airflow.standalone import AirflowClient, start_airflow, wait_for_dags
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PIPELINE, APPROVAL = "topic_pipeline_standalone", "topic_approval_standalone"
+logger = logging.getLogger(__name__)
+
+RUN_S = 240.0
+# Airflow 3.3 loses an answer that arrives before the task is parked.
+BEFORE_AN_ANSWER_S = 3.5
+
+ENVIRONMENT = """\
+apiVersion: topicops/v1
+kind: Environment
+metadata: {{name: standalone}}
+spec:
+  cluster:
+    id: {cluster_id}
+    class: sandbox
+    zookeeper: {{hosts: "{zookeeper}"}}
+    kafka: {{connection: kafka_standalone}}
+  defaults: {{partitions: 2, replicationFactor: 3}}
+  limits: {{deletesPerRun: 5, deletesPercent: 100}}
+"""
+TOPIC = """\
+apiVersion: topicops/v1
+kind: Topic
+metadata: {{name: {name}, owner: team-tests, description: A topic of a test.}}
+spec: {{}}
+"""
+TOMBSTONE = """\
+apiVersion: topicops/v1
+kind: Topic
+metadata: {{name: {name}, owner: team-tests, description: A topic of a test.}}
+lifecycle: {{state: absent, reason: The test is over.}}
+"""
+
+
+class Project:
+    """A repository of topics with our DAG file beside it."""
+
+    def __init__(self, folder: Path, cluster: LocalCluster) -> None:
+        self.dags = folder / "dags"
+        self._topics = folder / "topics"
+        self.dags.mkdir(parents=True)
+        (self._topics / "environments").mkdir(parents=True)
+        (self._topics / "tests").mkdir()
+        shutil.copy(REPOSITORY / "dags/topicops_dags.py", self.dags)
+        environment = ENVIRONMENT.format(cluster_id=cluster.cluster_id, zookeeper=cluster.zookeeper_hosts)
+        (self._topics / "environments/standalone.yaml").write_text(environment, encoding="utf-8")
+
+    def write(self, name: str, text: str) -> None:
+        (self._topics / f"tests/{name}.yaml").write_text(text.format(name=name), encoding="utf-8")
+
+
+class Story:
+    """One Airflow, one cluster, and what happens between them."""
+
+    def __init__(self, client: AirflowClient, cluster: LocalCluster, project: Project) -> None:
+        self.client = client
+        self.cluster = cluster
+        self.project = project
+
+    def live_topics(self) -> set[str]:
+        with ZooKeeperReader(self.cluster.zookeeper_hosts) as reader:
+            return {name for name in reader.snapshot().topics if name.startswith("standalone.")}
+
+    def run_pipeline(self, **params: object) -> tuple[str, Mapping[str, str | None]]:
+        run_id = self.client.trigger(PIPELINE, params)
+        return self._ended(PIPELINE, run_id)
+
+    def answer(self, option: str) -> tuple[str, Mapping[str, str | None]]:
+        """Wait for the newest question, answer it as late as a person would, and see how its run ends."""
+        run_id = list(self.client.runs(APPROVAL))[-1]
+        self.client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=RUN_S)
+        time.sleep(BEFORE_AN_ANSWER_S)
+        self.client.answer(APPROVAL, run_id, "approve", option)
+        return self._ended(APPROVAL, run_id)
+
+    def _ended(self, dag_id: str, run_id: str) -> tuple[str, Mapping[str, str | None]]:
+        states = {task.task_id: task.state for task in self.client.follow(dag_id, run_id, timeout_s=RUN_S)}
+        state = self.client.run_state(dag_id, run_id)
+        for name in [name for name, task in states.items() if task == "failed"]:
+            logger.warning("%s: %s failed\n%s", dag_id, name, self.client.log(dag_id, run_id, name))
+        return state, states
+
+
+@pytest.fixture(scope="module")
+def story(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    folder = tmp_path_factory.mktemp("standalone")
+    project = Project(folder / "project", local_cluster)
+    (folder / "airflow").mkdir()
+    connection = f'{{"conn_type": "kafka", "extra": {{"bootstrap.servers": "{local_cluster.bootstrap_servers}"}}}}'
+    variables = {
+        "AIRFLOW_CONN_KAFKA_STANDALONE": connection,
+        "TOPICOPS_HOME": str(folder / "home"),
+        "TOPICOPS_MODE": "apply",
+    }
+    with start_airflow(folder / "airflow", dags=project.dags, environment=variables) as airflow:
+        client = airflow.client()
+        wait_for_dags(client, [PIPELINE, APPROVAL])
+        yield Story(client, local_cluster, project)
+
+
+@pytest.mark.timeout(900)
+def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Story) -> None:
+    story.project.write("standalone.orders", TOPIC)
+    story.project.write("standalone.clicks", TOPIC)
+    state, _ = story.run_pipeline()
+    assert state == "success"
+    assert story.live_topics() == {"standalone.orders", "standalone.clicks"}
+    assert story.client.runs(APPROVAL) == {}
+
+    story.project.write("standalone.clicks", TOMBSTONE)
+    story.project.write("standalone.refunds", TOPIC)
+    state, tasks = story.run_pipeline()
+    assert state == "success"
+    assert tasks["ask"] == "success"
+    assert story.live_topics() == {"standalone.orders", "standalone.clicks", "standalone.refunds"}
+
+    state, tasks = story.answer("Reject")
+    assert state == "success"
+    assert {name: tasks[name] for name in ("create", "expand", "configure", "delete")} == dict.fromkeys(
+        ("create", "expand", "configure", "delete"), "skipped"
+    )
+    assert tasks["report"] == "success"
+    assert "standalone.clicks" in story.live_topics()
+
+    state, tasks = story.run_pipeline()
+    assert (state, tasks["ask"]) == ("success", "skipped")
+
+    story.project.write("standalone.orders", TOMBSTONE)
+    state, tasks = story.run_pipeline()
+    assert (state, tasks["ask"]) == ("success", "success")
+    state, tasks = story.answer("Approve")
+    assert state == "success"
+    assert story.live_topics() == {"standalone.refunds"}

@@ -1,0 +1,156 @@
+"""What `topicops validate` prints, and what it must not do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from topicops.cli import run
+from topicops.cli.validate import annotation, render_json, render_text
+from topicops.model.diagnostics import Diagnostic, Severity
+
+TOPICS = Path(__file__).parents[2] / "topics"
+BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner: me\nspec:\n  partitions: '\x1b[31m'\n"
+
+
+def diagnostic(
+    *, summary: str = "no", remedy: str = "", file: str = "topics/web/a.yaml", end_line: int = 3
+) -> Diagnostic:
+    return Diagnostic(
+        code="TOP205",
+        severity=Severity.ERROR,
+        file=file,
+        line=3,
+        column=5,
+        end_line=end_line,
+        end_column=9,
+        summary=summary,
+        help=remedy,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with one topic."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topics" / "web").mkdir(parents=True)
+    (tmp_path / "topics" / "web" / "clicks.yaml").write_text(BAD.replace("'\x1b[31m'", "010"))
+    return tmp_path
+
+
+def test_text_shows_the_line_and_a_caret_below_the_characters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["validate"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 1
+    assert lines[0].startswith("topics/web/clicks.yaml:7:15: error TOP204: ")
+    assert lines[1] == "  7 |   partitions: 010"
+    assert lines[2].index("^") == lines[1].index("010")
+    assert lines[2].count("^") == 3
+    assert lines[3].startswith("  help: ")
+    assert lines[-1].startswith("1 files: 1 error, 0 warnings in ")
+
+
+def test_the_examples_have_no_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(TOPICS), "--environment", "local", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["diagnostics"] == []
+
+
+def test_json_names_every_field(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["validate", "--format", "json"])
+
+    answer = json.loads(capsys.readouterr().out)
+    (found,) = answer["diagnostics"]
+    assert (answer["format_version"], answer["files"]) == ("1.0", 1)
+    assert {name: found[name] for name in found if name not in ("summary", "help")} == {
+        "code": "TOP204",
+        "severity": "error",
+        "file": "topics/web/clicks.yaml",
+        "line": 7,
+        "column": 15,
+        "end_line": 7,
+        "end_column": 18,
+    }
+
+
+def test_an_annotation_cannot_be_broken_by_what_a_file_says() -> None:
+    text = annotation(diagnostic(summary="100%\r\n::error::x", remedy="a\nb", file="topics/a,b:c%.yaml"))
+
+    assert text == (
+        "::error file=topics/a%2Cb%3Ac%25.yaml,line=3,endLine=3,col=5,endColumn=9,title=TOP205"
+        "::100%25\\r\\n::error::x%0Aa\\nb"
+    )
+
+
+def test_an_annotation_over_several_lines_has_no_columns() -> None:
+    assert annotation(diagnostic(end_line=5)).startswith(
+        "::error file=topics/web/a.yaml,line=3,endLine=5,title=TOP205::"
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "github", "json"])
+def test_no_control_character_reaches_an_output(form: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escaped = BAD.replace("'\x1b[31m'", '"\\e[31m\\u202e\\r"')
+    (folder / "topics" / "web" / "clicks.yaml").write_text(escaped)
+
+    assert run(["validate", "--format", form]) == 1
+
+    out = capsys.readouterr().out
+    assert [character for character in out if not (character.isprintable() or character == "\n")] == []
+
+
+def test_a_forbidden_character_is_shown_escaped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "topics" / "web" / "clicks.yaml").write_text(BAD)
+
+    run(["validate"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "  7 |   partitions: '\\x1b[31m'"
+    assert lines[2] == " " * lines[1].index("\\x1b") + "^^^^"
+
+
+def test_renderers_escape_what_they_are_given() -> None:
+    assert "\x1b" not in render_text([diagnostic(summary="\x1b[2J", remedy="\x9b")])
+    assert "\x1b" not in json.loads(render_json([diagnostic(summary="\x1b[2J")], files=1))["diagnostics"][0]["summary"]
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["--environment", "nowhere"]])
+def test_what_is_not_there_is_one_line(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", *arguments]) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("topicops: ")
+    assert err.count("\n") == 1
+
+
+def test_validation_opens_no_socket(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[object] = []
+
+    class Refused(socket.socket):
+        def __init__(self, *arguments: object) -> None:
+            opened.append(arguments)
+            raise OSError("no sockets here")
+
+    monkeypatch.setattr(socket, "socket", Refused)
+
+    assert run(["validate"]) == 1
+    assert opened == []
+
+
+def test_validation_loads_nothing_that_could_reach_a_cluster(folder: Path) -> None:
+    heavy = ["pyspark", "pandas", "pyarrow", "confluent_kafka", "kafka", "kazoo", "airflow", "great_expectations"]
+    program = (
+        f"import sys; from topicops.cli import run; run(['validate']); print([m for m in {heavy} if m in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.splitlines()[-1] == "[]"

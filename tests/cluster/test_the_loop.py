@@ -1,0 +1,224 @@
+"""Plan, apply and verify on three real brokers, through the commands that people type."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from fixtures.workspace import Workspace
+from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.model.snapshot import ClusterSnapshot, LiveTopic
+
+
+@pytest.fixture(scope="module")
+def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
+    """A cluster of this module's own: its tests count all topics."""
+    cluster = LocalCluster.up(fast_folder / "loop-cluster")
+    yield cluster
+    cluster.down(now=True)
+
+
+@pytest.fixture
+def admin(cluster: LocalCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
+
+
+@pytest.fixture
+def live(cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Iterator[Workspace]:
+    """The workspace of an empty cluster; whatever is on it after the test is removed."""
+    workspace.cluster = {
+        "class": "sandbox",
+        "id": cluster.cluster_id,
+        "zookeeper": {"hosts": cluster.zookeeper_hosts},
+        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
+    }
+    yield workspace
+    if topics := sorted(look(cluster).topics):
+        wait_for(admin.delete_topics(topics))
+        until(lambda: not look(cluster).topics and not look(cluster).deleting)
+
+
+def look(cluster: LocalCluster) -> ClusterSnapshot:
+    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
+        return reader.snapshot(states=True)
+
+
+def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
+    return look(cluster).topics
+
+
+def wait_for(futures: Mapping[object, object]) -> None:
+    for future in futures.values():
+        future.result(60)  # type: ignore[attr-defined]
+
+
+def until(holds: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.2)
+
+
+def by_hand(admin: AdminClient, *names: str, partitions: int = 1, replication_factor: int = 3, **configs: str) -> None:
+    new = [NewTopic(name, partitions, replication_factor, config=configs) for name in names]
+    wait_for(admin.create_topics(new))
+
+
+def test_a_hundred_changes_of_all_kinds_are_applied_and_verified_and_nothing_is_left(
+    live: Workspace, cluster: LocalCluster, admin: AdminClient
+) -> None:
+    growing, drifting, going = ([f"{kind}-{n:02}" for n in range(count)] for kind, count in KINDS.items())
+    by_hand(admin, *growing, partitions=2)
+    by_hand(admin, *drifting, **{"retention.ms": "3600000"})
+    by_hand(admin, *going)
+    for n in range(50):
+        live.topic(f"new-{n:02}", partitions=3, configs={"min.insync.replicas": "2"})
+    for name in growing:
+        live.topic(name, partitions=4)
+    for name in drifting:
+        live.topic(name, configs={"retention.ms": "2h"})
+    for name in going:
+        live.tombstone(name)
+    before = topics_of(cluster)
+
+    planned = live.run("plan", "--environment", "local", "--out", "plan.json")
+    plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
+    applied = live.apply("--approve", plan["fingerprint"])
+
+    assert "Plan: 50 to create, 20 to expand, 20 to configure, 10 to delete" in planned.out
+    assert applied.status == 0, applied.out + applied.err
+    assert "Applied and verified: 100 done." in applied.out
+    after = topics_of(cluster)
+    assert sorted(after) == sorted([*growing, *drifting, *(f"new-{n:02}" for n in range(50))])
+    planned_rows = {c["topic"]: c["after"]["assignment"] for c in plan["changes"] if c["actions"] == ["create"]}
+    assert {t: {str(p): list(r) for p, r in after[t].assignment.items()} for t in planned_rows} == planned_rows
+    for name in growing:
+        assert after[name].partitions == 4
+        assert {p: after[name].assignment[p] for p in (0, 1)} == before[name].assignment
+    assert {after[name].overrides["retention.ms"] for name in drifting} == {"7200000"}
+    assert all(len(s.isr) == 3 for topic in after.values() for s in (topic.states or {}).values())
+
+    again = live.plan("--detailed-exitcode")
+    assert (again.status, "No changes." in again.out) == (0, True)
+
+
+KINDS = {"growing": 20, "drifting": 20, "going": 10}
+
+
+def test_first_contact_changes_nothing_and_lists_what_is_there(live: Workspace, admin: AdminClient) -> None:
+    by_hand(admin, *(f"old-{n:02}" for n in range(40)), replication_factor=1)
+
+    planned = live.plan("--detailed-exitcode")
+
+    assert planned.status == 0
+    assert "40 unmanaged" in planned.out
+    assert json.loads(Path("plan.json").read_text(encoding="utf-8"))["changes"] == []
+
+
+def test_a_spec_that_is_removed_deletes_nothing(live: Workspace, cluster: LocalCluster) -> None:
+    live.topic("kept")
+    live.plan()
+    assert live.apply().status == 0
+    live.path_of("kept").unlink()
+
+    planned = live.plan()
+    live.apply()
+
+    plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
+    assert (plan["changes"], plan["unmanaged"]) == ([], ["kept"])
+    assert "1 unmanaged" in planned.out
+    assert "kept" in topics_of(cluster)
+
+
+def test_what_is_impossible_is_blocked_with_a_way_out_and_the_rest_goes_ahead(
+    live: Workspace, cluster: LocalCluster, admin: AdminClient
+) -> None:
+    by_hand(admin, "shrinking", partitions=6)
+    by_hand(admin, "thinning")
+    live.topic("shrinking", partitions=3)
+    live.topic("thinning", replicationFactor=2)
+    live.topic("fine")
+
+    planned = live.plan()
+    applied = live.apply()
+
+    plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
+    blocked = {b["topic"]: b for b in plan["blocked"]}
+    assert {topic: b["codes"] for topic, b in blocked.items()} == {"shrinking": ["TOP401"], "thinning": ["TOP402"]}
+    assert all(b["way_out"] and b["way_out"].split(" ")[0] in planned.out for b in blocked.values())
+    assert json.loads(blocked["thinning"]["reassignment"])["partitions"][0]["topic"] == "thinning"
+    assert applied.status == 0
+    live_topics = topics_of(cluster)
+    assert (live_topics["shrinking"].partitions, live_topics["thinning"].replication_factors) == (6, {3})
+    assert "fine" in live_topics
+
+
+@pytest.mark.parametrize(
+    ("others", "status"), [pytest.param([], 4, id="alone"), pytest.param(["other"], 6, id="beside another")]
+)
+def test_a_topic_that_moved_since_the_plan_is_refused_with_old_and_new_value(
+    live: Workspace, cluster: LocalCluster, admin: AdminClient, others: list[str], status: int
+) -> None:
+    by_hand(admin, "moving", partitions=2)
+    live.topic("moving", partitions=4)
+    for name in others:
+        live.topic(name)
+    live.plan()
+    wait_for(admin.create_partitions([NewPartitions("moving", 3)]))
+
+    applied = live.apply()
+
+    assert applied.status == status
+    assert "partitions: planned 2, live 3" in applied.out
+    assert topics_of(cluster)["moving"].partitions == 3
+    assert topics_of(cluster).keys() >= set(others)
+
+
+def test_a_paused_broker_that_is_still_registered_is_not_healthy(live: Workspace, cluster: LocalCluster) -> None:
+    live.topic("watched", partitions=3)
+    live.plan()
+    assert live.apply().status == 0
+    cluster.pause(3)
+    try:
+        verified = live.run("verify", "--environment", "local")
+        registered = 3 in look(cluster).brokers
+    finally:
+        cluster.resume(3)
+        until(lambda: live.run("verify", "--environment", "local").status == 0)
+
+    assert registered
+    assert verified.status == 7
+    assert "broker 3" in verified.out
+
+
+def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_verified(
+    live: Workspace, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(60):
+        live.topic(f"many-{n:02}", partitions=3)
+    live.plan()
+    seen: list[str] = []
+
+    def kill_after_twenty(line: str) -> None:
+        seen.append(line)
+        if len([told for told in seen if told.endswith(": done")]) == 20:
+            cluster.kill(2)
+
+    monkeypatch.setattr("topicops.cli.apply.progress", kill_after_twenty)
+    broken = live.apply()
+    cluster.start_broker(2)
+    live.plan()
+    again = live.apply()
+
+    assert broken.status in (6, 7), broken.out + broken.err
+    assert "Done:" in broken.out
+    assert "Next:" in broken.out
+    assert again.status == 0, again.out + again.err
+    assert live.plan("--detailed-exitcode").status == 0
+    assert live.run("verify", "--environment", "local").status == 0
