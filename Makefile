@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+ARCHIVE := $(VENV)/.spark-archive
 UV_VERSION := 0.13.9
 PYTEST := $(BIN)/python -m pytest
 MORE ?=
@@ -15,7 +16,7 @@ MORE ?=
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: java $(INSTALLED)  ## Create .venv and install what is locked
+setup: java $(INSTALLED) $(ARCHIVE)  ## Create .venv and install what is locked
 
 demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow
 	@$(BIN)/topicops demo
@@ -79,4 +80,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@$(BIN)/uv pip install --python $(BIN)/python --require-hashes --compile-bytecode -r requirements.lock
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(ARCHIVE): $(INSTALLED)
+	@echo "Preparing Spark's class archive, once for each version" >&2
+	@$(BIN)/python -m topicops.edges.spark_archive
 	@touch $@

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from topicops.edges.local_airflow import AirflowClient, start_airflow, wait_for_dags
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.on_airflow.standalone import AirflowClient, start_airflow, wait_for_dags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE, APPROVAL = "topic_pipeline_standalone", "topic_approval_standalone"

@@ -39,10 +39,8 @@ class ScriptedTask:
     def xcom_push(self, key: str, value: object) -> None:
         self.pushed[key] = value
 
-    def get_task_states(
-        self, dag_id: str, *, run_ids: list[str], task_ids: list[str] | None = None
-    ) -> dict[str, dict[str, str]]:
-        return {self.run_id: {n: s for n, s in self.states.items() if task_ids is None or n in task_ids}}
+    def get_task_states(self, dag_id: str, *, run_ids: list[str]) -> dict[str, dict[str, str]]:
+        return {self.run_id: dict(self.states)}
 
     def get_dr_count(self, dag_id: str, *, run_ids: list[str]) -> int:
         return sum(run_id in self.runs for run_id in run_ids)
@@ -276,6 +274,28 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(tmp_pa
         "answer": "approved",
         "replaced": "the set was replaced by that of p/run-2, which holds delete topic.old-clicks",
     }
+
+
+@pytest.mark.parametrize(
+    ("verified", "problem"),
+    [
+        pytest.param("success", None, id="a newer gate came after the last change was sent"),
+        pytest.param("skipped", "not verified", id="a newer gate came between two kinds of changes"),
+    ],
+)
+def test_what_was_sent_is_judged_although_a_newer_set_stands_by_now(
+    tmp_path: Path, held_file: Path, verified: str, problem: str | None
+) -> None:
+    write_held(held_file, HeldSet())
+    task = answered(APPROVE)
+    task.states |= {"create": "success", "delete": verified, "verify": verified}
+    flow = ScriptedFlow(tmp_path)
+    if problem is None:
+        assert approval.report(site(flow), context(task))["ok"]
+    else:
+        with pytest.raises(AirflowFailException, match=problem):
+            approval.report(site(flow), context(task))
+    assert flow.failed_tasks == []
 
 
 def test_a_set_that_only_grew_may_still_be_approved_in_part(tmp_path: Path, held_file: Path) -> None:

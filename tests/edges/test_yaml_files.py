@@ -154,6 +154,19 @@ def test_links_pipes_folders_and_closed_files_are_not_read(tmp_path: Path) -> No
     )
 
 
+def test_a_thousand_folders_inside_each_other_are_one_problem(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1_100):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("a.yaml", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+    os.close(here)
+
+    assert [problem.code for problem in read_tree(tmp_path).problems] == ["TOP116"]
+
+
 @pytest.mark.parametrize(("size", "codes"), [(LARGEST_FILE, []), (LARGEST_FILE + 1, ["TOP103"])])
 def test_a_file_is_read_up_to_its_limit(size: int, codes: list[str], tmp_path: Path) -> None:
     (tmp_path / "web").mkdir()

@@ -318,6 +318,18 @@ def test_an_unclear_answer_that_no_reading_settles_is_unknown_and_sent_once(worl
     assert world.clock.now >= SETTLE_S
 
 
+def test_an_unclear_answer_on_a_topic_that_another_hand_changed_is_unknown_at_once(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    plan = world.plan(expand_topic(live, (2, 1)))
+    world.cluster.script("t", UNCLEAR_AND_NOT_DONE)
+    world.cluster.before_next_request(lambda: world.cluster.add_rows("t", (1, 2), (1, 2)))
+
+    (outcome,) = world.apply(plan)
+
+    assert (outcome.status, world.clock.now) == (UNKNOWN, 0)
+    assert "read back: partitions: planned 1, live 3" in outcome.message
+
+
 def test_a_cluster_that_cannot_be_read_after_the_request_leaves_it_unknown(world: World) -> None:
     world.cluster.script("new", UNCLEAR_BUT_DONE)
     world.cluster.before_next_request(lambda: setattr(world.cluster, "unreachable", True))

@@ -16,6 +16,8 @@ from topicops.cli import apply, demo, local, plan, show, validate, verify
 from topicops.cli.output import complain
 from topicops.model.errors import SpecError, TopicopsError
 
+logger = logging.getLogger(__name__)
+
 INTERRUPTED = 130
 
 app = typer.Typer(
@@ -71,6 +73,10 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of our output went away, as `head` does; nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001 - a bug of ours: still a sentence, with the traceback for whoever asks
+        logger.info("unexpected error", exc_info=True)
+        complain(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
         return 1
 
 

@@ -129,15 +129,22 @@ def _diagnostic(found: _FoundError, file: str) -> Diagnostic:
 # ---- which files, and what they are ----
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Files below ``folder`` by name, and everything that is neither file nor folder; links are not followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(".yaml"):
-            yield from _walk(Path(entry.path))
-        elif entry.name.endswith(".yaml") or not _IGNORED.fullmatch(entry.name):
-            yield Path(entry.path)
+def _walk(topics: Path) -> Iterator[Path]:
+    """Everything below ``topics`` that is no folder, and folders that cannot be listed; links are not followed."""
+    folders = [topics]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = list(found)
+        except OSError:
+            yield folder
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(".yaml"):
+                folders.append(Path(entry.path))
+            elif entry.name.endswith(".yaml") or not _IGNORED.fullmatch(entry.name):
+                yield Path(entry.path)
 
 
 def _read_entry(path: Path, topics: Path) -> Document | tuple[Diagnostic, Document | None]:
@@ -169,9 +176,9 @@ def _kind_and_stem(relative: PurePosixPath) -> tuple[FileKind, str]:
 
 
 def _check_path(path: Path, relative: PurePosixPath, kind: FileKind, stem: str) -> None:
+    if path.is_dir():
+        raise _not_regular("a link, and links are not followed" if path.is_symlink() else "a folder that is no domain")
     if not relative.name.endswith(".yaml"):
-        if path.is_symlink() and path.is_dir():
-            raise _not_regular("a link, and links are not followed")
         raise _FoundError("TOP118", START, f"{relative.name} does not end in .yaml", "rename it, or move it elsewhere")
     if len(relative.parts) != 2:
         raise _FoundError(

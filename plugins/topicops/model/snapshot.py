@@ -70,7 +70,8 @@ class LiveTopic:
     def target_assignment(self) -> dict[int, tuple[int, ...]]:
         """Where the replicas will be when a running reassignment has ended: replicas minus removing."""
         return {
-            p: tuple(b for b in replicas if b not in self.removing.get(p, ())) for p, replicas in self.assignment.items()
+            p: tuple(broker for broker in replicas if broker not in self.removing.get(p, ()))
+            for p, replicas in self.assignment.items()
         }
 
     @property

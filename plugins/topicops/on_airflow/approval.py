@@ -16,7 +16,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from topicops.model.changes import Action
+from topicops.model.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Facts, Site, step
 
@@ -116,24 +116,26 @@ def approved_change(action: Action) -> Callable[[Site, Context], Facts]:
 
 
 def report(site: Site, context: Context) -> Facts:
-    """The report with the answer on top; what replaced the set, if something did."""
-    answer = answer_of(context)
-    replaced = replacement(site, context, digests_of(context)) if answer == "approved" else ""
+    """The answer, and the report of what was sent; or what replaced the set, when nothing was sent because of that."""
+    answer, states = answer_of(context), tasks.task_states(context)
+    was_sent = any(states.get(action) == "success" for action in ACTIONS)
+    replaced = replacement(site, context, digests_of(context)) if answer == "approved" and not was_sent else ""
     said: Facts = {"answer": answer, "replaced": replaced}
     log.info("answer: %s%s", answer, f"; {replaced}" if replaced else "")
-    if (answer != "approved" or replaced) and not tasks.failed_tasks(context):
+    if not was_sent and not tasks.failed_tasks(context):
         return said
-    return {**tasks.report(site, context), **said}
+    facts = tasks.report(site, context)
+    if states.get("verify") == "skipped":
+        raise AirflowFailException("the set was replaced while it was being sent; what was sent is not verified")
+    return {**facts, **said}
 
 
 def answer_of(context: Context) -> str:
     """``approved``, ``rejected`` or ``none``. Only a recorded Approve is one; a rejection leaves no record at all."""
-    ti = context["ti"]
-    record = ti.xcom_pull(task_ids="approve")
+    record = context["ti"].xcom_pull(task_ids="approve")
     if isinstance(record, dict) and record.get("chosen_options") == ["Approve"]:
         return "approved"
-    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id], task_ids=["approve"])
-    return "rejected" if states.get(ti.run_id, {}).get("approve") == "success" else "none"
+    return "rejected" if tasks.task_states(context).get("approve") == "success" else "none"
 
 
 def digests_of(context: Context) -> frozenset[str]:

@@ -6,7 +6,7 @@ The steps themselves are in ``topicops.flow``, which is imported when a task run
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,10 +216,16 @@ def report(site: Site, context: Context) -> Facts:
 
 def failed_tasks(context: Context) -> list[str]:
     """Tasks of the run that failed; those that only could not start because of one are left out."""
-    ti = context["ti"]
-    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
+    states = task_states(context)
     by_state = {wanted: sorted(name for name, state in states.items() if state == wanted) for wanted in FAILED_STATES}
     return by_state["failed"] or by_state["upstream_failed"]
+
+
+def task_states(context: Context) -> Mapping[str, str | None]:
+    """State of each task of this run, by task id."""
+    ti = context["ti"]
+    states: Mapping[str, Mapping[str, str | None]] = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id])
+    return states.get(ti.run_id, {})
 
 
 def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:

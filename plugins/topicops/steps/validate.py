@@ -64,6 +64,7 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
         environment: Name of a file in ``environments/``.
         now: An aware time; pauses and exceptions end by it.
         commit: The git commit that the files are from, handed through to ``Desired``.
+
     Raises:
         UsageError: there is no such environment.
     """

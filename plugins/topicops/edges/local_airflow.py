@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,14 +96,14 @@ class _XCom(msgspec.Struct):
     value: object
 
 
-class _LogLine(msgspec.Struct):
-    event: str = ""
-    error_detail: tuple[_LogError, ...] = ()
-
-
 class _LogError(msgspec.Struct):
     exc_type: str = ""
     exc_value: str = ""
+
+
+class _LogLine(msgspec.Struct):
+    event: str = ""
+    error_detail: tuple[_LogError, ...] = ()
 
 
 class AirflowClient:
@@ -141,10 +142,10 @@ class AirflowClient:
         return self._send("POST", f"/api/v2/dags/{dag_id}/dagRuns", _Run, body=body).dag_run_id
 
     def run_state(self, dag_id: str, run_id: str) -> str:
-        return self._send("GET", f"{_run_path(dag_id, run_id)}", _Run).state
+        return self._send("GET", _run_path(dag_id, run_id), _Run).state
 
     def run_note(self, dag_id: str, run_id: str) -> str:
-        return self._send("GET", f"{_run_path(dag_id, run_id)}", _Run).note or ""
+        return self._send("GET", _run_path(dag_id, run_id), _Run).note or ""
 
     def runs(self, dag_id: str) -> Mapping[str, str]:
         """State by run id, oldest first."""
@@ -175,8 +176,7 @@ class AirflowClient:
         """Each task as it ends, until the run has ended.
 
         Raises:
-            AirflowError: the run has not ended in time.
-
+            AirflowError: The run has not ended in time.
         """
         deadline = time.monotonic() + timeout_s
         told: set[str] = set()
@@ -279,10 +279,10 @@ def start_airflow(
 
     Args:
         environment: Added to the services' environment variables: connections, ``TOPICOPS_HOME`` and the like.
+        port: Of the API server; left out: any free one.
 
     Raises:
         AirflowError: It is not healthy in time; nothing is left running.
-
     """
     port = port or free_port()
     (folder / "logs").mkdir(parents=True, exist_ok=True)
@@ -345,7 +345,7 @@ def _airflow(*arguments: str) -> list[str]:
 
 
 def _migrate(folder: Path, variables: Mapping[str, str], timeout_s: float) -> None:
-    """The metadata database; done before the services start, since they would all try."""
+    """Make the metadata database before the services start, since they would all try."""
     log = folder / "logs" / "migrate.log"
     process = spawn(_airflow("db", "migrate"), log=log, folder=folder, environment=variables)
     if wait_gone([process], timeout_s=timeout_s):
@@ -404,7 +404,5 @@ def _session_members(session: int) -> list[ProcessMark]:
 def _pids() -> list[int]:
     if Path("/proc/self").exists():
         return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    import subprocess
-
     listed = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False)
     return [int(word) for word in listed.stdout.split()]
