@@ -115,6 +115,7 @@ def story(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory)
         yield Story(client, local_cluster, project)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Story) -> None:
     story.project.write("standalone.orders", TOPIC)

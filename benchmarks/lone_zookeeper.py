@@ -1,0 +1,137 @@
+"""A real ZooKeeper without brokers, and a Kafka cluster's znodes in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from topicops.edges import local_settings
+from topicops.edges.broker_probe import zookeeper_answers
+from topicops.edges.kafka_jars import find_java, pyspark_jars
+from topicops.edges.local_processes import free_port, last_lines, spawn, stop
+
+BROKERS = 6
+PARTITIONS = 20
+REPLICATION_FACTOR = 3
+OVERRIDES: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": "604800000"}
+
+_START_TIMEOUT_S = 30.0
+_IN_FLIGHT = 500
+_CONTROLLER = '{"version":2,"brokerid":1,"timestamp":"1700000000000","kraftControllerEpoch":-1}'
+
+
+@contextmanager
+def lone_zookeeper() -> Iterator[str]:
+    """``host:port`` of a fresh server; it and its data are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="topicops-bench-", ignore_cleanup_errors=True) as name:
+        folder, port = Path(name), free_port()
+        properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
+        settings = local_settings.zookeeper_properties(folder / "data", port)
+        properties.write_text(local_settings.properties_text(settings), encoding="utf-8")
+        command = local_settings.zookeeper_command(find_java(), sorted(pyspark_jars().glob("*.jar")), properties)
+        process = spawn(command, log=log, folder=folder, environment=os.environ)
+        try:
+            _wait_until_it_answers(port, log)
+            yield f"127.0.0.1:{port}"
+        finally:
+            stop([process], grace_s=2.0)
+
+
+@contextmanager
+def connected(hosts: str) -> Iterator[KazooClient]:
+    client = KazooClient(hosts)
+    client.start(timeout=_START_TIMEOUT_S)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def topic_names(topics: int) -> list[str]:
+    return [f"bench.topic-{number:06}" for number in range(topics)]
+
+
+def lay_cluster(client: KazooClient, chroot: str, topics: int) -> None:
+    """A cluster at rest under ``chroot``, which must not stand yet; partition states are left out."""
+    for path, data in _frame().items():
+        client.create(chroot + path, data.encode(), makepath=True)
+    znodes = (
+        (chroot + path, data)
+        for number, name in enumerate(topic_names(topics))
+        for path, data in ((f"/brokers/topics/{name}", _topic(number)), (f"/config/topics/{name}", _config()))
+    )
+    _create_all(client, znodes)
+
+
+def _create_all(client: KazooClient, znodes: Iterator[tuple[str, bytes]]) -> None:
+    while batch := list(islice(znodes, _IN_FLIGHT)):
+        _wait_for(client.create_async(path, data) for path, data in batch)
+
+
+def _wait_for(pending: Iterable[object]) -> None:
+    for answer in list(pending):
+        answer.get(timeout=_START_TIMEOUT_S)  # type: ignore[attr-defined]  # kazoo's results are untyped
+
+
+def _frame() -> dict[str, str]:
+    return {
+        "/cluster/id": json.dumps({"version": "1", "id": "Nw0Yx8fRTlqHJ0fV3k2k5A"}),
+        **{f"/brokers/ids/{broker}": _broker(broker) for broker in range(1, BROKERS + 1)},
+        "/brokers/topics": "",
+        "/config/topics": "",
+        "/admin/delete_topics": "",
+        "/controller_epoch": "1",
+        "/controller": _CONTROLLER,
+    }
+
+
+def _broker(broker: int) -> str:
+    return json.dumps(
+        {
+            "version": 5,
+            "host": "127.0.0.1",
+            "port": 9092,
+            "jmx_port": -1,
+            "timestamp": "1700000000000",
+            "endpoints": ["PLAINTEXT://127.0.0.1:9092"],
+            "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
+            "rack": f"rack-{broker % REPLICATION_FACTOR}",
+            "features": {},
+        }
+    )
+
+
+def _topic(number: int) -> bytes:
+    rows = {
+        str(partition): [(number + partition + replica) % BROKERS + 1 for replica in range(REPLICATION_FACTOR)]
+        for partition in range(PARTITIONS)
+    }
+    znode = {
+        "version": 3,
+        "topic_id": f"{number:022}",
+        "partitions": rows,
+        "adding_replicas": {},
+        "removing_replicas": {},
+    }
+    return json.dumps(znode, separators=(",", ":")).encode()
+
+
+def _config() -> bytes:
+    return json.dumps({"version": 1, "config": dict(OVERRIDES)}, separators=(",", ":")).encode()
+
+
+def _wait_until_it_answers(port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not zookeeper_answers(port):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"ZooKeeper did not start:\n{last_lines(log)}")
+        time.sleep(0.05)
