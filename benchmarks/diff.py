@@ -51,7 +51,7 @@ def _configs(retention_ms: str) -> str:
 def comparisons(topics: int) -> Sequence[Comparison]:
     """A ratio to know: Spark buys room to grow, not time. The goal notices when a query comes to cost another one."""
     spark_to_python = Comparison(
-        id=f"spark-to-python-{topics}-topics", numerator=SPARK, denominator=PYTHON, goal=40, better="lower"
+        id=f"spark-to-python-{topics}-topics", numerator=SPARK, denominator=PYTHON, goal=25, better="lower"
     )
     return (spark_to_python,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,10 @@ def test_a_thousand_folders_inside_each_other_are_one_problem(tmp_path: Path) ->
     os.close(os.open("a.yaml", os.O_WRONLY | os.O_CREAT, dir_fd=here))
     os.close(here)
 
-    assert [problem.code for problem in read_tree(tmp_path).problems] == ["TOP116"]
+    problems = read_tree(tmp_path).problems
+    subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)  # too deep for Python's own removal
+
+    assert [problem.code for problem in problems] == ["TOP116"]
 
 
 @pytest.mark.parametrize(("size", "codes"), [(LARGEST_FILE, []), (LARGEST_FILE + 1, ["TOP103"])])

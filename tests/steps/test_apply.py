@@ -8,6 +8,7 @@ import pytest
 from topicops.model.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
 from topicops.model.environment import Cluster, EnvironmentSpec
 from topicops.model.plan import Plan, TopicActivity
+from topicops.model.ports import AnswerKind
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.steps.activity import activity_reason
 from topicops.steps.apply import RETRY_WAITS_S, SETTLE_S, apply, batches
@@ -374,6 +375,14 @@ def test_one_failing_topic_does_not_stop_the_rest(world: World) -> None:
     assert world.statuses(*changes, expand_topic(live, (2, 1))) == [DONE, FAILED, DONE, DONE]
 
 
+def test_a_refusal_is_read_back_once_without_waiting(world: World) -> None:
+    world.cluster.script("new", Fault(AnswerKind.FAILED, "TOPIC_ALREADY_EXISTS (36): Topic 'new' already exists."))
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, world.clock.now) == (FAILED, 0)
+
+
 def test_a_refusal_of_what_is_already_in_place_counts_as_done(world: World) -> None:
     # The client's own repetition of a request whose first answer was lost.
     live = world.cluster.put_topic("t", (1, 2))
@@ -612,6 +621,21 @@ def test_one_log_line_tells_each_change_to_the_cluster(world: World, caplog: pyt
         world.statuses(expand_topic(live, (2, 1)))
 
     assert caplog.messages == ["expanded topic=t from=3 to=4"]
+
+
+@pytest.mark.parametrize(
+    ("level", "with_traceback"), [pytest.param("INFO", False, id="info"), pytest.param("DEBUG", True, id="debug")]
+)
+def test_what_stops_apply_is_one_error_line_and_only_debug_shows_where(
+    world: World, caplog: pytest.LogCaptureFixture, level: str, with_traceback: bool
+) -> None:
+    world.cluster.unreachable = True
+    with caplog.at_level(level, logger="topicops"):
+        world.statuses(create_topic("new", (1, 2)))
+
+    (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.getMessage().startswith("apply stopped environment=local: 127.0.0.1:2181: ZooKeeper does not answer")
+    assert bool(line.exc_info) is with_traceback
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ Nothing is ever sent twice from here: what an unclear answer means, the caller s
 from __future__ import annotations
 
 import base64
-import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -28,8 +27,6 @@ from topicops.edges.kafka_clients import BrokerConnections, Confluent, kafka_pyt
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.ports import Answer, AnswerKind
-
-log = logging.getLogger(__name__)
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 
@@ -54,30 +51,27 @@ RETRY_CODES = frozenset(
 )
 """The broker says that it did nothing, and that this passes."""
 
-ALREADY_CODES = frozenset(
+UNCLEAR_CODES = frozenset(
     {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,  # deleted already, being deleted, or not heard of yet
+        KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_CONTROLLER,  # the next controller finishes what this one began
+        KafkaError.STALE_CTRL_EPOCH,
+        KafkaError.STALE_BROKER_EPOCH,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.UNKNOWN_CONTROLLER_ID,
+    }
+)
+
+FAILED_CODES = frozenset(
+    {
+        # Also the echo of a request that the client repeated by itself: one look at the znodes tells.
+        KafkaError.UNKNOWN_TOPIC_OR_PART,  # deleted already, or being deleted
         KafkaError.TOPIC_ALREADY_EXISTS,  # or its deletion is not over
         KafkaError.INVALID_PARTITIONS,  # the total is reached already
         KafkaError.UNKNOWN_TOPIC_ID,
         KafkaError.INCONSISTENT_TOPIC_ID,
-    }
-)
-"""May be the echo of an earlier request that did take effect: unclear until read back."""
-
-UNCLEAR_CODES = ALREADY_CODES | {
-    KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.NOT_CONTROLLER,  # the next controller finishes what this one began
-    KafkaError.STALE_CTRL_EPOCH,
-    KafkaError.STALE_BROKER_EPOCH,
-    KafkaError.KAFKA_STORAGE_ERROR,
-    KafkaError.UNKNOWN_CONTROLLER_ID,
-}
-
-FAILED_CODES = frozenset(
-    {
         # What an administrator's request can meet.
         KafkaError.TOPIC_EXCEPTION,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -186,10 +180,7 @@ class KafkaAdmin:
 
     def delete(self, change: DeleteTopic) -> Answer:
         """Delete one topic by its id; by its name only where the cluster gives no ids."""
-        answer = self._delete_by_name(change) if change.topic_id is None else self._delete_by_id(change)
-        if answer.kind is AnswerKind.ACCEPTED:
-            log.info("deleted topic=%s topic_id=%s", change.topic, change.topic_id)
-        return answer
+        return self._delete_by_name(change) if change.topic_id is None else self._delete_by_id(change)
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
@@ -211,7 +202,7 @@ class KafkaAdmin:
             )
             return futures
 
-        return self._in_batches(changes, call, log_accepted=not validate_only)
+        return self._in_batches(changes, call)
 
     def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool) -> list[Answer]:
         def call(batch: Sequence[ExpandTopic]) -> Mapping[str, Future[Any]]:
@@ -221,7 +212,7 @@ class KafkaAdmin:
             )
             return futures
 
-        return self._in_batches(changes, call, log_accepted=not validate_only)
+        return self._in_batches(changes, call)
 
     def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool) -> list[Answer]:
         def call(batch: Sequence[ConfigureTopic]) -> Mapping[str, Future[Any]]:
@@ -232,22 +223,15 @@ class KafkaAdmin:
             )
             return {resource.name: future for resource, future in futures.items()}
 
-        return self._in_batches(changes, call, log_accepted=not validate_only)
+        return self._in_batches(changes, call)
 
     def _in_batches(
         self,
         changes: Sequence[AnyChange],
         call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]],
-        *,
-        log_accepted: bool,
     ) -> list[Answer]:
-        answers: list[Answer] = []
-        for batch in batches(changes, self._topics_per_request, self._partitions_per_request):
-            found = self._answers(batch, call)
-            answers += found
-            if log_accepted:
-                _log_accepted(batch, found)
-        return answers
+        found = batches(changes, self._topics_per_request, self._partitions_per_request)
+        return [answer for batch in found for answer in self._answers(batch, call)]
 
     def _answers(
         self, batch: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]]
@@ -419,10 +403,7 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
 
 
 def _dry(answer: Answer) -> Answer:
-    if answer.kind is not AnswerKind.UNCLEAR:
-        return answer
-    is_verdict = any(f"({code})" in answer.error for code in ALREADY_CODES)
-    return Answer(AnswerKind.FAILED if is_verdict else AnswerKind.RETRY, answer.error)
+    return Answer(AnswerKind.RETRY, answer.error) if answer.kind is AnswerKind.UNCLEAR else answer
 
 
 def _text_of(error: BaseException) -> str:
@@ -443,18 +424,3 @@ def _uuid_of(topic_id: str) -> uuid.UUID | None:
         return uuid.UUID(bytes=base64.b64decode(topic_id + "==", altchars=b"-_", validate=True))
     except ValueError:
         return None
-
-
-def _log_accepted(batch: Sequence[CreateTopic | ExpandTopic | ConfigureTopic], answers: Sequence[Answer]) -> None:
-    for change, answer in zip(batch, answers, strict=True):
-        if answer.kind is not AnswerKind.ACCEPTED:
-            continue
-        match change:
-            case CreateTopic():
-                log.info("created topic=%s partitions=%d", change.topic, change.partitions)
-            case ExpandTopic():
-                log.info("expanded topic=%s from=%d to=%d", change.topic, change.partitions_before, change.partitions)
-            case ConfigureTopic():
-                log.info("configured topic=%s configs=%s", change.topic, ",".join(sorted(change.configs)))
-            case _:
-                assert_never(change)

@@ -28,13 +28,16 @@ class LiveReader(Protocol):
 
 
 class AnswerKind(StrEnum):
-    """What a broker's answer to one mutation means for the change (kafka-zookeeper.md 6.1)."""
+    """What a broker's answer to one mutation means for the change."""
 
     ACCEPTED = "accepted"
     FAILED = "failed"
-    """Nothing happened, and sending it again would end the same way."""
+    """This request did nothing, and another one would end the same way.
+
+    The client may have sent it before, by itself and with effect: one look tells, no waiting.
+    """
     UNCLEAR = "unclear"
-    """It may have happened: read back, never send again blindly."""
+    """It did happen, or may yet: read back until that is known, never send again blindly."""
     RETRY = "retry"
     """It did not happen; after a wait and a fresh look it may be sent again."""
 

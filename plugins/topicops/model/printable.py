@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from html import escape
 
 _UNPRINTABLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, format characters (bidirectional ones too), surrogates, unassigned, line and paragraph separators."""
-_MARKDOWN_SPECIAL = re.compile(
-    r"""[\\`*_\[\]#|~@]
-      | :(?=//|[\w+-]+:)     # a bare address, an emoji
-      | (?<=\bwww)\.         # an address without its scheme
+_MARKDOWN = re.compile(
+    r"""
+      (?P<entity> & (?=\#?\w+;)                 # a character reference
+                | <
+                | (?<!\ -) >                    # an arrow's may stay: nothing is open that it could close
+                | [|$]                          # a table cell, a formula
+                | : (?=//)                      # an address
+                | (?<=\b[wW]{3}) \. )           # and one without its scheme
+    | (?P<cut>    @                             # a mention, a mail address
+                | \# (?=\d) | (?<=\bGH) - (?=\d)  # an issue
+                | : (?=[a-z+-][\w+-]*:) )       # an emoji
+    | (?P<slash>  \\ (?=[!-/:-@\[-`{-~]|$)      # elsewhere a backslash is only itself
+                | [`*\[\]]
+                | (?<![^\W_]) _ | _ (?![^\W_])  # emphasis begins and ends at the edge of a word
+                | ~ (?=\S) | (?<=\S) ~ )
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
+_BLOCK_START = re.compile(r"^(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+#](?:[-+#\s]|$)))")
+"""Where a list, a heading or a rule would begin; a backslash goes behind it."""
+_ZERO_WIDTH_SPACE = "&#8203;"
 
 
 def printable(text: str) -> str:
@@ -29,14 +44,22 @@ def printable_lines(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """``text`` as plain words in Markdown: no link, mention, emphasis, table cell, image or HTML can start in it."""
-    quoted = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKDOWN_SPECIAL.sub(_entity, quoted)
+    """``text`` as plain words in GitHub's Markdown: no link, mention, emphasis, table cell, image or HTML starts in it.
+
+    What has no meaning where it stands is left as it is, so that the Markdown itself can be read.
+    """
+    return _BLOCK_START.sub(r"\g<0>\\", _MARKDOWN.sub(_unmarked, printable(text).strip()))
 
 
-def _entity(match: re.Match[str]) -> str:
-    # An entity survives inside tables and code-like words, where a backslash may not.
-    return f"&#{ord(match.group())};"
+def _unmarked(match: re.Match[str]) -> str:
+    character = match.group()
+    if match.lastgroup == "entity":
+        # A cell ends before backslashes are looked at, and autolinks do not know them.
+        return f"&#{ord(character)};" if character not in "&<>" else escape(character)
+    if match.lastgroup == "cut":
+        # GitHub looks for these in the finished text, where a backslash or an entity has left no trace.
+        return character + _ZERO_WIDTH_SPACE
+    return f"\\{character}"
 
 
 def _escaped(character: str) -> str:

@@ -24,6 +24,7 @@ from topicops.model.environment import EnvironmentSpec
 from topicops.model.errors import ClusterError, TopicopsError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.ports import Answer, AnswerKind, ClusterQuestions, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.printable import printable
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.model.snapshot import Broker, TopicTraces
 from topicops.steps.activity import activity_reason
@@ -84,7 +85,9 @@ def apply(
     except _StopError as stop:
         run.leave_unsent(to_run, str(stop))
     except TopicopsError as error:
-        logger.warning("apply stopped environment=%s: %s", plan.target.environment, error)
+        # Where it happened is for whoever asks for DEBUG; a person gets the sentence.
+        trace = logger.isEnabledFor(logging.DEBUG)
+        logger.error("apply stopped environment=%s: %s", plan.target.environment, printable(str(error)), exc_info=trace)
         run.leave_unsent(to_run, str(error))
     return tuple(run.outcomes[gated.digest] for gated in to_run)
 
@@ -294,7 +297,7 @@ class _Run:
         try:
             traces = self.reader.traces([gated.change.topic for gated in gated_changes])
         except ClusterError as error:
-            logger.warning("cannot read back topics=%d: %s", len(gated_changes), error)
+            logger.warning("cannot read back topics=%d: %s", len(gated_changes), printable(str(error)))
             return {}
         return {gated.digest: compare(gated.change, traces[gated.change.topic]) for gated in gated_changes}
 
@@ -447,7 +450,8 @@ def _is_decided(comparison: Comparison | None) -> bool:
 
 def _log(change: Change, outcome: Outcome) -> None:
     if outcome.status is not OutcomeStatus.DONE:
-        logger.info("%s action=%s topic=%s %s", outcome.status, change.action, change.topic, outcome.message)
+        message = printable(outcome.message)
+        logger.info("%s action=%s topic=%s %s", outcome.status, change.action, change.topic, message)
         return
     match change:
         case CreateTopic():

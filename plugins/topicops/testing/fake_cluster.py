@@ -42,7 +42,7 @@ class Fault:
 
 UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
 UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
-TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "NOT_CONTROLLER (41): this is not the correct controller")
+TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded.")
 REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")
 CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", takes_effect=True, raises=True)
 

@@ -64,13 +64,9 @@ def accepted(answers: Sequence[Answer]) -> None:
 
 
 def refused(answers: Sequence[Answer], *error_names: str) -> None:
-    """Expect every answer to be a no with one of the names, as Kafka spells them.
-
-    Whether such a no is final or to be read back first is the admin's own mapping, which has tests of its own.
-    """
+    """Expect every answer to be FAILED with one of the names, as Kafka spells them."""
     for answer in answers:
-        no = answer.kind in (AnswerKind.FAILED, AnswerKind.UNCLEAR)
-        expect(no, f"{answer.kind} and not refused: {answer.error}")
+        expect(answer.kind is AnswerKind.FAILED, f"{answer.kind} and not failed: {answer.error}")
         expect(any(name in answer.error for name in error_names), f"another error: {answer.error}")
 
 

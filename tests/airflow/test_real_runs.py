@@ -1,0 +1,47 @@
+"""Whole runs by ``dag.test()`` with the real steps: ZooKeeper, brokers, Spark and Great Expectations.
+
+The environment is ``local`` because `dag.test()` runs only DAGs that Airflow has found in its bundle.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.topic_project import TOMBSTONE, TOPIC, Project
+from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.model.changes import GateWord
+from topicops.model.plan_file import plan_from_json
+from topicops.on_airflow.dags import pipeline_dag
+from topicops.on_airflow.tasks import Site
+
+pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
+
+
+def test_a_run_changes_what_may_run_holds_the_delete_and_ends_well(
+    local_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path / "project", local_cluster, "local")
+    for name, value in project.variables.items():
+        monkeypatch.setenv(name, value)
+    dag = pipeline_dag(Site(environment=project.environment, topics=project.topics))
+    project.write("dagtest.orders", TOPIC)
+    assert dag.test(run_conf={"mode": "apply"}).state == "success"
+    project.write("dagtest.orders", TOMBSTONE)
+    project.write("dagtest.clicks", TOPIC)
+
+    run = dag.test(run_conf={"mode": "apply"})
+
+    assert run.state == "success"
+    folder = next(f for f in (tmp_path / "project/home/runs" / dag.dag_id).iterdir() if "clicks" in read(f))
+    gated = {g.change.topic: g.gate for g in plan_from_json((folder / "plan.json").read_text(encoding="utf-8")).changes}
+    assert gated == {"dagtest.orders": GateWord.HELD, "dagtest.clicks": GateWord.RUN}
+    assert "Applied and verified: 1 done." in (folder / "report.txt").read_text(encoding="utf-8")
+    with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
+        assert {"dagtest.orders", "dagtest.clicks"} <= reader.snapshot().topics.keys()
+
+
+def read(folder: Path) -> str:
+    return (folder / "plan.json").read_text(encoding="utf-8")
