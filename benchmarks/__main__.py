@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import diff, plan, snapshot
-from benchmarks.harness import Benchmark, run, table, write
+from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
+from topicops.model.errors import TopicopsError
 
 BENCHMARKS: tuple[Benchmark, ...] = (snapshot.BENCHMARK, diff.BENCHMARK, plan.BENCHMARK)
+INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -19,13 +21,20 @@ def main(arguments: Sequence[str] | None = None, *, benchmarks: Sequence[Benchma
     """Run, print and write; 0 when every goal is met, else 1."""
     asked = _parser(benchmarks).parse_args(arguments)
     chosen = [benchmark for benchmark in benchmarks if asked.name in (None, benchmark.name)]
-    missed = False
-    for benchmark in chosen:
+    met = [_run_and_tell(benchmark, asked) for benchmark in chosen]
+    return 0 if all(met) else 1
+
+
+def _run_and_tell(benchmark: Benchmark, asked: argparse.Namespace) -> bool:
+    """Whether all its goals are met; a benchmark that cannot run meets none, and stops no other."""
+    try:
         result = run(benchmark, topics=asked.topics, rounds=asked.rounds)
-        print(table(result), flush=True)
-        write(result, asked.results)
-        missed = missed or not result.is_met
-    return int(missed)
+    except (BenchmarkError, TopicopsError) as error:
+        print(f"{benchmark.name}: {error}", file=sys.stderr)
+        return False
+    print(table(result), flush=True)
+    write(result, asked.results)
+    return result.is_met
 
 
 def _parser(benchmarks: Sequence[Benchmark]) -> argparse.ArgumentParser:
@@ -46,4 +55,7 @@ def _count(text: str) -> int:
 if __name__ == "__main__":
     # As Ctrl-C does, so that servers which a benchmark started go with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from benchmarks.harness import Benchmark, Comparison, Side, timed
+from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from topicops.model.canonical import canonical_json
 from topicops.model.delta import DesiredRow, LiveRow
 from topicops.steps.diff import diff
@@ -22,7 +22,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     desired, live = rows(topics)
     with spark_session("local[*]") as spark:
         if spark_diff(spark, desired, live) != diff(desired, live):
-            raise AssertionError("the engines disagree")
+            raise BenchmarkError("the engines disagree")
         yield {SPARK: timed(lambda: spark_diff(spark, desired, live)), PYTHON: timed(lambda: diff(desired, live))}
 
 

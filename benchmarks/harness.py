@@ -21,6 +21,11 @@ Better = Literal["higher", "lower"]
 Side = Callable[[], float]
 """Does its work once and gives what was measured; ``timed`` makes one that gives seconds."""
 
+
+class BenchmarkError(Exception):
+    """A side does not do what is to be measured, so that its speed would say nothing."""
+
+
 PACKAGES = ("kazoo", "msgspec", "pyarrow", "pyspark")
 """Whose versions move the results."""
 

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,8 @@ from kazoo.client import KazooClient
 from topicops.edges import local_settings
 from topicops.edges.broker_probe import zookeeper_answers
 from topicops.edges.kafka_jars import find_java, pyspark_jars
-from topicops.edges.local_processes import free_port, last_lines, spawn, stop
+from topicops.edges.local_processes import ProcessMark, free_port, last_lines, spawn, stop
+from topicops.model.errors import LocalClusterError
 
 BROKERS = 6
 PARTITIONS = 20
@@ -39,7 +40,7 @@ def lone_zookeeper() -> Iterator[str]:
         command = local_settings.zookeeper_command(find_java(), sorted(pyspark_jars().glob("*.jar")), properties)
         process = spawn(command, log=log, folder=folder, environment=os.environ)
         try:
-            _wait_until_it_answers(port, log)
+            _wait_until_it_answers(process, port, log)
             yield f"127.0.0.1:{port}"
         finally:
             stop([process], grace_s=2.0)
@@ -74,12 +75,8 @@ def lay_cluster(client: KazooClient, chroot: str, topics: int) -> None:
 
 def _create_all(client: KazooClient, znodes: Iterator[tuple[str, bytes]]) -> None:
     while batch := list(islice(znodes, _IN_FLIGHT)):
-        _wait_for(client.create_async(path, data) for path, data in batch)
-
-
-def _wait_for(pending: Iterable[object]) -> None:
-    for answer in list(pending):
-        answer.get(timeout=_START_TIMEOUT_S)  # type: ignore[attr-defined]  # kazoo's results are untyped
+        for answer in [client.create_async(path, data) for path, data in batch]:
+            answer.get(timeout=_START_TIMEOUT_S)
 
 
 def _frame() -> dict[str, str]:
@@ -129,9 +126,9 @@ def _config() -> bytes:
     return json.dumps({"version": 1, "config": dict(OVERRIDES)}, separators=(",", ":")).encode()
 
 
-def _wait_until_it_answers(port: int, log: Path) -> None:
+def _wait_until_it_answers(process: ProcessMark, port: int, log: Path) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not zookeeper_answers(port):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"ZooKeeper did not start:\n{last_lines(log)}")
+        if not process.alive or time.monotonic() > deadline:
+            raise LocalClusterError(f"ZooKeeper did not start:\n{last_lines(log)}")
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.harness import Benchmark, Comparison, Side, timed
+from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.lone_zookeeper import (
     OVERRIDES,
     PARTITIONS,
@@ -21,10 +21,9 @@ from benchmarks.lone_zookeeper import (
     lone_zookeeper,
     topic_names,
 )
+from topicops.model.plan_file import plan_from_json
 
 COMMAND = (str(Path(sys.executable).with_name("topicops")), "plan", "--engine", "python", "--environment", "bench")
-UNCHANGED = ("--detailed-exitcode",)
-"""Makes the command fail when it finds a difference."""
 IDENTITY = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 _ENVIRONMENT = """\
@@ -57,6 +56,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
             for size, folder in folders.items():
                 lay_cluster(client, f"/kafka-{size}", size)
                 write_checkout(folder, f"{server}/kafka-{size}", size)
+                require_nothing_to_do(run_plan(folder, "--format", "json"), size)
         yield {_side(size): timed(partial(run_plan, folder)) for size, folder in folders.items()}
 
 
@@ -73,14 +73,23 @@ def write_checkout(folder: Path, hosts: str, topics: int) -> None:
         subprocess.run(["git", "-C", str(folder), *arguments], check=True)
 
 
-def run_plan(folder: Path) -> None:
-    """One cold process. Raises ``RuntimeError`` with its words unless it ends with nothing to change."""
+def run_plan(folder: Path, *options: str) -> str:
+    """What one cold process prints. Raises ``BenchmarkError`` with its words unless it ends with nothing to change."""
+    # A home of its own: a cluster that shrinks between two runs is refused.
     environment = {**os.environ, "TOPICOPS_HOME": str(folder / "home")}
     done = subprocess.run(
-        [*COMMAND, *UNCHANGED], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*COMMAND, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"topicops plan ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise BenchmarkError(f"topicops plan ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def require_nothing_to_do(printed: str, topics: int) -> None:
+    """Raises ``BenchmarkError`` unless every topic is in both worlds and none differs."""
+    found = plan_from_json(printed).change_set
+    if found.facts.managed_topics != topics or found.changes or found.blocked or found.drift:
+        raise BenchmarkError(f"{topics} unchanged topics were laid, and the plan is {printed[:2000]}")
 
 
 def comparisons(topics: int) -> Sequence[Comparison]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from kazoo.client import KazooClient
 
-from benchmarks.harness import Benchmark, Comparison, Side, timed
+from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.lone_zookeeper import connected, lay_cluster, lone_zookeeper
 from topicops.edges.zookeeper_reader import CONFIGS, TOPICS, ZooKeeperReader
 
@@ -27,7 +27,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
         with connected(f"{server}/kafka") as loop, ZooKeeperReader(f"{server}/kafka") as reader:
             found = (len(read_by_loop(loop)), len(reader.snapshot().topics))
             if found != (2 * topics, topics):
-                raise AssertionError(f"the loop read {found[0]} znodes, the snapshot {found[1]} topics of {topics}")
+                raise BenchmarkError(f"the loop read {found[0]} znodes, the snapshot {found[1]} topics of {topics}")
             yield {LOOP: timed(lambda: read_by_loop(loop)), SNAPSHOT: timed(reader.snapshot)}
 
 

@@ -1,4 +1,4 @@
-"""Tiers by folder: what talks to a real system carries its folder's marker; unmarked means fast."""
+"""Tiers by folder: what talks to a real system, or runs a case table, carries its folder's marker; unmarked: fast."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 pytest_plugins = ["fixtures.zookeeper", "fixtures.cluster", "fixtures.spark", "fixtures.workspace"]
 
-MARKED_FOLDERS = ("edges", "airflow", "cluster")
+MARKED_FOLDERS = ("edges", "airflow", "cluster", "cases")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,8 +19,8 @@ PIPELINE, APPROVAL = "topic_pipeline_standalone", "topic_approval_standalone"
 logger = logging.getLogger(__name__)
 
 RUN_S = 240.0
-# Airflow 3.3 loses an answer that arrives before the task is parked.
-BEFORE_AN_ANSWER_S = 3.5
+# Airflow 3.3 fails a task that is answered before its scheduler has seen it park, which a busy machine delays.
+BEFORE_AN_ANSWER_S = 10.0
 
 
 class Story:

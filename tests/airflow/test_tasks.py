@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
 from topicops.model.changes import Action
+from topicops.model.environment import Risk
 from topicops.model.errors import ClusterUnreachableError, TopicopsError, WrongTargetError
 from topicops.model.results import QualityResult
 from topicops.on_airflow import approval, tasks
@@ -263,6 +264,16 @@ def test_nothing_but_a_recorded_approve_sends_anything(tmp_path: Path, record: o
     assert flow.sent == []
 
 
+@pytest.mark.usefixtures("delete_is_held")
+def test_the_answer_to_an_earlier_try_of_a_cleared_run_sends_nothing(tmp_path: Path) -> None:
+    flow, task = ScriptedFlow(tmp_path), answered(APPROVE)
+    task.states["approve"] = "skipped"
+    with pytest.raises(AirflowSkipException, match="no recorded approval"):
+        approval.approved_change("delete")(site(flow), context(task))
+    assert flow.sent == []
+    assert approval.report(site(flow), context(task))["answer"] == "none"
+
+
 def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(tmp_path: Path, held_file: Path) -> None:
     write_held(held_file, HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
     flow = ScriptedFlow(tmp_path)
@@ -339,9 +350,18 @@ def test_nobody_is_asked_about_a_set_that_is_due_no_more(tmp_path: Path) -> None
 
 
 def test_a_question_cannot_carry_markup_of_a_spec(tmp_path: Path) -> None:
-    hostile = builders.configure_change("orders", after={"compression.type": "<script>alert(1)</script> | [x](y)"})
+    value = "<script>alert(1)</script> | [x](y)"
+    hostile = builders.configure_change("orders", after={"compression.type": value}, risk=Risk.RISKY)
     flow = ScriptedFlow(tmp_path, changes=(hostile,))
     facts = approval.load(site(flow), context(ScriptedTask(), digests=[digest(hostile)]))
     question = approval.read_question(str(facts["question"]))
     assert "<script>" not in question
     assert "[x](y)" not in question
+
+
+def test_a_part_of_too_many_deletes_is_not_asked_about(tmp_path: Path) -> None:
+    names = [f"tmp-{n:02}" for n in range(51)]
+    flow = ScriptedFlow(tmp_path, changes=tuple(builders.delete_change(name) for name in names))
+    task = ScriptedTask(dag_id="topic_approval_local")
+    with pytest.raises(AirflowSkipException, match="wait for no approval"):
+        approval.load(site(flow), context(task, digests=[digest(flow.changes[0])]))

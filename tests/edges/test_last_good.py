@@ -8,13 +8,11 @@ from topicops.edges.last_good import LastGood
 from topicops.model.errors import ArtifactError
 
 
-def test_what_was_written_is_read_by_cluster_and_lowered_by_own_deletes(tmp_path: Path) -> None:
+def test_what_was_written_is_read_by_cluster(tmp_path: Path) -> None:
     memory = LastGood(tmp_path, "Nw0Yx8fRTlqHJ0fV3k2k5A")
     assert memory.read() is None
-    memory.lower(3)
-    assert memory.read() is None
     memory.write(40)
-    memory.lower(3)
+    memory.write(37)
     assert memory.read() == 37
     assert LastGood(tmp_path, "another").read() is None
     assert [file.name for file in memory.path.parent.iterdir()] == ["Nw0Yx8fRTlqHJ0fV3k2k5A.json"]

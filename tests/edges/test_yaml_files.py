@@ -37,7 +37,7 @@ def test_places_count_characters_from_one() -> None:
     key, inner = node.entries[0]
     assert key.span == Span(1, 1, 1, 5)
     assert isinstance(inner, Fields)
-    items = inner.entries[0].value
+    _, items = inner.entries[0]
     assert isinstance(items, Items)
     assert [item.span for item in items.items] == [Span(1, 12, 1, 13), Span(1, 15, 1, 20)]
 

@@ -1,9 +1,6 @@
 """Kafka's znodes are read as Kafka reads them, and refused where a plan could not stand on them."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +9,6 @@ from hypothesis import strategies as st
 from topicops.edges import znodes
 from topicops.model.errors import UndecodableZnodeError
 
-CASES = Path(__file__).parents[1] / "data" / "kafka-znode-cases.json"
 PATH = "/some/znode"
 ID = "HH0Qss9WRuCwD0_yU96USQ"
 
@@ -144,85 +140,3 @@ def test_deeply_nested_json_is_refused_and_does_not_end_the_process() -> None:
     nested = b'{"version":3,"partitions":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     with pytest.raises(UndecodableZnodeError):
         znodes.decode_topic(PATH, nested)
-
-
-# --- Kafka's own cases ------------------------------------------------------------------------------------------------
-
-DECODER_BY_SECTION = {
-    "broker-znode": "broker",
-    "run-broker-znode": "broker",
-    "run-topic-znode": "topic",
-    "run-state-znode": "state",
-    "run-config-znode": "config",
-    "run-controller-znode": "controller",
-    "run-migration-znode": "migration",
-}
-STRICTER_THAN_KAFKA = {
-    "run-topic-znode": ('{"version":99,"partitions":{"0":[1]}}', '{"version":1}', "{}"),
-    "run-config-znode": ("{}", "not json", "[]", '{"version":1,"config":null}'),
-}
-"""Read by Kafka, refused here: a version that nobody knows, and what Kafka takes for empty."""
-
-
-def kafka_cases() -> list[Any]:
-    sections = json.loads(CASES.read_text())["sections"]
-    rows = [(section["id"], case) for section in sections for case in section["cases"]]
-    read = [row for row in rows if row[0] in DECODER_BY_SECTION or row[1].get("znode") == "/admin/reassign_partitions"]
-    return [pytest.param(name, case, id=f"{name}-{index}") for index, (name, case) in enumerate(read)]
-
-
-@pytest.mark.cases
-@pytest.mark.parametrize(("section", "case"), kafka_cases())
-def test_kafkas_own_case_is_met(section: str, case: dict[str, Any]) -> None:
-    decode = DECODERS[DECODER_BY_SECTION.get(section, "reassignment")]
-    data = case["json"].encode()
-    if "error" in case["expect"] or case["json"] in STRICTER_THAN_KAFKA.get(section, ()):
-        with pytest.raises(UndecodableZnodeError):
-            decode(PATH, data)
-        return
-    found = decode(PATH, data)
-    assert as_the_table_says(found, case["expect"]) == case["expect"]
-
-
-def as_the_table_says(found: object, expect: dict[str, Any]) -> dict[str, Any]:
-    said: dict[str, object]
-    match found:
-        case znodes.BrokerZnode() if "endpoint" in expect:
-            features = {name: [span.min_version, span.max_version] for name, span in found.features.items()}
-            said = {"rack": found.rack, "features": features}
-            endpoint = next(e for e in endpoints_of(found) if e == expect["endpoint"])
-            return {"endpoint": endpoint, **{key: said[key] for key in said if key in expect}}
-        case znodes.BrokerZnode():
-            said = {"version": found.version, "jmx_port": found.jmx_port, "rack": found.rack}
-            return {"ok": {**said, "endpoints": endpoints_of(found)}}
-        case znodes.TopicZnode():
-            return {"ok": {"topic_id": found.topic_id, "partitions": partitions_of(found)}}
-        case znodes.StateZnode():
-            recovery = "RECOVERING" if found.leader_recovery_state else "RECOVERED"
-            said = {name: getattr(found, name) for name in ("leader", "leader_epoch", "controller_epoch")}
-            return {"ok": {**said, "isr": list(found.isr), "recovery": recovery}}
-        case znodes.ControllerZnode():
-            return {"ok": {"broker": found.broker_id, "kraft_epoch": found.kraft_controller_epoch}}
-        case znodes.MigrationZnode():
-            said = {"kraft_controller_id": found.kraft_controller_id, "offset": found.kraft_metadata_offset}
-            epochs = {"kraft_controller_epoch": found.kraft_controller_epoch, "epoch": found.kraft_metadata_epoch}
-            return {"ok": said | epochs}
-        case tuple():
-            return {"ok": {f"{moved.topic}-{moved.partition}": list(moved.replicas) for moved in found}}
-        case _:
-            return {"ok": found}
-
-
-def endpoints_of(found: znodes.BrokerZnode) -> list[dict[str, object]]:
-    return [{"host": e.host, "port": e.port, "listener": e.listener, "protocol": e.protocol} for e in found.endpoints]
-
-
-def partitions_of(found: znodes.TopicZnode) -> dict[str, dict[str, list[int]]]:
-    return {
-        str(p): {
-            "replicas": list(replicas),
-            "adding": list(found.adding.get(p, ())),
-            "removing": list(found.removing.get(p, ())),
-        }
-        for p, replicas in found.partitions.items()
-    }

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import yaml
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / ".github/workflows/topics.yml").read_text(encoding="utf-8")
-WORKFLOW = yaml.safe_load(TEXT)
-JOBS = WORKFLOW["jobs"]
+from fixtures.workflow import JOBS, ROOT, TEXT, WORKFLOW, cloned, git, run_step, step
 
 CHANGES = {
     "topics/payments/payments.orders.yaml": ("  partitions: 6\n", "  partitions: six\n"),
@@ -23,44 +15,10 @@ CHANGES = {
 }
 
 
-def step(job: str, name: str) -> str:
-    """The shell text of one step."""
-    return next(s["run"] for s in JOBS[job]["steps"] if s.get("name") == name)
-
-
-def run_step(script: str, folder: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """As the runner does: bash that stops at the first error, in the checkout."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script],
-        cwd=folder,
-        env={**os.environ, "PATH": path, **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=tests", "-c", "user.email=tests@localhost", "-c", "init.defaultBranch=main"]
-    return subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A clone of a bare repository that holds the examples, on a branch of its own."""
-    seed, bare, clone = tmp_path / "seed", tmp_path / "topics.git", tmp_path / "clone"
-    subprocess.run(["cp", "-r", str(ROOT / "topics"), str(tmp_path / "topics")], check=True)
-    seed.mkdir()
-    (tmp_path / "topics").rename(seed / "topics")
-    git(seed, "init", "-q")
-    git(seed, "add", "topics")
-    git(seed, "commit", "-qm", "Describe the topics")
-    git(tmp_path, "clone", "-q", "--bare", str(seed), str(bare))
-    git(tmp_path, "clone", "-q", str(bare), str(clone))
-    git(clone, "checkout", "-qb", "change-topics")
-    return clone
+    """A clone of a repository that holds the examples."""
+    return cloned(ROOT / "topics", tmp_path)
 
 
 def test_it_runs_on_pull_requests_and_never_with_the_bases_rights() -> None:

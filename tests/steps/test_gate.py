@@ -79,6 +79,24 @@ def test_over_a_limit_all_deletes_are_held(
     assert set(words(gate(world, environment(limits=limits, policy=ANYTHING_GOES)))) == {expected}
 
 
+@pytest.mark.parametrize("name", ["__consumer_offsets", "_schemas", "payments.ledger"])
+def test_a_topic_that_is_protected_by_now_is_not_touched_even_with_an_approval(name: str) -> None:
+    changes = [expand_change(name), configure_change(name), delete_change(name)]
+    policy = Policy(unattended=Risk.DESTRUCTIVE, protected_topics=("payments.*",))
+    plan = gate(change_set(changes), environment(policy=policy), approved=digests(*changes))
+    assert words(plan) == [DROPPED] * 3
+    assert all(entry.reasons[0].startswith("TOP408: the topic is protected by the pattern") for entry in plan.changes)
+
+
+def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
+    kept, dropped = delete_change("a"), delete_change("b")
+    limits = Limits(deletes_per_run=2, deletes_percent=100)
+    where = environment(policy=ANYTHING_GOES, limits=limits)
+    plan = gate(change_set([kept, dropped]), where, approved=digests(kept, dropped), tombstones={"a"})
+    assert words(plan) == [RUN, DROPPED]
+    assert "its tombstone is gone" in plan.changes[1].reasons[0]
+
+
 def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> None:
     changes = [delete_change("a"), delete_change("b")]
     few = gate(change_set(changes), environment(), approved=digests(changes[0]))

@@ -88,7 +88,7 @@ def test_rows_by_hand_are_checked_for_what_kafka_lets_pass(manual: dict[int, tup
 def test_a_request_that_cannot_be_met_is_refused(strategy: str) -> None:
     with pytest.raises(TooFewBrokersError, match="replication factor 4 on 3 live broker"):
         place(strategy, request(1, 4))
-    with pytest.raises(MixedRacksError):
+    with pytest.raises(MixedRacksError, match="broker\\(s\\) 2 have no rack"):
         place(strategy, request(1, 1, racks={1: "a", 2: None}))
     with pytest.raises(PlacementError):
         place(strategy, request(0, 1))

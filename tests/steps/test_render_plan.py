@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from topicops.model.changes import CHANGE_TYPES, GateWord
 from topicops.model.diagnostics import Location
 from topicops.model.plan import Blocked, Drift, Paused, Plan, TopicActivity
@@ -39,15 +41,52 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
     text = plan_text(a_plan())
 
     assert "  + topic.new will be created  (topics/shop/new.yaml:4)\n" in text
-    assert "      cleanup.policy: compact\n" in text
+    assert "      cleanup.policy: compact\n      replicas: 0: 1,2\n" in text
     assert "  ~ topic.grown will be expanded  (topics/shop/grown.yaml:4)\n      risk: risky TOP403\n" in text
-    assert "      partitions: 2 -> 3\n" in text
+    assert "      partitions: 2 -> 3\n      replicas: 2: 1,2\n" in text
     assert "  ~ topic.tuned would be configured, but is dropped" in text
-    assert "      retention.ms: not set -> 1000\n      segment.ms: 5000 -> not set\n" in text
+    assert "      retention.ms: (not set) -> 1000 (1s)\n      segment.ms: 5000 (5s) -> (not set)\n" in text
     assert "  - topic.old would be deleted, but is held" in text
     assert "      reason: replaced by new\n" in text
     assert "      traffic: end offsets add up to 42; groups: none\n" in text
     assert "      held: needs an approval\n" in text
+
+
+def test_replica_lists_are_shown_as_they_are_sent_wrapped_and_at_most_twelve() -> None:
+    rows = [((index % 3) + 1, ((index + 1) % 3) + 1, ((index + 2) % 3) + 1) for index in range(14)]
+    lines = plan_text(plan_of(create_topic("wide", *rows))).splitlines()
+
+    start = next(index for index, line in enumerate(lines) if "replicas:" in line)
+    assert lines[start : start + 3] == [
+        "      replicas: 0: 1,2,3  1: 2,3,1  2: 3,1,2  3: 1,2,3  4: 2,3,1  5: 3,1,2  6: 1,2,3",
+        "                7: 2,3,1  8: 3,1,2  9: 1,2,3  10: 2,3,1  11: 3,1,2",
+        "      … and 2 more partitions, all in the JSON",
+    ]
+
+
+def test_replica_lists_stand_in_the_comment_too() -> None:
+    comment = plan_markdown(plan_of(create_topic("new", (1, 2, 3), (2, 3, 1))))
+
+    assert "partitions: 2<br>replication factor: 3<br>replicas: 0: 1,2,3  1: 2,3,1 |" in comment
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "shown"),
+    [
+        pytest.param("retention.ms", "604800000", "604800000 (7d)", id="days"),
+        pytest.param("retention.ms", "5400000", "5400000 (90m)", id="the largest unit without a rest"),
+        pytest.param("segment.ms", "1500", "1500", id="no unit without a rest"),
+        pytest.param("file.delete.delay.ms", "0", "0", id="nothing"),
+        pytest.param("retention.ms", "-1", "-1", id="without end"),
+        pytest.param("retention.bytes", "604800000", "604800000", id="not a duration"),
+        pytest.param("cleanup.policy", "compact", "compact", id="not a number"),
+    ],
+)
+def test_a_duration_has_a_human_form_beside_it_when_that_is_exact(config: str, value: str, shown: str) -> None:
+    live = FakeCluster().put_topic("t", (1, 2))
+    text = plan_text(plan_of(configure_topic(live, {config: value})))
+
+    assert f"      {config}: (not set) -> {shown}\n" in text
 
 
 def test_a_blocked_topic_stands_with_its_reasons_and_its_way_out() -> None:
@@ -66,6 +105,13 @@ def test_the_summary_counts_everything() -> None:
 def test_held_changes_come_with_the_way_to_approve_them() -> None:
     plan = a_plan()
     assert f"1 held: to run them too, apply with --approve {plan.fingerprint}\n" in plan_text(plan)
+
+
+def test_no_approval_is_offered_for_what_none_can_lift() -> None:
+    plan = a_plan()
+    final = replace(plan, changes=tuple(replace(gated, in_question=False) for gated in plan.changes))
+    assert "--approve" not in plan_text(final)
+    assert "1 held by a limit that no approval lifts" in plan_text(final)
 
 
 def test_nothing_to_do_is_said_in_two_words() -> None:

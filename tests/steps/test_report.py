@@ -114,6 +114,29 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
             id="interrupted",
         ),
         pytest.param(
+            RunReport(environment="e", checks=(check("a", Verdict.HEALTHY), check("b", Verdict.HEALTHY))),
+            "The cluster is healthy: 2 topics checked.",
+            id="a healthy cluster",
+        ),
+        pytest.param(
+            RunReport(
+                environment="e",
+                checks=(
+                    check("a", Verdict.HEALTHY),
+                    check("b", Verdict.DEGRADED, "x"),
+                    check("", Verdict.FAILED, "no controller is elected"),
+                ),
+            ),
+            "The cluster is not healthy: no controller is elected, 1 topic not healthy, 2 topics checked.",
+            id="an unhealthy cluster",
+        ),
+        pytest.param(RunReport(environment="e"), "The cluster is healthy: 0 topics checked.", id="an empty cluster"),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), checks=(check("a", Verdict.HEALTHY),)),
+            "What the plan names is healthy: 1 topic checked.",
+            id="verify of a plan",
+        ),
+        pytest.param(
             RunReport(environment="e", failed_tasks=("snapshot",)),
             "The run did not end as it should.",
             id="task failed",

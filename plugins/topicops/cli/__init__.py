@@ -12,7 +12,7 @@ import sys
 import typer
 
 from topicops import __version__
-from topicops.cli import apply, demo, local, plan, show, validate, verify
+from topicops.cli import apply, code, demo, explain, local, plan, schema, show, validate, verify
 from topicops.cli.output import complain
 from topicops.model.errors import SpecError, TopicopsError
 
@@ -29,6 +29,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("validate")(validate.validate_command)
+app.command("explain")(explain.explain_command)
+app.command("code")(code.code_command)
+app.command("schema")(schema.schema_command)
 app.command("plan")(plan.plan_command)
 app.command("show")(show.show_command)
 app.command("apply")(apply.apply_command)
@@ -74,7 +77,7 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of our output went away, as `head` does; nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - a bug of ours: still a sentence, with the traceback for whoever asks
+    except Exception as error:
         logger.info("unexpected error", exc_info=True)
         complain(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
         return 1

@@ -7,6 +7,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal
 
+from topicops.model.printable import printable, printable_lines
+
 Format = Literal["text", "json", "markdown"]
 Engine = Literal["spark", "python"]
 
@@ -18,12 +20,12 @@ def tell(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print an error or a warning."""
-    print(text, file=sys.stderr)
+    print(printable_lines(text), file=sys.stderr)
 
 
 def progress(line: str) -> None:
     """One line of progress."""
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def new_run_id() -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicops.cli.output import tell
-from topicops.model.diagnostics import Diagnostic, Severity
+from topicops.model.diagnostics import Diagnostic, Note, Severity
 from topicops.model.printable import printable
 
 FORMAT_VERSION = "1.0"
@@ -65,11 +65,28 @@ def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
         "end_column": diagnostic.end_column,
         "summary": printable(diagnostic.summary),
         "help": printable(diagnostic.help),
+        "fix": _fix_as_json(diagnostic),
+    }
+
+
+def _fix_as_json(diagnostic: Diagnostic) -> dict[str, object] | None:
+    """An edit of the file, or another name for it; None where a person has to decide."""
+    if diagnostic.rename_to is not None:
+        return {"rename_to": diagnostic.rename_to}
+    fix = diagnostic.fix
+    if fix is None:
+        return None
+    return {
+        "line": fix.start.line,
+        "column": fix.start.column,
+        "end_line": fix.end.line,
+        "end_column": fix.end.column,
+        "text": fix.text,
     }
 
 
 def render_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Each problem with its line, a caret below the characters, and what to do."""
+    """Each problem with its line, a caret below the characters, the other place if there is one, and what to do."""
     return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic))
 
 
@@ -77,21 +94,25 @@ def _lines(diagnostic: Diagnostic) -> Iterator[str]:
     place = f"{printable(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}"
     yield f"{place}: {diagnostic.severity} {diagnostic.code}: {printable(diagnostic.summary)}"
     yield from _shown_line(diagnostic)
+    note = diagnostic.note
+    if note is not None:
+        yield f"  {printable(note.file)}:{note.line}:{note.column}: note: {printable(note.text)}"
+        yield from _shown_line(note)
     if diagnostic.help:
         yield f"  help: {printable(diagnostic.help)}"
     yield ""
 
 
-def _shown_line(diagnostic: Diagnostic) -> Iterator[str]:
+def _shown_line(place: Diagnostic | Note) -> Iterator[str]:
     """The source line and a caret; nothing for a problem of the file as a whole, or a line that is too long to show."""
     from topicops.edges.yaml_files import source_line
 
-    line = source_line(Path(diagnostic.file), diagnostic.line)
+    line = source_line(Path(place.file), place.line)
     if not line or len(line) > _WIDEST_LINE:
         return
-    last = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
-    before, marked = line[: diagnostic.column - 1], line[diagnostic.column - 1 : last - 1]
-    number = f"{diagnostic.line} | "
+    last = place.end_column if place.end_line == place.line else len(line) + 1
+    before, marked = line[: place.column - 1], line[place.column - 1 : last - 1]
+    number = f"{place.line} | "
     yield f"  {number}{printable(line)}"
     yield " " * (2 + len(number) + len(printable(before))) + "^" * max(1, len(printable(marked)))
 

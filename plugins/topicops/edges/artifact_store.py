@@ -55,6 +55,14 @@ class ArtifactStore:
     def has(self, name: str) -> bool:
         return self.path(name).is_file()
 
+    def remove(self, *names: str) -> None:
+        """Take artifacts away; one that is not there is no problem."""
+        for path in map(self.path, names):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise ArtifactError(f"{path}: cannot be removed: {error.strerror}; remove it by hand") from error
+
     def write_text(self, name: str, text: str) -> Path:
         return self._write(name, text.encode())
 

@@ -46,6 +46,7 @@ LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor
 NO_LIMIT_MS = str((1 << 63) - 1)
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
+MESSAGE_FORMAT = "message.format.version"
 
 
 class BrokerViews:
@@ -229,6 +230,8 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
     Source: org.apache.kafka.server.config.ServerTopicConfigSynonyms, KafkaConfig#extractLogConfigMap (3.9).
     """
     defaults = {name: _default(name, broker_settings) for name in TOPIC_CONFIGS}
+    if _ignores_message_format(broker_settings):
+        defaults[MESSAGE_FORMAT] = TOPIC_CONFIGS[MESSAGE_FORMAT].default
     for limit in TIMESTAMP_LIMITS:
         # The older, common limit holds until the newer one is set.
         if defaults[limit] == NO_LIMIT_MS:
@@ -261,6 +264,12 @@ def _default(name: str, broker_settings: Mapping[str, str]) -> str:
         if synonym in broker_settings:
             return _in_ms(broker_settings[synonym], synonym.rpartition(".")[2])
     return config.default
+
+
+def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
+    """Since protocol 3.0 brokers write one format, whatever they are told."""
+    major, _, _ = broker_settings.get("inter.broker.protocol.version", "3.9").partition(".")
+    return major.isdigit() and int(major) >= 3
 
 
 def _in_ms(text: str, unit: str) -> str:

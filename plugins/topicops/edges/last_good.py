@@ -1,6 +1,6 @@
 """How many topics each cluster had at its last complete snapshot: ``<home>/last-good/<cluster id>.json``.
 
-The memory behind ``limits.shrinkPercent``: written after a complete snapshot, lowered by the deletes of our own runs.
+The memory behind ``limits.shrinkPercent``: written after a complete snapshot, and by whoever is about to delete topics.
 """
 
 from __future__ import annotations
@@ -52,12 +52,6 @@ class LastGood:
             scratch.replace(self.path)
         except OSError as error:
             raise ArtifactError(f"{self.path}: cannot be written ({error.strerror}); check TOPICOPS_HOME") from error
-
-    def lower(self, deleted: int) -> None:
-        """Take our own deletes off, so that they do not count as topics that vanished."""
-        topics = self.read()
-        if topics is not None and deleted > 0:
-            self.write(max(0, topics - deleted))
 
     def _encoded(self, topics: int) -> bytes:
         record = _LastGood("1.0", self._cluster_id, topics)

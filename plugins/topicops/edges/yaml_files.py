@@ -10,13 +10,16 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import yaml
 
-from topicops.model.diagnostics import Diagnostic, Severity
+from topicops.edges.simple_yaml import read_simple
+from topicops.edges.yaml_fixes import blanks_for_tabs, without_invisible
+from topicops.model.collector import collector_off
+from topicops.model.diagnostics import Diagnostic, Fix, Note, Severity
 from topicops.model.document import START, Document, Entry, Fields, FileKind, Items, Node, Span, Text, Tree
 from topicops.model.errors import UsageError
 
@@ -32,16 +35,18 @@ LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
 _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
 """Files that nobody takes for a spec; a dot file that ends in ``.yaml`` is one all the same."""
 
-FORBIDDEN = re.compile(
-    "\r(?!\n)"
-    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-    "|[\u2028\u2029]"
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
     # Unicode's Default_Ignorable_Code_Point without the two selectors of emoji style, and its other format characters
-    "|[\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e]"
-    "|[\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff]"
-    "|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+FORBIDDEN = re.compile(f"\r(?!\n)|[{_HIDDEN}]")
 """Characters that hide, turn the direction of text, or end a line for some readers only."""
+_SUSPECT = re.compile(f"[\r{_HIDDEN}]")
+"""One class of characters, which is found an order of magnitude sooner."""
+_HARMLESS = bytes((*b"\n", *range(0x20, 0x7F)))
 
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?=%)")
 _UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
@@ -54,25 +59,23 @@ def read_tree(topics: Path) -> Tree:
     Raises:
         UsageError: there is no such folder.
     """
+    require_folder(topics)
+    with collector_off():
+        return tree_of([read_place(place) for place in walk(topics)])
+
+
+def require_folder(topics: Path) -> None:
+    """Raises ``UsageError`` unless there is such a folder."""
     if not topics.is_dir():
         raise UsageError(
             f"{topics}: no such folder; name the one that holds the topics, as in: topicops validate topics"
         )
-    documents: list[Document] = []
-    problems: list[Diagnostic] = []
-    files = 0
-    for path in _walk(topics):
-        files += 1
-        read = _read_entry(path, topics)
-        if isinstance(read, Document):
-            documents.append(read)
-            continue
-        problem, document = read
-        problems.append(problem)
-        if document is not None:
-            documents.append(document)
-    documents.sort(key=lambda document: document.file)
-    return Tree(documents=tuple(documents), problems=tuple(problems), files=files)
+
+
+def tree_of(read: Sequence[ReadPlace]) -> Tree:
+    documents = sorted((document for document, _ in read if document is not None), key=lambda found: found.file)
+    problems = tuple(problem for _, problem in read if problem is not None)
+    return Tree(documents=tuple(documents), problems=problems, files=len(read))
 
 
 def read_document(data: bytes, file: str) -> Node:
@@ -82,9 +85,23 @@ def read_document(data: bytes, file: str) -> Node:
         UnreadableError: with the one diagnostic that ends the file.
     """
     try:
-        return _Reading(_decoded(data)).document()
+        return _nodes(data)
     except _FoundError as found:
         raise UnreadableError(_diagnostic(found, file)) from found
+
+
+def _nodes(data: bytes) -> Node:
+    text = _decoded(data)
+    if "\t" not in text and "\r" not in text:
+        simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
+        if simple is not None:
+            return simple
+    return nodes_of_events(text)
+
+
+def nodes_of_events(text: str) -> Node:
+    """What libyaml's events say, whatever the file looks like; or ``_FoundError``."""
+    return _Reading(text).document()
 
 
 def source_line(file: Path, line: int) -> str:
@@ -110,6 +127,10 @@ class _FoundError(Exception):
     def __init__(self, code: str, span: Span, summary: str, remedy: str = "") -> None:
         super().__init__(summary)
         self.code, self.span, self.summary, self.remedy = code, span, summary, remedy
+        self.other: tuple[Span, str] | None = None
+        """A second place of the file, and what stands there."""
+        self.fix: Fix | None = None
+        self.rename_to: str | None = None
 
 
 def _diagnostic(found: _FoundError, file: str) -> Diagnostic:
@@ -123,48 +144,79 @@ def _diagnostic(found: _FoundError, file: str) -> Diagnostic:
         end_column=found.span.end_column,
         summary=found.summary,
         help=found.remedy,
+        note=_note(found, file),
+        fix=found.fix,
+        rename_to=found.rename_to,
+    )
+
+
+def _note(found: _FoundError, file: str) -> Note | None:
+    if found.other is None:
+        return None
+    span, text = found.other
+    return Note(
+        file=file, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column, text=text
     )
 
 
 # ---- which files, and what they are ----
 
 
-def _walk(topics: Path) -> Iterator[Path]:
+class Place(NamedTuple):
+    """Something below ``topics`` that is no folder of specs."""
+
+    path: str
+    """To open it."""
+    file: str
+    """Relative to the working folder, with ``/``."""
+    folders: tuple[str, ...]
+    """Those below ``topics`` that lead to it."""
+    name: str
+    looks_regular: bool
+    """What its folder says of it."""
+
+
+ReadPlace = tuple[Document | None, Diagnostic | None]
+"""What it says, and what keeps it from being read."""
+
+
+def walk(topics: Path) -> Iterator[Place]:
     """Everything below ``topics`` that is no folder, and folders that cannot be listed; links are not followed."""
-    folders = [topics]
-    while folders:
-        folder = folders.pop()
+    shown = os.path.relpath(topics).replace(os.sep, "/")
+    waiting = [(str(topics), "" if shown == "." else f"{shown}/", tuple[str, ...]())]
+    while waiting:
+        path, before, folders = waiting.pop()
         try:
-            with os.scandir(folder) as found:
+            with os.scandir(path) as found:
                 entries = list(found)
         except OSError:
-            yield folder
+            yield Place(path, before.rstrip("/") or ".", folders[:-1], folders[-1] if folders else "", False)
             continue
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(".yaml"):
-                folders.append(Path(entry.path))
-            elif entry.name.endswith(".yaml") or not _IGNORED.fullmatch(entry.name):
-                yield Path(entry.path)
+            name = entry.name
+            if name.endswith(".yaml"):
+                yield Place(entry.path, before + name, folders, name, entry.is_file(follow_symlinks=False))
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{before}{name}/", (*folders, name)))
+            elif not _IGNORED.fullmatch(name):
+                yield Place(entry.path, before + name, folders, name, False)
 
 
-def _read_entry(path: Path, topics: Path) -> Document | tuple[Diagnostic, Document | None]:
-    file = os.path.relpath(path).replace(os.sep, "/")
-    relative = PurePosixPath(path.relative_to(topics).as_posix())
-    kind, stem = _kind_and_stem(relative)
+def read_place(place: Place) -> ReadPlace:
+    kind, stem = kind_and_stem(place)
     try:
-        _check_path(path, relative, kind, stem)
-        return Document(file=file, kind=kind, stem=stem, root=read_document(open_regular(path), file))
+        _check_place(place, kind, stem)
+        root = _nodes(open_regular(place.path))
     except _FoundError as found:
         known = found.code not in ("TOP116", "TOP118")
-        unread = Document(file=file, kind=kind, stem=stem, root=None) if known else None
-        return _diagnostic(found, file), unread
-    except UnreadableError as error:
-        return error.diagnostic, Document(file=file, kind=kind, stem=stem, root=None)
+        unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None
+        return unread, _diagnostic(found, place.file)
+    return Document(file=place.file, kind=kind, stem=stem, root=root), None
 
 
-def _kind_and_stem(relative: PurePosixPath) -> tuple[FileKind, str]:
-    stem = relative.name.removesuffix(".yaml")
-    match relative.parts[0] if len(relative.parts) > 1 else "":
+def kind_and_stem(place: Place) -> tuple[FileKind, str]:
+    stem = place.name.removesuffix(".yaml")
+    match place.folders[0] if place.folders else "":
         case "profiles":
             return "Profile", stem
         case "environments" if stem.endswith(".exceptions"):
@@ -175,14 +227,19 @@ def _kind_and_stem(relative: PurePosixPath) -> tuple[FileKind, str]:
             return "Topic", stem
 
 
-def _check_path(path: Path, relative: PurePosixPath, kind: FileKind, stem: str) -> None:
-    if path.is_dir():
-        raise _not_regular("a link, and links are not followed" if path.is_symlink() else "a folder that is no domain")
-    if not relative.name.endswith(".yaml"):
-        raise _FoundError("TOP118", START, f"{relative.name} does not end in .yaml", "rename it, or move it elsewhere")
-    if len(relative.parts) != 2:
+def _check_place(place: Place, kind: FileKind, stem: str) -> None:
+    name = place.name
+    if not place.looks_regular and os.path.isdir(place.path):  # noqa: PTH112, since a path may be too long to ask
+        is_link = os.path.islink(place.path)  # noqa: PTH114
+        raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
+    if not name.endswith(".yaml"):
+        found = _FoundError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
+        found.rename_to = _with_our_extension(place)
+        raise found
+    if len(place.folders) != 1:
+        where = "/".join((*place.folders, name))
         raise _FoundError(
-            "TOP116", START, f"{relative} is not directly in a folder of its kind", "use <domain>/<topic name>.yaml"
+            "TOP116", START, f"{where} is not directly in a folder of its kind", "use <domain>/<topic name>.yaml"
         )
     if not LEGAL_STEM.fullmatch(stem) or (kind in ("Environment", "Exceptions") and "." in stem):
         raise _FoundError(
@@ -193,7 +250,14 @@ def _check_path(path: Path, relative: PurePosixPath, kind: FileKind, stem: str) 
         )
 
 
-def open_regular(path: Path) -> bytes:
+def _with_our_extension(place: Place) -> str | None:
+    """The name that a ``.yml`` is to have, unless that is taken."""
+    stem, extension = os.path.splitext(place.name)  # noqa: PTH122
+    is_taken = os.path.lexists(f"{os.path.splitext(place.path)[0]}.yaml")  # noqa: PTH122
+    return f"{stem}.yaml" if extension.lower() in (".yml", ".yaml") and not is_taken else None
+
+
+def open_regular(path: str | Path) -> bytes:
     """The bytes of a regular file of at most 64 KiB, opened without following a link or waiting for a pipe."""
     try:
         # Closed below; a pipe or device opened this way neither blocks nor is read.
@@ -201,17 +265,20 @@ def open_regular(path: Path) -> bytes:
     except OSError as error:
         raise _cannot_open(error) from error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise _not_regular("not a regular file")
-        return _all_of(descriptor)
+        return _all_of(descriptor, status.st_size)
     except OSError as error:
         raise _cannot_open(error) from error
     finally:
         os.close(descriptor)
 
 
-def _all_of(descriptor: int) -> bytes:
-    data = b""
+def _all_of(descriptor: int, size: int) -> bytes:
+    data = os.read(descriptor, LARGEST_FILE + 1)
+    if 0 < len(data) == size <= LARGEST_FILE:
+        return data
     while len(data) <= LARGEST_FILE:
         part = os.read(descriptor, LARGEST_FILE + 1 - len(data))
         if not part:
@@ -234,6 +301,8 @@ def _not_regular(why: str) -> _FoundError:
 
 
 def _decoded(data: bytes) -> str:
+    if not data.translate(None, _HARMLESS):
+        return data.decode("ascii")
     if _UTF_16_OR_32.match(data):
         raise _FoundError("TOP119", START, "UTF-16 or UTF-32", "save the file as UTF-8")
     try:
@@ -242,15 +311,17 @@ def _decoded(data: bytes) -> str:
         before = data[: error.start].decode()
         span = _place(before, len(before), width=1)
         raise _FoundError("TOP101", span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8") from error
-    found = FORBIDDEN.search(text)
+    found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
     if found:
-        name = f"U+{ord(found[0]):04X}"
-        raise _FoundError(
+        span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
+        hidden = _FoundError(
             "TOP102",
-            _place(text, found.start(), width=1),
+            span,
             f"the character {name} is hidden or ends a line for some readers only",
             "delete it, or write it as an escape in double quotes",
         )
+        hidden.fix = without_invisible(text, found.start(), span)
+        raise hidden
     return text
 
 
@@ -327,7 +398,7 @@ class _Reading:
         while not isinstance(event := loader.get_event(), yaml.MappingEndEvent):
             key = self._key(self._node(loader, event, depth=depth + 1), seen)
             seen[key.text] = key.span
-            entries.append(Entry(key, self._node(loader, loader.get_event(), depth=depth + 1)))
+            entries.append((key, self._node(loader, loader.get_event(), depth=depth + 1)))
         return Fields(tuple(entries), _until(start, event))
 
     def _key(self, key: Node, seen: dict[str, Span]) -> Text:
@@ -338,7 +409,9 @@ class _Reading:
         if key.text in seen:
             first = seen[key.text].line
             summary = f"{key.text} stands twice; the first is on line {first}"
-            raise _FoundError("TOP111", key.span, summary, "keep one")
+            twice = _FoundError("TOP111", key.span, summary, "keep one")
+            twice.other = (seen[key.text], "the first one")
+            raise twice
         return key
 
     def _count(self) -> None:
@@ -357,7 +430,9 @@ class _Reading:
             raise self._tab(mark.index - mark.column + indentation.index("\t"))
 
     def _tab(self, index: int) -> _FoundError:
-        return _FoundError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
+        found = _FoundError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
+        found.fix = blanks_for_tabs(self.text, _read_or_none)
+        return found
 
     def _refuse_directives(self) -> None:
         found = _DIRECTIVE.match(self.text)
@@ -394,6 +469,13 @@ class _Reading:
         if opening in ("'", '"'):
             return True
         return opening in ("[", "{") and not _closes(self.text, index)
+
+
+def _read_or_none(text: str) -> Node | None:
+    try:
+        return _Reading(text).document()
+    except _FoundError:
+        return None
 
 
 def _empty() -> _FoundError:

@@ -105,6 +105,11 @@ class ZooKeeperReader:
     ) -> None:
         self.session.close()
 
+    @property
+    def chroot(self) -> str:
+        """``/kafka``, or empty for the root."""
+        return self.session.chroot
+
     def cluster_id(self) -> str:
         """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""
         path = CLUSTER_ID

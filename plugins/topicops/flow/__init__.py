@@ -7,7 +7,16 @@ is parsed, and `validate` runs, without them.
 
 from topicops.flow.applying import apply, apply_plan, approval
 from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
-from topicops.flow.proving import quality_after, quality_before, report, verify, verify_cluster, verify_plan
+from topicops.flow.proving import (
+    quality_after,
+    quality_before,
+    report,
+    run_report,
+    verify,
+    verify_cluster,
+    verify_or_say_why,
+    verify_plan,
+)
 from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
 from topicops.flow.showing import render, render_report
 
@@ -30,10 +39,12 @@ __all__ = [
     "render",
     "render_report",
     "report",
+    "run_report",
     "save_plan",
     "snapshot",
     "validate",
     "verify",
     "verify_cluster",
+    "verify_or_say_why",
     "verify_plan",
 ]

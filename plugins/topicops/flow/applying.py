@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topicops.edges.artifact_store import FileJournal
 from topicops.edges.connections import kafka_properties, zookeeper_hosts
-from topicops.flow.run import Facts, Run, cluster_reader, read_environment
+from topicops.edges.last_good import LastGood
+from topicops.flow.run import Facts, Run, cluster_reader, now, outcomes_file, read_specs
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
-from topicops.model.errors import UsageError, WrongTargetError
-from topicops.model.plan import Plan
+from topicops.model.errors import ArtifactError, UnrecordedError, UsageError, WrongTargetError
+from topicops.model.plan import GatedChange, Plan
 from topicops.model.plan_file import plan_to_json
-from topicops.model.ports import ClusterQuestions, Lease
+from topicops.model.ports import ClusterQuestions, Journal, Lease, LiveReader
+from topicops.model.printable import printable
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.spec import Desired, Lifecycle
 from topicops.steps.apply import apply as apply_step
 from topicops.steps.exit_status import apply_exit_status
 from topicops.steps.gate import gate as gate_step
 from topicops.steps.gate import stricter
+from topicops.steps.target import require_cluster_id, require_not_shrunken
 
 if TYPE_CHECKING:
     from topicops.edges.kafka_admin import KafkaAdmin
 
 NOBODY: frozenset[str] = frozenset()
 IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
+QUESTION_TIMEOUT_S = 15.0
+"""How long brokers may take to tell whether a topic is in use; a plan waits 2 s, a delete is worth more."""
 
 
 def approval(plan: Plan, fingerprint: str) -> frozenset[str]:
@@ -54,38 +60,30 @@ def apply(
         attempt: Which try of a task this is; each has a journal of its own.
 
     Raises:
-        WrongTargetError: The cluster is not the one the plan is for; nothing was sent.
+        WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
         LeaseHeldError: Another run is at work; nothing was sent.
+        UnrecordedError: Requests were sent, and what came of them could not be written down.
 
     """
-    plan, environment = run.plan, read_environment(run)
-    if not any(gated.change.action in actions for gated in plan.changes):
+    plan = run.plan
+    if not any(_may_ever_run(gated, approved) for gated in plan.changes if gated.change.action in actions):
         return _close(run, actions, ())
+    environment, desired = read_specs(run).require()
     kind = "all" if len(actions) == len(ACTIONS) else "-".join(actions)
     with cluster_reader(run, environment) as reader:
-        live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
-        require_planned_target(plan, live)
-        final = regated(plan, environment, live, approved)
-        if trouble := _earlier_trouble(run, actions):
-            return _close(run, actions, tuple(_not_sent(final, actions, trouble)))
-        with _lease(run, environment, f"apply {kind}", lock_timeout_s) as lease, _admin(run, environment) as admin:
-            require_same_cluster(admin.cluster_id(), live.cluster_id)
-            outcomes = apply_step(
-                final,
-                actions=actions,
-                reader=reader,
-                admin=admin,
-                lease=lease,
-                journal=FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl")),
-                questions=_questions(run, environment),
-                environment=environment.spec,
-                clock=time.monotonic,
-                sleep=time.sleep,
-                progress=lambda outcome: run.say(outcome_line(outcome)),
-                interrupted=interrupted,
-            )
-    _forget_deleted(run, live.cluster_id, outcomes)
-    return _close(run, actions, outcomes)
+        # Before the lease, which is a write: not even that goes to another cluster.
+        require_cluster_id(reader.cluster_id(), environment)
+        require_planned_target(plan, reader.cluster_id(), reader.chroot)
+        with _lease(run, environment, f"apply {kind}", lock_timeout_s) as lease:
+            # Behind it: the wait may have been long, and what the holder before made is whole by now.
+            live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
+            require_whole(run, environment, live)
+            final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
+            if trouble := _earlier_trouble(run, final, actions):
+                return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
+            journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
+            outcomes = _send(run, environment, final, actions, live, reader, lease, journal, interrupted)
+    return _close_sent(run, actions, outcomes, live)
 
 
 def apply_plan(
@@ -98,27 +96,35 @@ def apply_plan(
 ) -> int:
     """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
     from topicops.flow.planning import snapshot
-    from topicops.flow.proving import report, run_report, verify
+    from topicops.flow.proving import report, run_report, verify_or_say_why
 
     run.say(f"Reading the live topics of {run.environment}")
     snapshot(run, states=True)
-    require_planned_target(plan, run.live)
-    run.store.write_text("plan.json", plan_to_json(regated(plan, read_environment(run), run.live, approved)))
+    live, (environment, desired) = run.live, read_specs(run).require()
+    require_planned_target(plan, live.cluster_id, live.chroot)
+    final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
+    run.store.write_text("plan.json", plan_to_json(final))
     apply(run, approved=approved, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
-        verify(run, interrupted=interrupted)
+        verify_or_say_why(run, interrupted=interrupted)
     report(run, interrupted=interrupted())
     return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
 
 
-def require_planned_target(plan: Plan, live: ClusterSnapshot) -> None:
+def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
     """Raise ``WrongTargetError`` unless the cluster that answered is the one that the plan was made for."""
     planned = (plan.target.cluster_id, plan.target.chroot)
-    if planned != (live.cluster_id, live.chroot):
+    if planned != (cluster_id, chroot):
         raise WrongTargetError(
-            f"the plan is for cluster {planned[0]} below {planned[1] or '/'}, and {live.cluster_id} below "
-            f"{live.chroot or '/'} answered; nothing was sent: correct the environment's address, or plan again"
+            f"the plan is for cluster {planned[0]} below {planned[1] or '/'}, and {cluster_id} below "
+            f"{chroot or '/'} answered; nothing was sent: correct the environment's address, or plan again"
         )
+
+
+def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> None:
+    """Raise ``ShrunkenWorldError`` when too many topics went since the last good snapshot, the plan's own perhaps."""
+    topics_before = LastGood(run.home, live.cluster_id).read()
+    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
 
 
 def require_same_cluster(by_brokers: str, by_zookeeper: str) -> None:
@@ -130,21 +136,42 @@ def require_same_cluster(by_brokers: str, by_zookeeper: str) -> None:
         )
 
 
-def regated(plan: Plan, environment: Environment, live: ClusterSnapshot, approved: Collection[str]) -> Plan:
-    """The gate anew, on today's policy and cluster; the stricter of both words counts, an approval lifts a hold."""
+def tombstones_of(desired: Desired) -> frozenset[str]:
+    """Topics that git says shall be absent, as of now."""
+    at = now()
+    return frozenset(
+        name
+        for name, topic in desired.topics.items()
+        if topic.lifecycle is Lifecycle.ABSENT and (topic.not_before is None or topic.not_before <= at)
+    )
+
+
+def regated(
+    plan: Plan,
+    environment: Environment,
+    live: ClusterSnapshot,
+    approved: Collection[str],
+    *,
+    tombstones: Collection[str],
+) -> Plan:
+    """The gate anew, on today's policy, tombstones and cluster; the stricter of both words counts.
+
+    An approval lifts a hold. A tombstone may be gone by now: hours can lie between a plan and its approval.
+    """
     facts = replace(
         plan.change_set.facts,
         live_brokers=len(live.brokers),
         has_controller=live.controller_id is not None,
         offline_partitions=live.offline_partitions,
     )
-    anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved)
+    anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved, tombstones=tombstones)
     return stricter(plan, anew, approved=approved)
 
 
 def outcome_line(outcome: Outcome) -> str:
     """``create payments.orders: done``, with the message where there is one."""
-    return f"{outcome.action} {outcome.topic}: {outcome.status}" + (f" ({outcome.message})" if outcome.message else "")
+    said = f" ({outcome.message})" if outcome.message else ""
+    return printable(f"{outcome.action} {outcome.topic}: {outcome.status}{said}")
 
 
 def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outcome, ...]:
@@ -152,8 +179,8 @@ def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outc
     return tuple(
         outcome
         for action in ACTIONS
-        if action in actions and run.store.has(_file_of(action))
-        for outcome in run.store.read_value(_file_of(action), tuple[Outcome, ...])
+        if action in actions and run.store.has(outcomes_file(action))
+        for outcome in run.store.read_value(outcomes_file(action), tuple[Outcome, ...])
     )
 
 
@@ -191,48 +218,107 @@ def _admin(run: Run, environment: Environment) -> AbstractContextManager[KafkaAd
 def _questions(run: Run, environment: Environment) -> ClusterQuestions:
     from topicops.edges.kafka_reader import BrokerQuestions
 
-    return BrokerQuestions(kafka_properties(environment, "reader", run.connections))
+    properties = kafka_properties(environment, "reader", run.connections)
+    return BrokerQuestions(properties, timeout_s=QUESTION_TIMEOUT_S)
 
 
-def _earlier_trouble(run: Run, actions: Collection[Action]) -> str | None:
-    """Why deletes of their own task may not run: another kind of this run did not succeed."""
+def _may_ever_run(gated: GatedChange, approved: Collection[str]) -> bool:
+    """Whether the gate may let it run; its first word is never softened but by an approval."""
+    return gated.gate is GateWord.RUN or (gated.in_question and gated.digest in approved)
+
+
+def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
+    return [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
+
+
+def _send(
+    run: Run,
+    environment: Environment,
+    plan: Plan,
+    actions: Collection[Action],
+    live: ClusterSnapshot,
+    reader: LiveReader,
+    lease: Lease,
+    journal: Journal,
+    interrupted: Callable[[], bool],
+) -> Sequence[Outcome]:
+    """Brokers are asked only where something may run."""
+    to_run = _to_run(plan, actions)
+    if not to_run:
+        return ()
+    with _admin(run, environment) as admin:
+        require_same_cluster(admin.cluster_id(), live.cluster_id)
+        _expect_deletes(run, live, to_run)
+        return apply_step(
+            plan,
+            actions=actions,
+            reader=reader,
+            admin=admin,
+            lease=lease,
+            journal=journal,
+            questions=_questions(run, environment),
+            environment=environment.spec,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            progress=lambda outcome: run.say(outcome_line(outcome)),
+            interrupted=interrupted,
+        )
+
+
+def _earlier_trouble(run: Run, plan: Plan, actions: Collection[Action]) -> str | None:
+    """Why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
     if "delete" not in actions:
         return None
-    others = [action for action in ACTIONS if action not in actions]
-    failed = [outcome for outcome in read_outcomes(run, others) if outcome.status not in IN_PLACE]
-    if not failed:
-        return None
-    return (
-        f"deletes run only when all before succeeded; {failed[0].action} of {failed[0].topic} ended {failed[0].status}"
+    rule = "deletes run only when all before succeeded"
+    for action in (action for action in ACTIONS if action not in actions):
+        if run.store.has(outcomes_file(action)):
+            failed = [outcome for outcome in read_outcomes(run, [action]) if outcome.status not in IN_PLACE]
+            if failed:
+                return f"{rule}; {action} of {failed[0].topic} ended {failed[0].status}"
+        elif any(gated.change.action == action for gated in plan.with_gate(GateWord.RUN)):
+            return f"{rule}; {action} was to run and left no outcome: run it first, or plan again"
+    return None
+
+
+def _not_sent(gated: GatedChange, reason: str) -> Outcome:
+    change = gated.change
+    return Outcome(
+        topic=change.topic,
+        action=change.action,
+        digest=gated.digest,
+        status=OutcomeStatus.NOT_SENT,
+        message=reason,
     )
 
 
-def _not_sent(plan: Plan, actions: Collection[Action], reason: str) -> Iterator[Outcome]:
-    for gated in plan.with_gate(GateWord.RUN):
-        if gated.change.action in actions:
-            yield Outcome(
-                topic=gated.change.topic,
-                action=gated.change.action,
-                digest=gated.digest,
-                status=OutcomeStatus.NOT_SENT,
-                message=reason,
-            )
+def _expect_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
+    """Our own deletes are no reason to call the world shrunken, even when this process dies right after one."""
+    going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
+    if going:
+        LastGood(run.home, live.cluster_id).write(len(live.topics) - len(going))
 
 
-def _forget_deleted(run: Run, cluster_id: str, outcomes: Sequence[Outcome]) -> None:
-    """Our own deletes are no reason to call the world shrunken."""
-    from topicops.edges.last_good import LastGood
+def _close_sent(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot) -> Facts:
+    try:
+        facts = _close(run, actions, outcomes)
+        _count_deletes(run, live, outcomes)
+    except ArtifactError as error:
+        if any(outcome.sent for outcome in outcomes):
+            raise UnrecordedError(f"{error}; requests were sent before: apply the same plan again") from error
+        raise
+    return facts
 
-    deleted = sum(outcome.action == "delete" and outcome.status is OutcomeStatus.DONE for outcome in outcomes)
-    LastGood(run.home, cluster_id).lower(deleted)
+
+def _count_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
+    """Topics that were to go and stay count again; one whose delete may yet take effect does not."""
+    deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
+    gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
+    if deletes:
+        LastGood(run.home, live.cluster_id).write(len(live.topics) - len(gone))
 
 
 def _close(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> Facts:
     for action in actions:
-        run.store.write_value(_file_of(action), tuple(o for o in outcomes if o.action == action))
+        run.store.write_value(outcomes_file(action), tuple(o for o in outcomes if o.action == action))
     counts: Facts = {status.value: sum(o.status is status for o in outcomes) for status in OutcomeStatus}
     return {"path": str(run.store.folder), **counts}
-
-
-def _file_of(action: Action) -> str:
-    return f"outcomes-{action}.json"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from topicops.flow.run import Engine, Facts, Run, cluster_reader, now, read_environment, read_specs
-from topicops.model.changes import GateWord
+from topicops.flow.run import Engine, Facts, Run, cluster_reader, now, outcomes_file, read_environment, read_specs
+from topicops.model.changes import ACTIONS, GateWord
 from topicops.model.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.environment import Environment
 from topicops.model.plan import ChangeSet, Plan, TopicActivity
@@ -107,7 +107,11 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
 
 
 def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
-    """``plan.json``: each change sorted into run, held or dropped; ``approved`` holds digests."""
+    """``plan.json``: each change sorted into run, held or dropped; ``approved`` holds digests.
+
+    What an earlier try of the run did was done to an earlier plan: its outcomes and checks are taken away.
+    """
+    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json")
     gated = gate_step(run.change_set, read_environment(run), approved=approved)
     path = run.store.write_text("plan.json", plan_to_json(gated))
     counts: Facts = {word.value: len(gated.with_gate(word)) for word in GateWord}

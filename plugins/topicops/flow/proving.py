@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from topicops.edges.connections import kafka_properties
-from topicops.flow.applying import read_outcomes
+from topicops.flow.applying import read_outcomes, require_planned_target
 from topicops.flow.run import Facts, Run, cluster_reader, read_environment
 from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
+from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.quality_rows import QualityInput, rows_after, rows_before
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
@@ -59,12 +60,22 @@ def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Fact
     return _verify_outcomes(run, read_outcomes(run), interrupted=interrupted)
 
 
+def verify_or_say_why(run: Run, *, interrupted: Callable[[], bool]) -> None:
+    """Like ``verify``, after changes that stand: an error is no end but a check, so that the report tells of both."""
+    try:
+        verify(run, interrupted=interrupted)
+    except TopicopsError as error:
+        message = f"nothing could be verified: {error}"
+        _write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=error.code)])
+
+
 def verify_plan(run: Run, plan: Plan) -> int:
     """Check that the cluster is as a saved plan wants it, whoever did it. Gives the exit status."""
     from topicops.flow.planning import snapshot
     from topicops.model.plan_file import plan_to_json
 
     snapshot(run, states=True)
+    require_planned_target(plan, run.live.cluster_id, run.live.chroot)
     run.store.write_text("plan.json", plan_to_json(plan))
     wanted = [gated for gated in plan.changes if gated.gate is not GateWord.DROPPED]
     _verify_outcomes(run, [_as_if_done(gated) for gated in wanted])

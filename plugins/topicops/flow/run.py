@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.artifact_store import ArtifactStore, runs_folder
 from topicops.edges.connections import ConnectionSource, from_environment, zookeeper_hosts
+from topicops.model.changes import Action
 from topicops.model.delta import Delta
 from topicops.model.environment import Environment
 from topicops.model.errors import ArtifactError, UsageError
@@ -105,6 +106,10 @@ def open_run(
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def outcomes_file(action: Action) -> str:
+    return f"outcomes-{action}.json"
 
 
 def read_specs(run: Run) -> Validated:

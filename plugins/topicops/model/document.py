@@ -6,14 +6,16 @@ No value is read here: ``010``, ``no`` and ``2024-01-02`` are the text that a pe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from topicops.model.diagnostics import Diagnostic, Location
 
 FileKind = Literal["Topic", "Profile", "Environment", "Exceptions"]
 
 
-class Span(NamedTuple):
+class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """From the first character to the one behind the last; lines and columns from 1."""
 
     line: int
@@ -25,8 +27,8 @@ class Span(NamedTuple):
 START = Span(1, 1, 1, 1)
 
 
-class Text(NamedTuple):
-    """A scalar. Named tuples, since a big repository holds a million of these."""
+class Text(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=0):
+    """A scalar. Structs that the cyclic collector leaves alone, since a big repository holds a million of these."""
 
     text: str
     plain: bool
@@ -42,14 +44,14 @@ NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 """YAML's spellings of null, as plain text."""
 
 
-class Items(NamedTuple):
+class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=1):
     """A YAML sequence."""
 
     items: tuple[Node, ...]
     span: Span
 
 
-class Fields(NamedTuple):
+class Fields(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=2):
     """A YAML mapping; no key stands twice."""
 
     entries: tuple[Entry, ...]
@@ -58,19 +60,15 @@ class Fields(NamedTuple):
     @property
     def first(self) -> Span:
         """The first key, where a missing field is shown; the mapping itself when it is empty."""
-        return self.entries[0].key.span if self.entries else self.span
-
-
-class Entry(NamedTuple):
-    key: Text
-    value: Node
+        return self.entries[0][0].span if self.entries else self.span
 
 
 Node = Text | Items | Fields
+Entry = tuple[Text, Node]
+"""A key and what it stands for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One file under ``topics/``."""
 
     file: str

@@ -1,6 +1,6 @@
 """One tree of errors; a class for each thing that a caller may do about one.
 
-Every message says where, what and what next. ``exit_code`` is the process's exit status (DESIGN: commands).
+Every message says where, what and what next. ``exit_code`` is the process's exit status.
 """
 
 from __future__ import annotations
@@ -90,6 +90,12 @@ class FormatVersionError(ArtifactError):
     """The file was written by a newer major format."""
 
     code = "TOP511"
+
+
+class UnrecordedError(ArtifactError):
+    """Requests were sent to the cluster, and the file that says what came of them could not be written."""
+
+    exit_code = 6
 
 
 class DiffError(TopicopsError):

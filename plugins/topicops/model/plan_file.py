@@ -1,6 +1,7 @@
-"""The plan as a file: ``changes.json`` before the gate, ``plan.json`` after it. DESIGN section 9 gives the shape.
+"""The plan as a file: ``changes.json`` before the gate, ``plan.json`` after it.
 
-Holds no clock reading, no host and no absolute path: equal plans are equal bytes.
+docs/reference/artifacts.md gives the shape. Holds no clock reading, no host and no absolute path: equal plans are equal
+bytes.
 """
 
 from __future__ import annotations

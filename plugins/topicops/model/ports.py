@@ -50,7 +50,10 @@ class Answer:
 
 
 class TopicAdmin(Protocol):
-    """The only way to mutate a cluster. One answer for each change, in the order given; one bad topic stops no other."""
+    """The only way to mutate a cluster.
+
+    One answer for each change, in the order given; one bad topic stops no other.
+    """
 
     def cluster_id(self) -> str: ...
 

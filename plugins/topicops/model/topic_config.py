@@ -28,6 +28,9 @@ UNITS: Mapping[Unit, Mapping[str, int]] = {
 }
 """What people may write after a whole number, by the unit of the config."""
 
+AS_TOTAL = -2
+"""A local retention that follows the total one."""
+
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -325,6 +328,14 @@ def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
     if len(found["number"]) > _LONGEST_INTEGER:
         raise ConfigValueError("more than 64 bits can hold")
     return int(found["number"]) * units[unit]
+
+
+def local_retention(local: int, total: int) -> int:
+    """What stays on the broker's own disk of a tiered topic: -2 there means as much as is kept in all.
+
+    Source: org.apache.kafka.storage.internals.log.LogConfig#localRetentionMs, #localRetentionBytes (3.9).
+    """
+    return total if local == AS_TOTAL else local
 
 
 def read_duration_ms(text: str) -> int:

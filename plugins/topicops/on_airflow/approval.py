@@ -70,7 +70,7 @@ def was_rejected(ti: RuntimeTaskInstanceProtocol, dag_id: str, run_id: str) -> b
 def load(site: Site, context: Context) -> Facts:
     """A fresh plan, narrowed to the changes in question, and the question itself as Markdown.
 
-    Skips, and so do all tasks but the report, when a change in question is due no more.
+    Skips, and so do all tasks but the report, when a change is due no more or no approval could let it run.
     """
     from topicops.model.plan_file import changes_to_json
     from topicops.on_airflow.held import held_path, read_held
@@ -85,9 +85,11 @@ def load(site: Site, context: Context) -> Facts:
         flow.diff(run, engine="python")
         flow.plan(run, only=None)
         flow.gate(run, approved=())
-        wanted = [gated for gated in run.plan.changes if gated.digest in digests]
+        # Only what an approval can lift: a part of too many deletes must not look like few.
+        wanted = [gated for gated in run.plan.changes if gated.digest in digests and gated.in_question]
         if not digests or len(wanted) < len(digests):
-            raise AirflowSkipException(f"{len(digests) - len(wanted)} of {len(digests)} changes are due no more")
+            missing = len(digests) - len(wanted)
+            raise AirflowSkipException(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
         narrowed = replace(run.change_set, changes=tuple(gated.change for gated in wanted), blocked=())
         run.store.write_text("changes.json", changes_to_json(narrowed))
         facts = flow.gate(run, approved=())
@@ -131,11 +133,15 @@ def report(site: Site, context: Context) -> Facts:
 
 
 def answer_of(context: Context) -> str:
-    """``approved``, ``rejected`` or ``none``. Only a recorded Approve is one; a rejection leaves no record at all."""
+    """``approved``, ``rejected`` or ``none``. Only a recorded Approve is one; a rejection leaves no record at all.
+
+    A cleared run may skip the question; the record of its earlier try still stands then, and counts for nothing.
+    """
+    if tasks.task_states(context).get("approve") != "success":
+        return "none"
     record = context["ti"].xcom_pull(task_ids="approve")
-    if isinstance(record, dict) and record.get("chosen_options") == ["Approve"]:
-        return "approved"
-    return "rejected" if tasks.task_states(context).get("approve") == "success" else "none"
+    is_approved = isinstance(record, dict) and record.get("chosen_options") == ["Approve"]
+    return "approved" if is_approved else "rejected"
 
 
 def digests_of(context: Context) -> frozenset[str]:

@@ -85,9 +85,12 @@ def apply(
     except _StopError as stop:
         run.leave_unsent(to_run, str(stop))
     except TopicopsError as error:
-        # Where it happened is for whoever asks for DEBUG; a person gets the sentence.
-        trace = logger.isEnabledFor(logging.DEBUG)
-        logger.error("apply stopped environment=%s: %s", plan.target.environment, printable(str(error)), exc_info=trace)
+        logger.error(  # noqa: TRY400 - the sentence is for everybody, the traceback for whoever asks for DEBUG
+            "apply stopped environment=%s: %s",
+            plan.target.environment,
+            printable(str(error)),
+            exc_info=logger.isEnabledFor(logging.DEBUG),
+        )
         run.leave_unsent(to_run, str(error))
     return tuple(run.outcomes[gated.digest] for gated in to_run)
 

@@ -1,6 +1,6 @@
 """The rules of verify: each looks at one topic once and yields what is wrong with it.
 
-Ids and meaning: kafka-zookeeper.md section 7. A new check is one function and one line in ``RULES``.
+Ids and meaning: docs/reference/checks.md. A new check is one function and one line in ``RULES``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process's exit status, from how a run ended (DESIGN: commands)."""
+"""The process's exit status, from how a run ended."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from topicops.model.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, GateWord, digest_of
 from topicops.model.environment import Environment
@@ -14,11 +15,18 @@ STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.DROPPED)
 NOBODY: frozenset[str] = frozenset()
 
 
-def gate(change_set: ChangeSet, environment: Environment, *, approved: Collection[str] = NOBODY) -> Plan:
+def gate(
+    change_set: ChangeSet,
+    environment: Environment,
+    *,
+    approved: Collection[str] = NOBODY,
+    tombstones: Collection[str] | None = None,
+) -> Plan:
     """Sort every change into run, held or dropped, with every reason that holds.
 
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
+        tombstones: Topics that git says shall be absent; None: the plan was made from it just now.
 
     """
     digests = [digest_of(change, change_set.target) for change in change_set.changes]
@@ -27,7 +35,9 @@ def gate(change_set: ChangeSet, environment: Environment, *, approved: Collectio
     replicas = 0
     gated = []
     for change, digest in zip(change_set.changes, digests, strict=True):
-        dropped = [*_state_reasons(change, change_set.facts, environment), *_expansion_reasons(change, environment)]
+        dropped = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
+        dropped += _state_reasons(change, change_set.facts, environment)
+        dropped += _expansion_reasons(change, environment)
         dropped += _budget_reasons(change, environment, used=replicas)
         askable = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
@@ -73,6 +83,19 @@ def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> I
 
 def _deletes(change_set: ChangeSet) -> int:
     return sum(isinstance(change, DeleteTopic) for change in change_set.changes)
+
+
+def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
+    """Protection may have come after the plan."""
+    pattern = next((p for p in environment.protected_topics if fnmatchcase(change.topic, p)), None)
+    if pattern is not None:
+        place = environment.place_of("policy.protectedTopics")
+        yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
+
+
+def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> Iterator[str]:
+    if isinstance(change, DeleteTopic) and tombstones is not None and change.topic not in tombstones:
+        yield "its tombstone is gone, or holds until later: no file says by now that it shall be absent"
 
 
 def _state_reasons(change: Change, facts: ClusterFacts, environment: Environment) -> Iterator[str]:

@@ -8,62 +8,47 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
-from topicops.model.diagnostics import Location
+import msgspec
+
+from topicops.model.diagnostics import Location, Note
 from topicops.model.document import Document, Node, Span
 from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS, Limits, Policy
 from topicops.model.snapshot import Assignment
 from topicops.model.topic_config import ConfigValueError, canonical_written
-from topicops.steps.shape import BAD, Bad, Finding, Section
+from topicops.steps.shape import BAD, Bad, Finding, Section, note_at
 from topicops.steps.written_assignment import read_assignment
 
 
-@dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file whose fields were read."""
+    """A file whose fields were read. What every rule asks of every file is looked up once."""
 
-    document: Document
-    body: Section
+    __slots__ = ("body", "document", "file", "metadata", "name", "spec")
 
-    @property
-    def file(self) -> str:
-        return self.document.file
-
-    @property
-    def metadata(self) -> Section:
-        return self.body.section("metadata")
-
-    @property
-    def spec(self) -> Section:
-        return self.body.section("spec")
-
-    @property
-    def name(self) -> str | None:
-        return self.metadata.get("name", str)
+    def __init__(self, document: Document, body: Section) -> None:
+        self.document = document
+        self.body = body
+        self.file = document.file
+        self.metadata = body.section("metadata")
+        self.spec = body.section("spec")
+        self.name = self.metadata.get("name", str)
 
 
-@dataclass(frozen=True, slots=True)
 class TopicSource(ReadFile):
     """A topic's own file."""
 
-    @property
-    def label(self) -> str:
+    __slots__ = ("environments", "label", "lifecycle", "state")
+
+    def __init__(self, document: Document, body: Section) -> None:
+        super().__init__(document, body)
+        self.label = self.name or document.stem
         """The name, or the file's where the name cannot be read."""
-        return self.name or self.document.stem
-
-    @property
-    def environments(self) -> frozenset[str] | None:
+        self.environments = _environments_of(self.metadata)
         """None: all."""
-        if "environments" not in self.metadata or self.metadata.is_bad("environments"):
-            return None
-        return frozenset(self.metadata.texts("environments"))
-
-    @property
-    def state(self) -> str | None:
+        self.lifecycle = body.section("lifecycle")
+        self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
-        return self.body.section("lifecycle").get("state", str)
 
     def is_for(self, environment: str | None) -> bool:
         return environment is None or self.environments is None or environment in self.environments
@@ -74,7 +59,13 @@ class TopicSource(ReadFile):
         return not self.environments.isdisjoint(other.environments)
 
 
-class Setting(NamedTuple):
+def _environments_of(metadata: Section) -> frozenset[str] | None:
+    if "environments" not in metadata.values or metadata.is_bad("environments"):
+        return None
+    return frozenset(metadata.texts("environments"))
+
+
+class Setting(msgspec.Struct, frozen=True, gc=False):
     """One merged value and where it was written."""
 
     value: object
@@ -95,12 +86,17 @@ class Setting(NamedTuple):
     def location(self) -> Location:
         return Location(self.file, self.span.line, self.span.column)
 
-    def finding(self, code: str, summary: str, remedy: str = "", *, topic: str) -> Finding:
-        return Finding(code, self.file, self.span, summary, remedy, topic)
+    def finding(
+        self, code: str, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
+    ) -> Finding:
+        """A problem of this value; ``against`` is the value that it does not go with, and ``why`` says what that is."""
+        return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)
+
+    def note(self, text: str) -> Note:
+        return note_at(self.file, self.span, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedTopic:
+class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A topic of one environment that shall exist, all layers merged."""
 
     source: TopicSource
@@ -154,7 +150,7 @@ class World:
     """Names of topic files that cannot be read."""
     environment_unreadable: bool = False
 
-    @property
+    @cached_property
     def environment_name(self) -> str | None:
         return self.environment.document.stem if self.environment else None
 
@@ -170,7 +166,12 @@ class World:
             return ()
         return tuple(self._merge(topic) for topic in self.here if self._shall_exist(topic))
 
-    @property
+    @cached_property
+    def complete(self) -> tuple[MergedTopic, ...]:
+        """Those of ``merged`` of which all layers could be read."""
+        return tuple(topic for topic in self.merged if topic.complete)
+
+    @cached_property
     def environment_spec(self) -> Section:
         return self.environment.spec if self.environment else Section("")
 
@@ -185,7 +186,7 @@ class World:
         policy = self.environment_spec.section("policy")
         return _number_or(policy, "minReplicationFactor", Policy().min_replication_factor)
 
-    @property
+    @cached_property
     def kafka_version(self) -> tuple[int, ...]:
         text = self.environment_spec.section("cluster").get("kafkaVersion", str) or "3.9"
         return release(text) or release("3.9")
@@ -194,9 +195,12 @@ class World:
     def protected_patterns(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
 
-    @property
-    def config_layers(self) -> Iterator[tuple[Section, TopicSource | None, bool]]:
+    @cached_property
+    def config_layers(self) -> tuple[tuple[Section, TopicSource | None, bool], ...]:
         """Every ``configs`` there is, its topic if it is a topic's own, and whether this environment uses it."""
+        return tuple(self._config_layers())
+
+    def _config_layers(self) -> Iterator[tuple[Section, TopicSource | None, bool]]:
         environment = self.environment_spec
         yield environment.section("defaults").section("configs"), None, True
         for profile in self.profiles.values():
@@ -215,12 +219,13 @@ class World:
 
     def _merge(self, topic: TopicSource) -> MergedTopic:
         profile, profile_known = self._profile_of(topic)
-        environment = self.environment_spec
-        override = environment.section("overrides").section(topic.label)
-        layers = [environment.section("defaults"), profile, topic.spec, override]
+        defaults, overrides = self._ends
+        layers = (defaults, profile, topic.spec, overrides.section(topic.label))
         settings = {name: s for name in ("partitions", "replicationFactor") if (s := _last(layers, name))}
-        assignment = _assignment_of(topic)
-        settings.update(_settings_of_assignment(topic, assignment))
+        assignment = None
+        if "assignment" in topic.spec.values:
+            assignment = _assignment_of(topic)
+            settings.update(_settings_of_assignment(topic, assignment))
         return MergedTopic(
             source=topic,
             settings=settings,
@@ -228,6 +233,11 @@ class World:
             assignment=assignment,
             complete=profile_known and not any(layer.is_bad("configs") for layer in layers),
         )
+
+    @cached_property
+    def _ends(self) -> tuple[Section, Section]:
+        """The lowest layer, and the highest ones by topic."""
+        return self.environment_spec.section("defaults"), self.environment_spec.section("overrides")
 
     def _profile_of(self, topic: TopicSource) -> tuple[Section, bool]:
         name = topic.spec.get("profile", str)
@@ -254,8 +264,8 @@ def _number_or(section: Section, name: str, default: int) -> int | None:
 
 def _last(layers: Sequence[Section], name: str) -> Setting | None:
     for layer in reversed(layers):
-        if name in layer:
-            value = layer.values[name]
+        value = layer.values.get(name)
+        if value is not None:
             return Setting(value.value, layer.file, value.span, value.key)
     return None
 
@@ -263,17 +273,23 @@ def _last(layers: Sequence[Section], name: str) -> Setting | None:
 def _merged_configs(layers: Sequence[Section]) -> dict[str, Setting]:
     merged: dict[str, Setting] = {}
     for layer in layers:
-        configs = layer.section("configs")
+        below = layer.values.get("configs")
+        configs = below.value if below is not None else None
+        if not isinstance(configs, Section):
+            continue
         for name, value in configs.values.items():
             merged[name] = Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
     return merged
 
 
 def _canonical_or_bad(name: str, value: object) -> str | Bad | None:
-    if value is None:
-        return None
+    return _canonical_text_or_bad(name, value) if isinstance(value, str) else None if value is None else BAD
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text_or_bad(name: str, value: str) -> str | Bad:
     try:
-        return canonical_written(name, value) if isinstance(value, str) else BAD
+        return canonical_written(name, value)
     except ConfigValueError:
         return BAD
 

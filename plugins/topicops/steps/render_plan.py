@@ -9,10 +9,18 @@ from topicops.model.changes import Action, Change, ConfigureTopic, CreateTopic, 
 from topicops.model.environment import Risk
 from topicops.model.plan import Blocked, GatedChange, Plan, TopicActivity
 from topicops.model.printable import markdown, printable
+from topicops.model.snapshot import Assignment
+from topicops.model.topic_config import TOPIC_CONFIGS, UNITS
 
 MARKDOWN_LIMIT = 60_000
 """Characters; GitHub refuses comments above 65,536."""
 _NAMES_SHOWN = 20
+_ROWS_SHOWN = 12
+"""Of an assignment; a topic may have over a hundred."""
+_REPLICAS_WIDTH = 80
+"""Characters of a line of replica lists."""
+_LONGEST_INTEGER = 19
+"""Digits of 64 bits; a znode may hold more, which Python would not even read."""
 _LONGEST_WORDS = 300
 """Characters of one text of a spec in Markdown."""
 
@@ -68,13 +76,16 @@ def details(change: Change) -> Iterator[str]:
         case CreateTopic():
             yield f"partitions: {change.partitions}"
             yield f"replication factor: {change.replication_factor}"
-            yield from (printable(f"{name}: {value}") for name, value in sorted(change.configs.items()))
+            for name, value in sorted(change.configs.items()):
+                yield printable(f"{name}: {_shown(name, value)}")
+            yield from _replica_lines(change.assignment)
         case ExpandTopic():
             yield f"partitions: {change.partitions_before} -> {change.partitions}"
+            yield from _replica_lines(change.assignment)
         case ConfigureTopic():
             for name in sorted(change.configs):
                 before, after = change.configs_before.get(name), change.configs[name]
-                yield printable(f"{name}: {_shown(before)} -> {_shown(after)}")
+                yield printable(f"{name}: {_shown(name, before)} -> {_shown(name, after)}")
         case DeleteTopic():
             yield f"partitions: {change.partitions}"
             yield printable(f"topic id: {change.topic_id or 'none'}")
@@ -89,11 +100,20 @@ def is_grave(gated: GatedChange) -> bool:
 
 
 def approval_lines(plan: Plan) -> list[str]:
-    """How to let the held changes run; nothing when none is held."""
-    held = len(plan.with_gate(GateWord.HELD))
-    if not held:
-        return []
-    return ["", f"{held} held: to run them too, apply with --approve {plan.fingerprint}"]
+    """How to let the held changes run, as far as an approval can; nothing when none is held."""
+    lines = [approval_line(plan), final_hold_line(plan)]
+    return ["", *filter(None, lines)] if any(lines) else []
+
+
+def approval_line(plan: Plan) -> str:
+    askable = sum(gated.in_question for gated in plan.changes)
+    return f"{askable} held: to run them too, apply with --approve {plan.fingerprint}" if askable else ""
+
+
+def final_hold_line(plan: Plan) -> str:
+    """What no approval lifts."""
+    final = sum(not gated.in_question for gated in plan.with_gate(GateWord.HELD))
+    return f"{final} held by a limit that no approval lifts: merge another limit, or fewer deletes" if final else ""
 
 
 def clipped(lines: Sequence[str], limit: int) -> str:
@@ -190,7 +210,7 @@ def _change_row(plan: Plan, gated: GatedChange) -> str:
         facts.append(words(_activity(plan.change_set.activity.get(change.topic))))
     gate = "<br>".join([str(gated.gate), *(words(reason) for reason in gated.reasons)])
     risk = words(" ".join((change.risk, *change.codes)))
-    sign = f"{markdown(SIGNS[change.action])} {change.action}"
+    sign = f"{SIGNS[change.action]} {change.action}"
     return _row(sign, words(change.topic), "<br>".join(facts), risk, gate, words(str(change.location)))
 
 
@@ -216,5 +236,33 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(listed[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value
+def _shown(config: str, value: str | None) -> str:
+    """``604800000 (7d)`` for milliseconds that are a whole number of something larger; else as it is."""
+    if value is None:
+        return "(not set)"
+    is_number = value.isdecimal() and len(value) <= _LONGEST_INTEGER
+    duration = _duration(int(value)) if is_number and _is_milliseconds(config) else ""
+    return f"{value} ({duration})" if duration else value
+
+
+def _is_milliseconds(config: str) -> bool:
+    return config in TOPIC_CONFIGS and TOPIC_CONFIGS[config].unit == "ms"
+
+
+def _duration(milliseconds: int) -> str:
+    """In the largest unit that leaves no rest; empty when that is the millisecond."""
+    fitting = [(size, unit) for unit, size in UNITS["ms"].items() if milliseconds and milliseconds % size == 0]
+    size, unit = max(fitting, default=(1, "ms"))
+    return f"{milliseconds // size}{unit}" if size > 1 else ""
+
+
+def _replica_lines(assignment: Assignment) -> Iterator[str]:
+    """``replicas: 0: 1,2,3  1: 2,3,1``, wrapped; the preferred leader stands first."""
+    rows = [f"{partition}: {','.join(map(str, assignment[partition]))}" for partition in sorted(assignment)]
+    shown = rows[:_ROWS_SHOWN]
+    per_line = max(1, _REPLICAS_WIDTH // (max(map(len, shown), default=0) + 2))
+    for first in range(0, len(shown), per_line):
+        label = "replicas:" if first == 0 else " " * len("replicas:")
+        yield f"{label} {'  '.join(shown[first : first + per_line])}"
+    if more := len(rows) - len(shown):
+        yield f"… and {more} more partition{'s' if more > 1 else ''}, all in the JSON"

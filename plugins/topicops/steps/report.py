@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
 from topicops.model.printable import markdown, printable
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
-from topicops.steps.render_plan import MARKDOWN_LIMIT, PARTICIPLES, clipped, summary_line, words
+from topicops.steps.render_plan import (
+    MARKDOWN_LIMIT,
+    PARTICIPLES,
+    approval_line,
+    clipped,
+    final_hold_line,
+    summary_line,
+    words,
+)
 
 FORMAT_VERSION = "1.0"
 
@@ -61,6 +69,8 @@ def headline(report: RunReport) -> str:
         return f"Interrupted: {_counts(report)}."
     if report.failed_tasks or report.problem:
         return "The run did not end as it should."
+    if not report.outcomes and (report.checks or report.plan is None):
+        return _verified(report)
     if not report.outcomes:
         return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
     if summary.count(*_IN_PLACE) == 0:
@@ -68,7 +78,7 @@ def headline(report: RunReport) -> str:
     if summary.count(*_IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}."
     if summary.unhealthy:
-        return f"Applied, not verified: {_counts(report)}, {_topics(summary.unhealthy)} not healthy."
+        return f"Applied, not verified: {_counts(report)}, {_trouble(report)}."
     return (
         f"Applied and verified: {_counts(report)}."
         if report.checks
@@ -141,11 +151,11 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{count} not sent: apply the same plan again; changes that are in place are left alone."
     if summary.unhealthy:
         verify = f"topicops verify --environment {report.environment}"
-        yield f"{_topics(summary.unhealthy)} not healthy: see to the brokers named, then run {verify}."
-    if summary.held and report.plan:
-        yield f"{summary.held} held: to run them too, apply with --approve {report.plan.fingerprint}."
+        yield f"{_trouble(report)}: see to the brokers named, then run {verify}."
+    if report.plan:
+        yield from (f"{line}." for line in (approval_line(report.plan), final_hold_line(report.plan)) if line)
     if summary.dropped:
-        yield f"{summary.dropped} dropped: the next run takes them up; the plan gives the limit of each."
+        yield f"{summary.dropped} dropped: a later run takes them up once the reason that the plan gives is gone."
     if summary.blocked:
         yield f"{summary.blocked} blocked: the plan names the way out of each."
 
@@ -155,9 +165,29 @@ def _counts(report: RunReport) -> str:
     return ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
 
 
+def _verified(report: RunReport) -> str:
+    """The headline of a run that only looked: at the whole cluster, or at what a plan names."""
+    subject = "What the plan names" if report.plan else "The cluster"
+    if report.summary.unhealthy:
+        return f"{subject} is not healthy: {_trouble(report)}, {_topics(report.checks)} checked."
+    return f"{subject} is healthy: {_topics(report.checks)} checked."
+
+
+def _trouble(report: RunReport) -> str:
+    """``no controller is elected, 2 topics not healthy``."""
+    unhealthy = report.summary.unhealthy
+    words = [check.message for check in unhealthy if not check.topic]
+    if any(check.topic for check in unhealthy):
+        words.append(f"{_topics(unhealthy)} not healthy")
+    return ", ".join(words)
+
+
 def _topics(checks: Sequence[Check]) -> str:
-    count = len({check.topic for check in checks})
-    return f"{count} topic" if count == 1 else f"{count} topics"
+    return _count_of_topics({check.topic for check in checks if check.topic})
+
+
+def _count_of_topics(topics: Collection[str]) -> str:
+    return f"{len(topics)} topic" if len(topics) == 1 else f"{len(topics)} topics"
 
 
 def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
@@ -199,11 +229,11 @@ def _check_lines(checks: Sequence[Check]) -> list[str]:
     if not checks:
         return []
     troubled = {check.topic for check in checks if not check.is_healthy}
-    healthy = len({check.topic for check in checks} - troubled)
+    healthy = {check.topic for check in checks} - troubled
     grave = sorted(
         (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
     )
-    return [f"{healthy} topics healthy", *(_check_line(check) for check in grave)]
+    return [f"{_count_of_topics(healthy)} healthy", *(_check_line(check) for check in grave)]
 
 
 def _check_line(check: Check) -> str:

@@ -10,20 +10,21 @@ import difflib
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
+import msgspec
 from annotated_types import Ge, Le
 from pydantic import StringConstraints
 from pydantic.fields import FieldInfo
 
 from topicops.model.codes import WARNINGS
-from topicops.model.diagnostics import Diagnostic, Location, Severity
-from topicops.model.document import START, Fields, Items, Node, Span, Text
+from topicops.model.diagnostics import Diagnostic, Fix, Location, Note, Position, Severity
+from topicops.model.document import NULLS, START, Fields, Items, Node, Span, Text
 from topicops.model.environment import Written
+from topicops.model.respelling import known_unit, plain_number, truth_word, utc_time
 from topicops.model.topic_config import (
     AMBIGUOUS_NUMBER,
     TOPIC_CONFIGS,
@@ -49,6 +50,10 @@ class Finding(NamedTuple):
     """Whose problem it is; an exception for that topic may make a warning of it."""
     warns: bool = False
     """A warning, though its code is usually an error."""
+    note: Note | None = None
+    """The other of two places that do not go together."""
+    meant: str | None = None
+    """What the marked characters should be, where that is certain."""
 
     def diagnostic(self, *, lifted: bool = False) -> Diagnostic:
         mild = lifted or self.warns or self.code in WARNINGS
@@ -62,7 +67,22 @@ class Finding(NamedTuple):
             end_column=self.span.end_column,
             summary=self.summary,
             help=self.remedy,
+            note=self.note,
+            fix=fix_of(self.span, self.meant),
         )
+
+
+def note_at(file: str, span: Span, text: str) -> Note:
+    return Note(
+        file=file, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column, text=text
+    )
+
+
+def fix_of(span: Span, meant: str | None) -> Fix | None:
+    """The edit that writes ``meant``; None for a text of several lines, whose end is not where it seems to be."""
+    if meant is None or span.line != span.end_line:
+        return None
+    return Fix(Position(span.line, span.column), Position(span.end_line, span.end_column), meant)
 
 
 class Bad:
@@ -72,7 +92,7 @@ class Bad:
 BAD = Bad()
 
 
-class Value(NamedTuple):
+class Value(msgspec.Struct, frozen=True, gc=False):
     """A field that was given."""
 
     value: object
@@ -81,14 +101,13 @@ class Value(NamedTuple):
     key: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, gc=False):
     """A mapping after reading: the fields that were given, by the name in the file."""
 
     file: str
     first: Span = START
     """Where a missing field is shown."""
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -104,7 +123,8 @@ class Section:
 
     def section(self, name: str) -> Section:
         """The mapping below ``name``; empty if there is none."""
-        return self.get(name, Section) or Section(self.file)
+        found = self.values.get(name)
+        return found.value if found is not None and isinstance(found.value, Section) else Section(self.file)
 
     def items(self, name: str) -> tuple[Value, ...]:
         return self.get(name, tuple) or ()
@@ -124,9 +144,19 @@ class _Walk:
         self.file = file
         self.found: list[Finding] = []
 
-    def bad(self, code: str, span: Span, summary: str, remedy: str = "") -> Bad:
-        self.found.append(Finding(code, self.file, span, summary, remedy))
+    def bad(self, code: str, span: Span, summary: str, remedy: str = "", meant: str | None = None) -> Bad:
+        self.found.append(Finding(code, self.file, span, summary, remedy, meant=meant))
         return BAD
+
+    def is_fine(self, node: Node, read: Reader) -> bool:
+        """Whether ``node`` is without a finding; what it holds is not kept."""
+        trial = _Walk(self.file)
+        read(node, trial)
+        return not trial.found
+
+    def fine(self, meant: str | None, node: Text, read: Reader) -> str | None:
+        """``meant`` if it could stand in the place of ``node``."""
+        return meant if meant is not None and self.is_fine(Text(meant, True, node.span), read) else None
 
 
 Reader = Callable[[Node, _Walk], object]
@@ -147,17 +177,19 @@ def read_section(root: Node, model: type[Written], file: str) -> tuple[Section, 
 def _read_mapping(node: Node, walk: _Walk, model: type[Written], *, top: bool = False) -> Section | Bad:
     if not isinstance(node, Fields):
         return _wrong_type(node, walk, "a mapping of fields")
-    fields = _fields_of(model)
+    fields, required = _fields_of(model), _required_fields_of(model)
     values: dict[str, Value] = {}
     for key, below in node.entries:
-        known = fields.get(key.text)
+        name = key.text
+        known = fields.get(name)
         if known is None:
-            walk.bad("TOP201", key.span, f"unknown field {key.text}", _did_you_mean(key.text, fields))
-        elif not (isinstance(below, Text) and below.is_null):
-            values[key.text] = Value(known.read(below, walk), below.span, key.span)
+            meant = _meant_field(name, below, node, walk, fields)
+            walk.bad("TOP201", key.span, f"unknown field {name}", _did_you_mean(name, fields), meant)
+        elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
+            values[name] = Value(known.read(below, walk), below.span, key.span)
     first = START if top else node.first
-    for name, known in fields.items():
-        if known.required and name not in values:
+    if not required <= values.keys():
+        for name in (name for name in fields if name in required and name not in values):
             walk.bad("TOP202", first, f"{name} is missing")
     return Section(walk.file, first, values)
 
@@ -168,6 +200,11 @@ def _fields_of(model: type[Written]) -> Mapping[str, _Field]:
         info.alias or name: _Field(info.is_required(), _reader_of(info.annotation, info.metadata))
         for name, info in _model_fields(model).items()
     }
+
+
+@cache
+def _required_fields_of(model: type[Written]) -> frozenset[str]:
+    return frozenset(name for name, field in _fields_of(model).items() if field.required)
 
 
 def _model_fields(model: type[Written]) -> Mapping[str, FieldInfo]:
@@ -236,7 +273,9 @@ def _word_reader(words: Sequence[str]) -> Reader:
             return _wrong_type(node, walk, "one word")
         if node.text in words:
             return node.text
-        return walk.bad("TOP205", node.span, f"{node.text!r} is not one of {', '.join(words)}", _near(node.text, words))
+        near = _near(node.text, words)
+        remedy = f"did you mean {near}?" if near else ""
+        return walk.bad("TOP205", node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy, near)
 
     return read
 
@@ -251,28 +290,36 @@ def _integer_reader(limits: Sequence[object]) -> Reader:
     return read
 
 
+Report = Callable[[str, Span, str, str, str | None], Bad]
+"""Code, place, summary, remedy, and what was meant where that is certain."""
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_SMALL_NUMBERS: Mapping[str, int] = {str(number): number for number in range(1000)}
+"""What is written most, by its one plain spelling."""
 
 
-def read_integer(
-    node: Node, report: Callable[[str, Span, str, str], Bad], *, lowest: int, highest: int = 2**31 - 1
-) -> int | Bad:
+def read_integer(node: Node, report: Report, *, lowest: int, highest: int = 2**31 - 1) -> int | Bad:
     """The whole number of a node, spelled so that no reader takes it for another."""
     if not isinstance(node, Text):
-        return report("TOP203", node.span, "a whole number is needed here", "")
-    text = node.text.strip()
+        return report("TOP203", node.span, "a whole number is needed here", "", None)
+    text = node.text
+    if text in _SMALL_NUMBERS and lowest <= _SMALL_NUMBERS[text] <= highest:
+        return _SMALL_NUMBERS[text]
+    text = text.strip()
     if AMBIGUOUS_NUMBER.fullmatch(text):
-        return report("TOP204", node.span, f"{text} is read differently by different tools", _plain_number(text))
+        meant = plain_number(text)
+        if meant is not None and not (WHOLE_NUMBER.fullmatch(meant) and _is_within(meant, lowest, highest)):
+            meant = None
+        remedy = f"write {meant} if that is meant" if meant else "write plain digits"
+        return report("TOP204", node.span, f"{text} is read differently by different tools", remedy, meant)
     if not WHOLE_NUMBER.fullmatch(text):
-        return report("TOP203", node.span, f"a whole number is needed here, not {_shown(text)}", "")
-    if len(text) > 20 or not lowest <= int(text) <= highest:
-        return report("TOP205", node.span, f"{_shown(text)} is not in {lowest} … {highest}", "")
+        return report("TOP203", node.span, f"a whole number is needed here, not {_shown(text)}", "", None)
+    if not _is_within(text, lowest, highest):
+        return report("TOP205", node.span, f"{_shown(text)} is not in {lowest} … {highest}", "", None)
     return int(text)
 
 
-def _plain_number(text: str) -> str:
-    digits = text.replace("_", "").lstrip("0")
-    return f"write {digits or '0'} if that is meant" if digits.isdigit() or not digits else "write plain digits"
+def _is_within(digits: str, lowest: int, highest: int) -> bool:
+    return len(digits) <= 20 and lowest <= int(digits) <= highest
 
 
 def _shown(text: str) -> str:
@@ -285,7 +332,8 @@ def _read_boolean(node: Node, walk: _Walk) -> object:
     if node.text in ("true", "false"):
         return node.text == "true"
     if node.text.lower() in ("yes", "no", "on", "off"):
-        return walk.bad("TOP204", node.span, f"{node.text} is text to some tools", "write true or false")
+        meant = truth_word(node.text)
+        return walk.bad("TOP204", node.span, f"{node.text} is text to some tools", f"write {meant}", meant)
     return walk.bad("TOP203", node.span, f"true or false is needed here, not {_shown(node.text)}")
 
 
@@ -300,7 +348,9 @@ def _read_time(node: Node, walk: _Walk) -> object:
             return datetime.fromisoformat(node.text).astimezone(UTC)
     except ValueError:
         pass  # a day or an hour that does not exist
-    return walk.bad("TOP215", node.span, f"{_shown(node.text)} is no time in UTC", "write it like 2030-01-31T12:00:00Z")
+    meant = walk.fine(utc_time(node.text), node, _read_time)
+    remedy = f"write {meant}" if meant else "write it like 2030-01-31T12:00:00Z"
+    return walk.bad("TOP215", node.span, f"{_shown(node.text)} is no time in UTC", remedy, meant)
 
 
 def _read_duration(node: Node, walk: _Walk) -> object:
@@ -309,9 +359,11 @@ def _read_duration(node: Node, walk: _Walk) -> object:
     try:
         return timedelta(milliseconds=read_duration_ms(node.text.strip()))
     except AmbiguousNumberError as error:
-        return walk.bad("TOP204", node.span, str(error), "write plain digits and a unit, as in 30s")
+        meant = walk.fine(plain_number(node.text), node, _read_duration)
+        return walk.bad("TOP204", node.span, str(error), "write plain digits and a unit, as in 30s", meant)
     except UnknownUnitError as error:
-        return walk.bad("TOP214", node.span, f"{_shown(node.text)}: {error}")
+        meant = walk.fine(known_unit(node.text, "ms"), node, _read_duration)
+        return walk.bad("TOP214", node.span, f"{_shown(node.text)}: {error}", f"write {meant}" if meant else "", meant)
     except (ConfigValueError, OverflowError) as error:
         return walk.bad("TOP203", node.span, f"{_shown(node.text)}: {error}")
 
@@ -392,6 +444,13 @@ def _did_you_mean(key: str, fields: Mapping[str, _Field]) -> str:
     return f"known here: {', '.join(fields)}"
 
 
+def _meant_field(key: str, below: Node, node: Fields, walk: _Walk, fields: Mapping[str, _Field]) -> str | None:
+    """The first guess, if it is not there already and takes what was written."""
+    guess = next(_guesses(key, tuple(fields)), None)
+    is_taken = any(key.text == guess for key, _ in node.entries)
+    return guess if guess and not is_taken and walk.is_fine(below, fields[guess].read) else None
+
+
 def _guesses(key: str, fields: Sequence[str]) -> Iterator[str]:
     bare = re.sub(r"[_-]", "", key).lower()
     yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
@@ -399,6 +458,6 @@ def _guesses(key: str, fields: Sequence[str]) -> Iterator[str]:
     yield from difflib.get_close_matches(key, fields, n=1, cutoff=0.75)
 
 
-def _near(text: str, words: Sequence[str]) -> str:
+def _near(text: str, words: Sequence[str]) -> str | None:
     close = difflib.get_close_matches(text.lower(), words, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else ""
+    return close[0] if close else None

@@ -130,6 +130,11 @@ def _foreign(document: Document) -> Iterator[Finding]:
             yield Finding("TOP206", document.file, value.span, summary, f"this folder holds: {key.text}: {expected}")
 
 
+def world_of(tree: Tree, environment: str, now: datetime) -> World:
+    """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
+    return _world(tree, _read_files(tree)[0], environment, now)
+
+
 def _world(tree: Tree, files: Mapping[str, ReadFile], environment: str | None, now: datetime) -> World:
     by_kind: dict[tuple[FileKind, str], ReadFile] = {(f.document.kind, f.document.stem): f for f in files.values()}
     file = by_kind.get(("Environment", environment)) if environment else None

@@ -14,6 +14,8 @@ class Trouble(NamedTuple):
     span: Span
     summary: str
     remedy: str = ""
+    meant: str | None = None
+    """What the marked characters should be, where that is certain."""
 
 
 def read_assignment(node: Node) -> tuple[Assignment | None, tuple[Trouble, ...]]:
@@ -34,8 +36,8 @@ class _Reading:
     def __init__(self) -> None:
         self.troubles: list[Trouble] = []
 
-    def report(self, code: str, span: Span, summary: str, remedy: str) -> Bad:
-        self.troubles.append(Trouble(code, span, summary, remedy))
+    def report(self, code: str, span: Span, summary: str, remedy: str, meant: str | None = None) -> Bad:
+        self.troubles.append(Trouble(code, span, summary, remedy, meant))
         return BAD
 
     def fields(self, node: Fields) -> dict[int, tuple[int, ...]]:
@@ -66,6 +68,8 @@ class _Reading:
     def _judge_row(self, row: tuple[int, ...], span: Span, size: int) -> None:
         if not row:
             self.report("TOP205", span, "a partition needs at least one broker", "")
+        elif min(row) < 0:
+            self.report("TOP205", span, f"broker ids start at 0, unlike {min(row)}", "")
         elif len(set(row)) < len(row):
             self.report("TOP205", span, "a broker holds one replica of a partition at most", "")
         elif len(row) != size:
@@ -78,8 +82,8 @@ class _Reading:
             self.report("TOP205", node.span, "not broker ids joined by : and rows joined by ,", "as in 1:2:3,2:3:1")
             return {}
         assignment = {partition: tuple(map(int, row)) for partition, row in enumerate(rows)}
-        for partition, row in assignment.items():
-            if len(set(row)) < len(row) or len(row) != len(assignment[0]) or min(row) < 0:
-                self.report("TOP205", node.span, f"row {partition}: distinct brokers, as many in each row", "")
-                break
+        for row in assignment.values():
+            self._judge_row(row, node.span, len(assignment[0]))
+            if self.troubles:
+                break  # all stand at one place
         return assignment

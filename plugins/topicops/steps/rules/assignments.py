@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.diagnostics import Note
 from topicops.model.document import Node
 from topicops.steps.layers import TopicSource, World
-from topicops.steps.shape import Finding
+from topicops.steps.shape import Finding, note_at
 from topicops.steps.written_assignment import read_assignment
 
 
@@ -16,17 +17,22 @@ def assignments_are_sound(world: World) -> Iterator[Finding]:
         if found is None or not isinstance(found.value, Node):
             continue
         assignment, troubles = read_assignment(found.value)
-        yield from (Finding(code, topic.file, span, text, remedy) for code, span, text, remedy in troubles)
+        for trouble in troubles:
+            yield Finding(trouble.code, topic.file, trouble.span, trouble.summary, trouble.remedy, meant=trouble.meant)
+        note = note_at(topic.file, found.key, "the assignment")
         if "placement" in topic.spec:
             span = topic.spec.values["placement"].span
-            yield Finding("TOP205", topic.file, span, "there is an assignment already", "keep one of the two")
+            yield Finding(
+                "TOP205", topic.file, span, "there is an assignment already", "keep one of the two", note=note
+            )
         if assignment:
-            yield from _disagreements(topic, "partitions", len(assignment))
-            yield from _disagreements(topic, "replicationFactor", len(assignment[0]))
+            yield from _disagreements(topic, "partitions", len(assignment), note)
+            yield from _disagreements(topic, "replicationFactor", len(assignment[0]), note)
 
 
-def _disagreements(topic: TopicSource, name: str, assigned: int) -> Iterator[Finding]:
+def _disagreements(topic: TopicSource, name: str, assigned: int, note: Note) -> Iterator[Finding]:
     written = topic.spec.get(name, int)
     if written is not None and written != assigned:
         summary = f"{name} {written}, and the assignment has {assigned}"
-        yield Finding("TOP205", topic.file, topic.spec.values[name].span, summary, "leave it out, or correct one")
+        span = topic.spec.values[name].span
+        yield Finding("TOP205", topic.file, span, summary, "leave it out, or correct one", note=note)

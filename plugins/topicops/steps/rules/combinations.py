@@ -7,39 +7,59 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.steps.layers import MergedTopic, World
+from topicops.model.topic_config import local_retention
+from topicops.steps.layers import MergedTopic, Setting, World
 from topicops.steps.shape import Finding
 
 UNLIMITED = -1
-AS_TOTAL = -2
 
 
 def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
+    for topic in _giving(world, "min.insync.replicas"):
         least, replicas = topic.config_number("min.insync.replicas"), topic.number("replicationFactor")
         if least is None or replicas is None or least < replicas:
             continue
-        setting = topic.configs["min.insync.replicas"]
+        setting, factor = topic.configs["min.insync.replicas"], topic.settings["replicationFactor"]
+        factor_is = "the replication factor"
         if least > replicas:
             summary = f"min.insync.replicas {least} is above the replication factor {replicas}"
-            yield setting.finding("TOP308", summary, "no write with acks=all would succeed", topic=topic.label)
+            yield setting.finding(
+                "TOP308",
+                summary,
+                "no write with acks=all would succeed",
+                topic=topic.label,
+                against=factor,
+                why=factor_is,
+            )
         else:
             summary = f"min.insync.replicas {least} equals the replication factor"
-            yield setting.finding("TOP309", summary, "one broker's restart stops all writers", topic=topic.label)
+            yield setting.finding(
+                "TOP309",
+                summary,
+                "one broker's restart stops all writers",
+                topic=topic.label,
+                against=factor,
+                why=factor_is,
+            )
 
 
 def compaction_lags_agree(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
+    for topic in _giving(world, "min.compaction.lag.ms"):
         least, most = topic.config_number("min.compaction.lag.ms"), topic.config_number("max.compaction.lag.ms")
         if least is not None and most is not None and least > most:
             summary = f"min.compaction.lag.ms {least} is above max.compaction.lag.ms {most}"
             yield topic.configs["min.compaction.lag.ms"].finding(
-                "TOP307", summary, "Kafka refuses this", topic=topic.label
+                "TOP307",
+                summary,
+                "Kafka refuses this",
+                topic=topic.label,
+                against=topic.configs["max.compaction.lag.ms"],
+                why="the other lag",
             )
 
 
 def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
+    for topic in _giving(world, "remote.storage.enable"):
         if topic.config("remote.storage.enable") != "true":
             continue
         for unit in ("ms", "bytes"):
@@ -48,49 +68,59 @@ def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
                 continue
             setting = topic.configs[f"local.retention.{unit}"]
             summary = f"local.retention.{unit} {local} is above retention.{unit} {total}"
-            yield setting.finding("TOP315", summary, "-2 means: as much as the total", topic=topic.label)
+            remedy, total_setting = "-2 means: as much as the total", topic.configs[f"retention.{unit}"]
+            yield setting.finding(
+                "TOP315", summary, remedy, topic=topic.label, against=total_setting, why="the total retention"
+            )
 
 
 def _is_longer(local: int, total: int) -> bool:
-    if local == AS_TOTAL or total <= UNLIMITED:
-        return False
-    return local == UNLIMITED or local > total
+    kept = local_retention(local, total)
+    return total > UNLIMITED and (kept == UNLIMITED or kept > total)
 
 
 def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
+    for topic in _giving(world, "segment.ms"):
         segment, kept = topic.config_number("segment.ms"), topic.config_number("retention.ms")
         expires = topic.policies is None or "delete" in topic.policies
         if segment is not None and kept is not None and expires and UNLIMITED < kept < segment:
             summary = f"segment.ms {segment} is longer than retention.ms {kept}"
             remedy = "nothing expires before its segment is closed"
-            yield topic.configs["segment.ms"].finding("TOP316", summary, remedy, topic=topic.label)
-
-
-def compaction_has_keys(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
-        if topic.policies and "compact" in topic.policies and not topic.keyed:
-            summary = "compaction needs keys, and keyed is false"
-            yield topic.configs["cleanup.policy"].finding(
-                "TOP323", summary, "a broker refuses records without a key there", topic=topic.label
+            yield topic.configs["segment.ms"].finding(
+                "TOP316", summary, remedy, topic=topic.label, against=topic.configs["retention.ms"], why="the retention"
             )
 
 
+def compaction_has_keys(world: World) -> Iterator[Finding]:
+    for topic in _giving(world, "cleanup.policy"):
+        if not topic.keyed and topic.policies and "compact" in topic.policies:
+            summary = "compaction needs keys, and keyed is false"
+            keyed, remedy = topic.source.spec.values["keyed"], "a broker refuses records without a key there"
+            setting, says_so = topic.configs["cleanup.policy"], Setting(False, topic.source.file, keyed.span, keyed.key)
+            yield setting.finding("TOP323", summary, remedy, topic=topic.label, against=says_so, why="no keys")
+
+
 def tiered_topics_are_not_compacted(world: World) -> Iterator[Finding]:
-    for topic in _complete(world):
+    for topic in _giving(world, "remote.storage.enable"):
         if topic.config("remote.storage.enable") == "true" and topic.policies and "compact" in topic.policies:
             yield topic.configs["remote.storage.enable"].finding(
-                "TOP324", "tiered storage and compaction exclude each other", "choose one", topic=topic.label
+                "TOP324",
+                "tiered storage and compaction exclude each other",
+                "choose one",
+                topic=topic.label,
+                against=topic.configs["cleanup.policy"],
+                why="the compaction",
             )
 
 
 def unclean_elections_are_noticed(world: World) -> Iterator[Finding]:
     name = "unclean.leader.election.enable"
-    for topic in _complete(world):
+    for topic in _giving(world, name):
         if topic.config(name) == "true":
             summary = "an unclean election may lose acknowledged records"
             yield topic.configs[name].finding("TOP312", summary, "wanted only where loss is fine", topic=topic.label)
 
 
-def _complete(world: World) -> Iterator[MergedTopic]:
-    return (topic for topic in world.merged if topic.complete)
+def _giving(world: World, name: str) -> Iterator[MergedTopic]:
+    """Topics of which everything is known, and for which a layer gives this config."""
+    return (topic for topic in world.complete if name in topic.configs)

@@ -5,6 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from topicops.model.respelling import (
+    config_name_of_broker_setting,
+    exact_word,
+    known_unit,
+    plain_number,
+    same_unit,
+)
 from topicops.model.topic_config import (
     THROTTLE_LISTS,
     TOPIC_CONFIGS,
@@ -22,24 +29,35 @@ _IGNORED_SINCE = {"message.format.version": (3, 0)}
 
 
 def configs_are_valid(world: World) -> Iterator[Finding]:
+    fine: set[tuple[str, object]] = set()
     for section, topic, _ in world.config_layers:
         for name, value in section.values.items():
+            if (name, value.value) in fine:
+                continue
             config = TOPIC_CONFIGS.get(name)
             if config is None:
-                yield Finding("TOP305", section.file, value.key, f"Kafka has no topic config {name}", _meant(name))
-            elif _can_be_judged(config, world) and isinstance(value.value, str):
+                summary, meant = f"Kafka has no topic config {name}", _certain_name(name, value, section, world)
+                yield Finding("TOP305", section.file, value.key, summary, _meant(name), meant=meant)
+            elif not _can_be_judged(config, world) or not isinstance(value.value, str):
+                continue
+            elif _is_taken(name, value.value):
+                fine.add((name, value.value))  # as in all the other files
+            else:
                 yield from _value_trouble(section, config, value, value.value, topic.label if topic else None)
 
 
 def configs_are_usable(world: World) -> Iterator[Finding]:
     allowed = _allow_list(world)
+    fine: set[tuple[str, object]] = set()
     for section, topic, is_used in world.config_layers:
         for name, value in section.values.items() if is_used else ():
-            if name not in TOPIC_CONFIGS:
+            if (name, value.value) in fine or name not in TOPIC_CONFIGS:
                 continue
             found = _why_unusable(TOPIC_CONFIGS[name], value, world)
             if found:
                 yield Finding(found[0], section.file, value.key, found[1], found[2], topic.label if topic else None)
+            elif allowed is None or name in allowed:
+                fine.add((name, value.value))
             if allowed is not None and name not in allowed:
                 summary = f"this environment does not let {name} change"
                 remedy = "take it out, or add it to policy.alterableConfigs"
@@ -54,7 +72,45 @@ def _value_trouble(
     except ConfigValueError as error:
         shown = text if len(text) <= 60 else f"{text[:57]}…"
         summary = f"{config.name} cannot be {shown!r}: {error}"
-        yield Finding(_code_of(error), section.file, value.span, summary, f"valid: {config.valid}", topic)
+        meant = _certain_value(config, text, error)
+        remedy = f"write {meant}" if meant else f"valid: {config.valid}"
+        yield Finding(_code_of(error), section.file, value.span, summary, remedy, topic, meant=meant)
+
+
+def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
+    """What else ``text`` can have meant, if a broker takes that."""
+    match error:
+        case AmbiguousNumberError():
+            meant = plain_number(text)
+        case UnknownUnitError():
+            meant = known_unit(text, config.unit) if config.unit else None
+        case _:
+            meant = exact_word(text, config.constraint.values or config.constraint.items)
+    return meant if meant is not None and _is_taken(config.name, meant) else None
+
+
+def _certain_name(name: str, value: Value, section: Section, world: World) -> str | None:
+    """The config that is surely meant: free, usable on this cluster, and able to take the value."""
+    of_broker = config_name_of_broker_setting(name)
+    close = [] if of_broker else _close(name)
+    meant = of_broker if of_broker and same_unit(of_broker, name) else next(iter(close), None)
+    if meant is None or meant in section or _is_half_a_name(name) or _why_unusable(TOPIC_CONFIGS[meant], value, world):
+        return None
+    is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(meant, value.value))
+    return meant if is_fine else None
+
+
+def _is_half_a_name(name: str) -> bool:
+    """Whether several configs go on from here: ``retention`` may be of time or of size."""
+    return sum(known.startswith(f"{name}.") for known in TOPIC_CONFIGS) > 1
+
+
+def _is_taken(name: str, text: str) -> bool:
+    try:
+        canonical_written(name, text)
+    except ConfigValueError:
+        return False
+    return True
 
 
 def _code_of(error: ConfigValueError) -> str:
@@ -103,8 +159,12 @@ def _allow_list(world: World) -> frozenset[str] | None:
 
 
 def _meant(name: str) -> str:
-    by_broker_name = {synonym: config.name for config in TOPIC_CONFIGS.values() for synonym in config.broker_synonyms}
-    if name in by_broker_name:
-        return f"that is a broker's setting; a topic's is {by_broker_name[name]}"
-    close = difflib.get_close_matches(name.lower().replace("_", "."), TOPIC_CONFIGS, n=1, cutoff=0.75)
+    of_broker = config_name_of_broker_setting(name)
+    if of_broker:
+        return f"that is a broker's setting; a topic's is {of_broker}"
+    close = _close(name)
     return f"did you mean {close[0]}?" if close else "see Kafka's list of topic configs"
+
+
+def _close(name: str) -> list[str]:
+    return difflib.get_close_matches(name.lower().replace("_", "."), TOPIC_CONFIGS, n=1, cutoff=0.75)

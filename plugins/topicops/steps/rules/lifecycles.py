@@ -14,13 +14,13 @@ _FIELDS_OF_THE_OTHER = {"absent": ("until",), "paused": ("notBefore", "topicIds"
 
 def lifecycles_are_complete(world: World) -> Iterator[Finding]:
     for topic in world.topics:
-        lifecycle = topic.body.section("lifecycle")
+        lifecycle = topic.lifecycle
         if topic.state is not None:
             yield from _missing(topic, lifecycle, topic.state)
             yield from _misplaced(topic, lifecycle, topic.state)
         if topic.state == "paused":
             yield from _ending(topic, lifecycle, world.now)
-        if "spec" not in topic.body and topic.state != "absent" and not _is_unclear(topic):
+        if "spec" not in topic.body.values and topic.state != "absent" and not _is_unclear(topic):
             yield Finding("TOP202", topic.file, topic.body.first, "spec is missing", "only a tombstone has none")
 
 

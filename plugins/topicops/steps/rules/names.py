@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase, translate
 
 from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS
 from topicops.steps.layers import ReadFile, World
@@ -41,14 +41,19 @@ def files_are_named_after_topics(world: World) -> Iterator[Finding]:
 
 
 def protected_names_stay_out(world: World) -> Iterator[Finding]:
+    here, elsewhere = _any_of(world.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
     for topic in world.topics:
-        patterns = world.protected_patterns if topic.is_for(world.environment_name) else BUILT_IN_PROTECTED_TOPICS
-        name = topic.name
-        if name is None or name_trouble(name):
+        name, is_here = topic.name, topic.is_for(world.environment_name)
+        if name is None or not (here if is_here else elsewhere).match(name) or name_trouble(name):
             continue
+        patterns = world.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
         found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
         if found:
             yield _at_name(topic, "TOP210", f"{name} is protected by {found}", "Kafka or another system owns it")
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
 
 
 def _named_files(world: World) -> Iterator[ReadFile]:

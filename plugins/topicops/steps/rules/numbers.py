@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.steps.layers import World
+from topicops.steps.layers import Setting, World
 from topicops.steps.shape import Finding
+
+_NUMBERS = ("partitions", "replicationFactor")
 
 
 def numbers_are_given(world: World) -> Iterator[Finding]:
-    for topic in world.merged:
-        missing = [name for name in ("partitions", "replicationFactor") if name not in topic.settings]
-        if world.environment is None or not topic.complete:
+    for topic in world.complete if world.environment is not None else ():
+        if len(topic.settings) == len(_NUMBERS):
             continue
-        for name in missing:
+        for name in (name for name in _NUMBERS if name not in topic.settings):
             summary = f"no layer gives {name}"
             remedy = "write it here, in the profile, or in the environment's defaults"
             yield Finding("TOP202", topic.source.file, topic.source.spec.first, summary, remedy)
@@ -25,7 +26,8 @@ def partitions_stay_in_the_limit(world: World) -> Iterator[Finding]:
         setting, number = topic.settings.get("partitions"), topic.number("partitions")
         if topic.complete and setting and number and limit is not None and number > limit:
             remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
-            yield setting.finding("TOP320", f"{number} partitions, {limit} allowed", remedy, topic=topic.label)
+            summary, place = f"{number} partitions, {limit} allowed", _limit(world, "limits", "partitionsPerTopic")
+            yield setting.finding("TOP320", summary, remedy, topic=topic.label, against=place, why="the limit")
 
 
 def replication_is_high_enough(world: World) -> Iterator[Finding]:
@@ -35,4 +37,12 @@ def replication_is_high_enough(world: World) -> Iterator[Finding]:
         if topic.complete and setting and number and lowest is not None and number < lowest:
             summary = f"replication factor {number}, at least {lowest} needed here"
             remedy = "policy.minReplicationFactor is the limit"
-            yield setting.finding("TOP310", summary, remedy, topic=topic.label)
+            place = _limit(world, "policy", "minReplicationFactor")
+            yield setting.finding("TOP310", summary, remedy, topic=topic.label, against=place, why="the limit")
+
+
+def _limit(world: World, block: str, name: str) -> Setting | None:
+    """Where the environment says so; None where it leaves the limit to the default."""
+    section = world.environment_spec.section(block)
+    found = section.values.get(name)
+    return Setting(found.value, section.file, found.span, found.key) if found else None

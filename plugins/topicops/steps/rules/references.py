@@ -16,7 +16,8 @@ def profiles_exist(world: World) -> Iterator[Finding]:
             continue
         close = difflib.get_close_matches(name, world.profiles, n=1)
         remedy = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(world.profiles)) or 'none'}"
-        yield Finding("TOP318", topic.file, topic.spec.values["profile"].span, f"no profile is called {name!r}", remedy)
+        span, meant = topic.spec.values["profile"].span, close[0] if close else None
+        yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, meant=meant)
 
 
 def overrides_have_topics(world: World) -> Iterator[Finding]:
@@ -26,4 +27,5 @@ def overrides_have_topics(world: World) -> Iterator[Finding]:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {close[0]}?" if close else "take the override out"
-            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy)
+            meant = next((guess for guess in close if guess not in overrides), None)
+            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy, meant=meant)

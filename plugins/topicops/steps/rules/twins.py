@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from topicops.steps.layers import TopicSource, World
 from topicops.steps.rules.names import name_trouble
-from topicops.steps.shape import Finding
+from topicops.steps.shape import Finding, note_at
 
 _LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
 _LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
@@ -45,16 +45,21 @@ def _groups(topics: Sequence[TopicSource], key: Callable[[TopicSource], str]) ->
 def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
     one, other = earlier.label, later.label
     if one == other:
-        return _finding(later, "TOP301", f"{other} is defined in {earlier.file} too", "keep one of the two files")
+        return _finding(
+            later, "TOP301", f"{other} is defined in {earlier.file} too", "keep one of the two files", earlier
+        )
     if not later.shares_environment(earlier):
         return None
     if one.lower() == other.lower():
-        return _finding(later, "TOP303", f"{other} and {one} differ by case only", "choose another name")
+        return _finding(later, "TOP303", f"{other} and {one} differ by case only", "choose another name", earlier)
     if folded(one) == folded(other):
         why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
-        return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name")
-    return _finding(later, "TOP304", f"{other} looks like {one}", "choose a name that nobody takes for the other")
+        return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name", earlier)
+    return _finding(
+        later, "TOP304", f"{other} looks like {one}", "choose a name that nobody takes for the other", earlier
+    )
 
 
-def _finding(topic: TopicSource, code: str, summary: str, remedy: str) -> Finding:
-    return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label)
+def _finding(topic: TopicSource, code: str, summary: str, remedy: str, other: TopicSource) -> Finding:
+    note = note_at(other.file, other.metadata.values["name"].span, "the other name")
+    return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label, note=note)

@@ -1,0 +1,188 @@
+"""The short way for files of the plainest kind: a line is ``key: value``, and a value stands on its line.
+
+Most specs are like that, and most of what reading them costs is libyaml's three Python objects for each event. Here
+expressions find the nodes, and libyaml only says that it takes the file and in how many events. Whatever is not of that
+kind, wrong or right, is left to the whole reader; a file that both can read gives the same nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import yaml
+from yaml._yaml import CParser
+
+from topicops.model.document import NULLS, Entry, Fields, Items, Node, Span, Text
+
+_KEY = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,248}"
+_QUOTED = r"""\"[^"\\]*\"|'[^']*'"""
+_PLAIN = r"""-?[\w./(](?:[\w./()+,;=@'<>?-]++|:(?=\S)|\ +(?=[^\ #]))*+"""
+_LINE = re.compile(
+    rf"(\ *)({_KEY}):(?:(\ +)({_PLAIN}|{_QUOTED}|\{{[^\[\]{{}}]*\}}|\[[^\[\]{{}}]*\]))?(?:\ +(?:\#.*)?)?", re.VERBOSE
+)
+"""Indentation, key, gap and value."""
+_NOTHING = re.compile(r" *(?:#.*)?")
+
+_PLAIN_INSIDE = r"-?[\w./](?:[\w./+-]++|\ +(?=[\w./+-]))*+"
+_FIELD_INSIDE = re.compile(rf"(\ *)({_KEY}):(\ +)({_PLAIN_INSIDE}|{_QUOTED})\ *[,}}]", re.VERBOSE)
+_ITEM_INSIDE = re.compile(rf"(\ *)({_PLAIN_INSIDE}|{_QUOTED})\ *[,\]]", re.VERBOSE)
+
+_EVENTS_AROUND = 4
+"""The start and end of the stream and of the document."""
+_LINES_KEPT = 1 << 14
+
+
+class _Line(NamedTuple):
+    column: int
+    key: Text
+    value: Node | None
+    """None: it follows on the lines below."""
+    events: int
+    """How many events of libyaml it is; two of them for what follows below."""
+    depth: int
+    """1 for a value that holds others."""
+
+
+_EMPTY = _Line(0, Text("", True, Span(0, 0, 0, 0)), None, 0, 0)
+"""Nothing, or a comment."""
+
+
+class _NotSimpleError(Exception):
+    """Here the short way ends."""
+
+
+def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
+    """What ``text`` says; None: the whole reader has to look at it.
+
+    Args:
+        text: Without tabs, carriage returns and hidden characters.
+        deepest: How many mappings and lists may stand in each other.
+        most_nodes: How many nodes there may be; a file that comes near is left to the whole reader.
+    """
+    try:
+        root, events = _document(text.split("\n"), deepest)
+        # Only libyaml's word makes it YAML; and it sees as many values, or this way has misread one.
+        agreed = CParser(text).raw_parse() == events + _EVENTS_AROUND
+    except (_NotSimpleError, yaml.YAMLError):
+        return None
+    return root if agreed and events <= most_nodes else None
+
+
+def _document(lines: list[str], deepest: int) -> tuple[Fields, int]:
+    """Mappings are opened and closed by their columns; ``fields`` is the innermost one that is open."""
+    fields: dict[str, Entry] = {}
+    outer: list[tuple[dict[str, Entry], int, int, Text]] = []
+    column, start, events = 1, 0, 2
+    waiting: Text | None = None
+    for number, line in enumerate(lines, 1):
+        read = _read_line(number, line)
+        if read is _EMPTY:
+            continue
+        here, key, value, more, depth = read
+        if waiting is not None:
+            if here <= column:
+                raise _NotSimpleError  # nothing below the key: null
+            outer.append((fields, column, start, waiting))
+            fields, column, start, waiting = {}, here, number, None
+        while here < column:
+            fields, column, start = _close(fields, column, start, outer, number, here)
+        if here != column or key.text in fields or len(outer) + 1 + depth > deepest:
+            raise _NotSimpleError
+        start = start or number
+        events += more
+        if value is None:
+            waiting = key
+            fields[key.text] = (key, key)  # until what is below is known
+        else:
+            fields[key.text] = (key, value)
+    if waiting is not None or not fields or lines[-1]:
+        raise _NotSimpleError
+    while outer:
+        fields, column, start = _close(fields, column, start, outer, len(lines), 1)
+    return Fields(tuple(fields.values()), Span(start, 1, len(lines), 1)), events
+
+
+def _close(
+    fields: dict[str, Entry],
+    column: int,
+    start: int,
+    outer: list[tuple[dict[str, Entry], int, int, Text]],
+    line: int,
+    here: int,
+) -> tuple[dict[str, Entry], int, int]:
+    """Put the innermost mapping, which ends at ``line`` and ``here``, into the one around it."""
+    around, around_column, around_start, key = outer.pop()
+    around[key.text] = (key, Fields(tuple(fields.values()), Span(start, column, line, here)))
+    return around, around_column, around_start
+
+
+@lru_cache(maxsize=_LINES_KEPT)
+def _read_line(number: int, line: str) -> _Line:
+    """One line at its place; many files have the same one there."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        if _NOTHING.fullmatch(line):
+            return _EMPTY
+        raise _NotSimpleError
+    indentation, key_text, gap, value = found.groups()
+    column = len(indentation) + 1
+    key = _key(key_text, number, column)
+    if value is None:
+        return _Line(column, key, None, 3, 1)
+    node = _value(value, number, column + len(key_text) + 1 + len(gap))
+    return _Line(column, key, node, 1 + _events(node), 0 if isinstance(node, Text) else 1)
+
+
+def _key(text: str, line: int, column: int) -> Text:
+    if text in NULLS:
+        raise _NotSimpleError
+    return Text(text, True, Span(line, column, line, column + len(text)))
+
+
+def _value(value: str, line: int, column: int) -> Node:
+    span = Span(line, column, line, column + len(value))
+    match value[0]:
+        case "{":
+            fields = {key.text: (key, node) for key, node in _fields(value, line, column)}
+            return Fields(tuple(fields.values()), span)  # a key that stands twice is one event too few
+        case "[":
+            return Items(tuple(_items(value, line, column)), span)
+        case '"' | "'":
+            return Text(value[1:-1], False, span)
+        case _:
+            return Text(value, True, span)
+
+
+def _events(node: Node) -> int:
+    match node:
+        case Text():
+            return 1
+        case Items():
+            return 2 + len(node.items)
+        case Fields():
+            return 2 + 2 * len(node.entries)
+
+
+def _fields(value: str, line: int, column: int) -> Iterator[Entry]:
+    for index, (before, key, gap, scalar) in _parts(_FIELD_INSIDE, value):
+        start = column + index + len(before)
+        yield _key(key, line, start), _value(scalar, line, start + len(key) + 1 + len(gap))
+
+
+def _items(value: str, line: int, column: int) -> Iterator[Node]:
+    for index, (before, scalar) in _parts(_ITEM_INSIDE, value):
+        yield _value(scalar, line, column + index + len(before))
+
+
+def _parts(part: re.Pattern[str], value: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """What stands between the brackets, each with the index where it starts; nothing is left out."""
+    index = 1
+    while index < len(value) and value[1:-1].strip(" "):
+        found = part.match(value, index)
+        if found is None:
+            raise _NotSimpleError
+        yield index, found.groups()
+        index = found.end()

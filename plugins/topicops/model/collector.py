@@ -1,0 +1,19 @@
+"""Python's cyclic collector, which walks everything that is alive again and again while a lot of it is made."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Without the collector; it is on again behind the outermost of these."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,236 @@
+"""The table of live clusters with specs, and the plan of each; through the command's own entry on a real ZooKeeper."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.zookeeper import Chroot
+from topicops.cli import run
+
+pytestmark = pytest.mark.edges
+
+TABLE = Path(os.environ.get("TOPICOPS_PLAN_CASES") or Path(__file__).parents[1] / "data" / "plan-cases.json")
+CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = CORPUS["cases"]
+IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 20)][:20]
+ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "python"]
+HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"
+EPHEMERAL = re.compile(r"/brokers/ids/[^/]+|/controller")
+
+BLOCKING_OR_DROPPED = frozenset({"TOP411", "TOP412"})
+"""A delete with one of these may be blocked, or a change that the gate drops."""
+BESIDE_A_DROPPED_DELETE = BLOCKING_OR_DROPPED | {"TOP419", "TOP421"}
+SEEN_AS_GATE = frozenset({"TOP405", "TOP406", "TOP407", "TOP421"})
+"""Limits and the state of the cluster: of these the table gives the gate's word alone."""
+NOT_COMPARED = None
+"""What the table writes for codes that are left open."""
+
+Json = dict[str, Any]
+Rows = dict[str, list[int]]
+
+
+def znodes_of(case: Json) -> dict[str, str]:
+    """Path to data: the case's over the base; null takes a path away, and what is below it."""
+    gone = [path for path, text in case["znodes"].items() if text is None]
+    base = {p: text for p, text in CORPUS["base_znodes"].items() if not any(is_at_or_below(p, top) for top in gone)}
+    return base | {path: text for path, text in case["znodes"].items() if text is not None}
+
+
+def is_at_or_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
+
+
+def make_znodes(chroot: Chroot, znodes: Mapping[str, str]) -> None:
+    """All of one depth at once. Registrations are ephemeral, as Kafka's are."""
+    for depth in sorted({path.count("/") for path in znodes}):
+        pending = [
+            chroot.client.create_async(path, text.encode(), ephemeral=EPHEMERAL.fullmatch(path) is not None)
+            for path, text in znodes.items()
+            if path.count("/") == depth
+        ]
+        for answer in pending:
+            answer.get(timeout=60)
+
+
+def write_files(case: Json, folder: Path, chroot: Chroot) -> None:
+    (folder / "topics").mkdir()
+    files = {path: {"text": text} for path, text in CORPUS["base"].items()} | case["files"]
+    for name, entry in files.items():
+        if entry is not None:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(entry["text"].replace(HOSTS_IN_THE_TABLE, chroot.hosts), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class World:
+    """A case's cluster and files."""
+
+    case: Json
+    znodes: Mapping[str, str]
+
+    @property
+    def expect(self) -> Json:
+        found: Json = self.case["expect"]
+        return found
+
+    @property
+    def racks(self) -> dict[int, str | None]:
+        ids = {path.rpartition("/")[2]: text for path, text in self.znodes.items() if path.startswith("/brokers/ids/")}
+        return {int(broker): json.loads(text).get("rack") for broker, text in ids.items()}
+
+    def live_rows(self, topic: str) -> Rows:
+        rows: Rows = json.loads(self.znodes[f"/brokers/topics/{topic}"])["partitions"]
+        return rows
+
+
+def check(world: World, ended: Ended) -> None:
+    """What the command answered is what the table says."""
+    assert "Traceback" not in ended.err
+    assert ended.status == world.expect["exit"], ended.err
+    if ended.status:
+        assert '"fingerprint"' not in ended.out, "no plan was expected"
+        return
+    plan = json.loads(ended.out)
+    assert in_the_tables_words(plan, world.expect) == tables_words(world.expect)
+    for wanted in world.expect["changes"]:
+        if wanted["action"] in ("create", "expand"):
+            assert list(placement_faults(planned_rows(plan, wanted), wanted, world)) == []
+
+
+# ---- what is compared of a plan ----
+
+
+def tables_words(expect: Json) -> Json:
+    return {
+        "changes": [[c["topic"], c["action"], c["risk"], c["gate"], c["codes"]] for c in expect["changes"]],
+        "blocked": sorted([b["topic"], b["codes"]] for b in expect["blocked"]),
+        "unmanaged": expect["unmanaged"],
+    }
+
+
+def in_the_tables_words(plan: Json, expect: Json) -> Json:
+    """The same of our plan; codes that the table leaves open are left open here too."""
+    changes: list[list[Any]] = []
+    blocked = [[topic_of(entry), codes_of(entry)] for entry in plan["blocked"]]
+    for change in plan["changes"]:
+        codes = set(codes_of(change))
+        if change["gate"] == "dropped" and codes & BLOCKING_OR_DROPPED:
+            blocked.append([topic_of(change), sorted(codes & BESIDE_A_DROPPED_DELETE)])
+        elif change["actions"] not in ([], ["no-op"]):
+            of_risk = sorted(code for code in codes - SEEN_AS_GATE if code.startswith("TOP4"))
+            changes.append([topic_of(change), action_of(change), change["risk"], change["gate"], of_risk])
+    return {
+        "changes": left_open(changes, tables_words(expect)["changes"]),
+        "blocked": left_open(sorted(blocked), tables_words(expect)["blocked"]),
+        "unmanaged": sorted(topic_of(entry) for entry in plan["unmanaged"]),
+    }
+
+
+def left_open(found: list[list[Any]], wanted: list[list[Any]]) -> list[list[Any]]:
+    """``found`` without the codes of each row whose twin in ``wanted`` gives none."""
+    open_rows: defaultdict[int, bool] = defaultdict(bool, {i: w[-1] is NOT_COMPARED for i, w in enumerate(wanted)})
+    return [[*row[:-1], NOT_COMPARED] if open_rows[index] else row for index, row in enumerate(found)]
+
+
+def topic_of(entry: Json | str) -> str:
+    text = entry if isinstance(entry, str) else entry.get("topic") or entry["address"]
+    return str(text).removeprefix("topic.")
+
+
+def codes_of(entry: Json) -> list[str]:
+    return sorted({code for code in entry.get("codes") or () if re.fullmatch(r"TOP[0-9]{3}", code)})
+
+
+def action_of(change: Json) -> str:
+    return "+".join(change["actions"])
+
+
+# ---- where the replicas go ----
+
+
+def planned_rows(plan: Json, wanted: Json) -> Rows:
+    same = (c for c in plan["changes"] if (topic_of(c), action_of(c)) == (wanted["topic"], wanted["action"]))
+    rows: Rows = next(same)["after"]["assignment"]
+    return rows
+
+
+def placement_faults(rows: Rows, wanted: Json, world: World) -> Iterator[str]:
+    """Nothing moves; every partition gets its row, on live brokers, over as many racks as there can be."""
+    live = world.live_rows(wanted["topic"]) if wanted["action"] == "expand" else {}
+    moved = sorted(p for p in live if p in rows and rows[p] != live[p])
+    if moved:
+        yield f"partitions {moved} would move"
+    new = {p: row for p, row in rows.items() if p not in live}
+    expected = {str(p) for p in range(len(live), wanted["partitions"])}
+    if set(new) != expected:
+        yield f"new partitions {sorted(new)}, expected {sorted(expected)}"
+    for partition, row in new.items():
+        if not is_sound(row, wanted["replicationFactor"], world.racks):
+            yield f"partition {partition} on {row}"
+    for partition, row in wanted.get("assignment", {}).items():
+        if new.get(partition) != row:
+            yield f"partition {partition} on {new.get(partition)}, expected on {row}"
+
+
+def is_sound(row: list[int], replication_factor: int, racks: Mapping[int, str | None]) -> bool:
+    if not len(row) == len(set(row)) == replication_factor or not set(row) <= set(racks):
+        return False
+    names = set(racks.values())
+    widest = 1 if None in names else min(len(names), len(row))
+    return len({racks[broker] for broker in row}) >= widest
+
+
+# ---- the tests ----
+
+
+def world_of(case: Json, folder: Path, chroot: Chroot) -> World:
+    znodes = znodes_of(case)
+    make_znodes(chroot, znodes)
+    write_files(case, folder, chroot)
+    return World(case, znodes)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
+def test_a_case_of_the_table_is_planned_as_expected(
+    case: Json, chroot: Chroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = world_of(case, tmp_path, chroot)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
+
+    status = run(ARGUMENTS)
+
+    said = capsys.readouterr()
+    check(world, Ended(status, said.out, said.err))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in IN_A_PROCESS_OF_THEIR_OWN])
+def test_a_process_plans_as_the_entry_does(case: Json, chroot: Chroot, tmp_path: Path) -> None:
+    world = world_of(case, tmp_path, chroot)
+
+    command = [sys.executable, "-c", "from topicops.cli import main; main()", *ARGUMENTS]
+    environment = {**os.environ, "TOPICOPS_HOME": str(tmp_path / "home")}
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    check(world, Ended(ended.returncode, ended.stdout, ended.stderr))

@@ -1,0 +1,96 @@
+"""A run that dies right after a request, or cannot write down what it did: on real brokers, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fixtures.workspace import Workspace
+from topicops import flow
+from topicops.edges.local_cluster import LocalCluster
+from topicops.model.errors import UnrecordedError
+from topicops.model.results import Outcome, OutcomeStatus
+
+
+class CrashError(Exception):
+    """The process ended here."""
+
+
+def dies_at(words: str) -> Callable[[str], None]:
+    """Takes lines of progress, and ends the process at the one that begins so."""
+
+    def say(line: str) -> None:
+        if line.startswith(words):
+            raise CrashError(line)
+
+    return say
+
+
+@pytest.fixture
+def admin(local_cluster: LocalCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
+
+
+@pytest.fixture
+def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Iterator[Workspace]:
+    """A workspace in which not one topic may vanish; its topics begin with ``crash-``."""
+    workspace.cluster = {
+        "class": "sandbox",
+        "id": local_cluster.cluster_id,
+        "zookeeper": {"hosts": local_cluster.zookeeper_hosts},
+        "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
+    }
+    workspace.limits |= {"shrinkPercent": 0}
+    workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}
+    workspace.write_environment()
+    yield workspace
+    names = [name for name in admin.list_topics(timeout=30).topics if name.startswith("crash-")]
+    for future in admin.delete_topics(names).values() if names else ():
+        future.result(30)
+
+
+def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:
+    return flow.open_run(
+        environment="local", topics=live.folder / "topics", group="topic_pipeline_local", run_id="1", say=say
+    )
+
+
+def test_a_crash_right_after_a_delete_is_made_good_by_running_again(live: Workspace, admin: AdminClient) -> None:
+    admin.create_topics([NewTopic("crash-old", 1, 3)])["crash-old"].result(30)
+    live.tombstone("crash-old")
+    flow.make_plan(run_of(live), engine="python")
+
+    with pytest.raises(CrashError):
+        flow.apply(run_of(live, dies_at("delete crash-old: done")), actions=["delete"])
+    flow.apply(run_of(live), actions=["delete"], attempt=2)
+
+    (outcome,) = run_of(live).store.read_value("outcomes-delete.json", tuple[Outcome, ...])
+    assert outcome.status is OutcomeStatus.ALREADY_SO
+    planned = live.plan()
+    assert (planned.status, "No changes." in planned.out) == (0, True), planned.err
+
+
+def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(live: Workspace, admin: AdminClient) -> None:
+    admin.create_topics([NewTopic("crash-older", 1, 3)])["crash-older"].result(30)
+    live.tombstone("crash-older")
+    flow.make_plan(run_of(live), engine="python")
+
+    with pytest.raises(CrashError):
+        flow.apply(run_of(live, dies_at("delete crash-older: done")), actions=["delete"])
+
+    planned = live.plan()
+    assert planned.status == 0, planned.err
+
+
+def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) -> None:
+    live.topic("crash-new")
+    run = run_of(live)
+    flow.make_plan(run, engine="python")
+    run.store.path("outcomes-create.json").mkdir()
+
+    with pytest.raises(UnrecordedError, match="requests were sent before") as caught:
+        flow.apply(run)
+
+    assert caught.value.exit_code == 6

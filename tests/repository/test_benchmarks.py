@@ -1,0 +1,219 @@
+"""The benchmarks, as far as they can be held true without running one."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.diff import rows
+from benchmarks.harness import (
+    Benchmark,
+    BenchmarkError,
+    Better,
+    Comparison,
+    Ratio,
+    Side,
+    interleave,
+    machine,
+    ratio_of,
+    run,
+    timed,
+)
+
+from topicops.model.delta import TopicClass
+from topicops.model.errors import ClusterError
+from topicops.steps.diff import diff
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks"
+
+
+def comparison(goal: float, better: Better = "higher") -> Comparison:
+    return Comparison(id="slow-to-fast", numerator="slow", denominator="fast", goal=goal, better=better)
+
+
+def benchmark(name: str, *, goal: float) -> Benchmark:
+    """One whose slow side is four times as slow as its fast one."""
+
+    @contextmanager
+    def sides(topics: int) -> Iterator[Mapping[str, Side]]:
+        yield {"slow": lambda: 4.0 * topics, "fast": lambda: 1.0 * topics}
+
+    def comparisons(topics: int) -> Sequence[Comparison]:
+        return (comparison(goal),)
+
+    return Benchmark(name=name, topics=10, rounds=3, comparisons=comparisons, sides=sides)
+
+
+def written(folder: Path, name: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_both_sides_run_in_every_round_and_in_reverse_every_other_one() -> None:
+    calls: list[str] = []
+
+    def side(name: str) -> Side:
+        def call() -> float:
+            calls.append(name)
+            return len(calls)
+
+        return call
+
+    measured = interleave({"a": side("a"), "b": side("b")}, rounds=3)
+    assert "".join(calls) == "ab" + "ab" + "ba" + "ab"
+    assert measured == {"a": [3, 6, 7], "b": [4, 5, 8]}
+
+
+def test_a_ratio_is_that_of_the_medians_whatever_one_round_did() -> None:
+    measured = {"slow": [6.0, 900.0, 5.0], "fast": [2.0, 0.001, 3.0]}
+    assert ratio_of(comparison(2), measured) == Ratio(
+        id="slow-to-fast", value=3.0, goal=2, better="higher", numerator=6.0, denominator=2.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("better", "value", "is_met"),
+    [
+        pytest.param("higher", 2.01, True, id="above, where more is better"),
+        pytest.param("higher", 2.0, True, id="just there, where more is better"),
+        pytest.param("higher", 1.99, False, id="below, where more is better"),
+        pytest.param("lower", 1.99, True, id="below, where less is better"),
+        pytest.param("lower", 2.0, True, id="just there, where less is better"),
+        pytest.param("lower", 2.01, False, id="above, where less is better"),
+    ],
+)
+def test_a_goal_is_met_from_its_own_side(better: Better, value: float, is_met: bool) -> None:
+    ratio = Ratio(id="one", value=value, goal=2.0, better=better, numerator=value, denominator=1.0)
+    assert ratio.is_met == is_met
+
+
+def test_met_goals_exit_0_and_the_file_has_the_projects_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--results", str(tmp_path)], benchmarks=[benchmark("quick", goal=4)]) == 0
+    assert written(tmp_path, "quick") == {
+        "name": "quick",
+        "machine": machine(),
+        "rounds": 3,
+        "ratios": [
+            {"id": "slow-to-fast", "value": 4.0, "goal": 4, "better": "higher", "numerator": 40, "denominator": 10}
+        ],
+    }
+    assert ">= 4, met" in capsys.readouterr().out
+
+
+def test_a_missed_goal_exits_1_once_everything_has_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [benchmark("missing", goal=5), benchmark("meeting", goal=3)]
+    assert main(["--results", str(tmp_path)], benchmarks=both) == 1
+    assert {path.stem for path in tmp_path.iterdir()} == {"missing", "meeting"}
+    assert ">= 5, MISSED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("error", [ClusterError("no server answers"), BenchmarkError("the sides disagree")], ids=str)
+def test_a_benchmark_that_cannot_run_exits_1_with_a_sentence_and_stops_no_other(
+    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cannot_start(topics: int) -> AbstractContextManager[Mapping[str, Side]]:
+        raise error
+
+    broken = Benchmark(name="broken", topics=1, rounds=1, comparisons=lambda topics: (), sides=cannot_start)
+    assert main(["--results", str(tmp_path)], benchmarks=[broken, benchmark("quick", goal=1)]) == 1
+    assert [path.stem for path in tmp_path.iterdir()] == ["quick"]
+    assert capsys.readouterr().err == f"broken: {error}\n"
+
+
+def test_only_the_one_that_is_named_runs(tmp_path: Path) -> None:
+    both = [benchmark("one", goal=5), benchmark("other", goal=3)]
+    assert main(["other", "--results", str(tmp_path)], benchmarks=both) == 0
+    assert [path.stem for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_size_and_rounds_can_be_asked_for(tmp_path: Path) -> None:
+    main(["--topics", "7", "--rounds", "5", "--results", str(tmp_path)], benchmarks=[benchmark("quick", goal=1)])
+    found = written(tmp_path, "quick")
+    assert found["rounds"] == 5
+    assert "'numerator': 28.0" in str(found["ratios"])
+
+
+@pytest.mark.parametrize("arguments", [["unheard-of"], ["--rounds", "0"], ["--topics", "many"]])
+def test_what_cannot_be_run_is_refused(arguments: list[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--results", str(tmp_path)], benchmarks=[benchmark("quick", goal=1)])
+    assert ended.value.code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_sides_started_is_gone_even_when_one_of_them_fails() -> None:
+    running: list[str] = []
+
+    @contextmanager
+    def sides(topics: int) -> Iterator[Mapping[str, Side]]:
+        running.append("server")
+        try:
+            yield {"slow": timed(lambda: 1 // 0)}
+        finally:
+            running.clear()
+
+    broken = Benchmark(name="broken", topics=1, rounds=1, comparisons=lambda topics: (), sides=sides)
+    with pytest.raises(ZeroDivisionError):
+        run(broken)
+    assert running == []
+
+
+def test_every_module_that_has_a_benchmark_is_listed_under_its_own_name() -> None:
+    modules = [path.stem for path in FOLDER.glob("*.py") if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
+    assert {module: import_module(f"benchmarks.{module}").BENCHMARK for module in modules} == {
+        listed.name: listed for listed in BENCHMARKS
+    }
+
+
+def test_the_command_of_make_bench_names_them_all() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "{" + ",".join(listed.name for listed in BENCHMARKS) + "}" in done.stdout
+    assert "python -m benchmarks $(ONLY)" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("listed", BENCHMARKS, ids=lambda listed: listed.name)
+def test_each_ratio_has_an_id_of_its_own_that_tells_its_size(listed: Benchmark) -> None:
+    ids = [each.id for size in (1000, 20_000) for each in listed.comparisons(size)]
+    assert len(set(ids)) == len(ids) > 0
+
+
+def test_the_rows_to_compare_differ_as_they_say() -> None:
+    counts = diff(*rows(2000)).counts
+    found = {topic_class: count for topic_class, count in counts.items() if count}
+    assert found == {
+        TopicClass.MISSING: 10,
+        TopicClass.UNMANAGED: 10,
+        TopicClass.DIFFERENT: 40,
+        TopicClass.SAME: 1940,
+    }
+
+
+@pytest.mark.parametrize("listed", BENCHMARKS, ids=lambda listed: listed.name)
+def test_the_kept_result_of_each_has_its_size_and_goals_and_adds_up(listed: Benchmark) -> None:
+    found = json.loads((FOLDER / "results" / f"{listed.name}.json").read_text(encoding="utf-8"))
+    expected = {each.id: (each.goal, each.better) for each in listed.comparisons(listed.topics)}
+    assert found.keys() == {"name", "machine", "rounds", "ratios"}
+    assert found["name"] == listed.name
+    assert {ratio["id"]: (ratio["goal"], ratio["better"]) for ratio in found["ratios"]} == expected
+    for ratio in found["ratios"]:
+        assert ratio["value"] == pytest.approx(ratio["numerator"] / ratio["denominator"], abs=0.001)
+
+
+def test_the_machine_is_described_and_not_named() -> None:
+    described = machine()
+    assert {"cores", "memory_gib", "python", "java", "pyspark"} <= described.keys()
+    assert platform.node() not in map(str, described.values())
+    assert not [value for value in map(str, described.values()) if value.startswith(("/", "~")) or "\\" in value]

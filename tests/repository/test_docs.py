@@ -1,0 +1,248 @@
+"""The documentation says what the code does: commands, fields, checks, configs and links are compared with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import get_args, get_origin
+
+import pytest
+import typer
+from pydantic.fields import FieldInfo
+
+from topicops.cli import app
+from topicops.model.environment import EnvironmentSpec, Written
+from topicops.model.plan_file import plan_to_json
+from topicops.model.written_spec import TopicMetadata, TopicSpec, WrittenLifecycle
+from topicops.steps.checks import RULES
+from topicops.steps.gate import gate
+from topicops.steps.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
+from topicops.testing.builders import (
+    change_set,
+    configure_change,
+    create_change,
+    delete_change,
+    environment,
+    expand_change,
+)
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+PLUGINS = ROOT / "plugins" / "topicops"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> list[str]:
+    broken = []
+    for link in LINK.findall(FENCE.sub("", text_of(page))):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors_of(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_the_index_leads_to_every_page() -> None:
+    linked = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(text_of(DOCS / "README.md"))}
+    assert [page for page in PAGES if page.is_relative_to(DOCS) and page.resolve() not in linked] == [
+        DOCS / "README.md"
+    ]
+
+
+def real_commands() -> Mapping[str, set[str]]:
+    """Options by command, without those that every command has."""
+    return dict(_commands(typer.main.get_command(app), "topicops"))
+
+
+def _commands(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
+    below = getattr(command, "commands", None)
+    if below is not None:
+        for word, each in below.items():
+            yield from _commands(each, f"{name} {word}")
+        return
+    options = {option for parameter in getattr(command, "params", ()) for option in parameter.opts}
+    yield name, {option for option in options if option.startswith("--")} - {"--help"}
+
+
+def documented_commands() -> Mapping[str, set[str]]:
+    sections = re.split(r"^## ", text_of(REFERENCE / "commands.md"), flags=re.MULTILINE)[1:]
+    found = {}
+    for section in sections:
+        if heading := re.match(r"`(topicops [a-z ]+?)(?: \[?[A-Z]+\]?)?`\n", section):
+            found[heading[1]] = set(re.findall(r"^\| `(--[a-z-]+)`", section, re.MULTILINE))
+    return found
+
+
+def test_the_documented_commands_and_options_are_the_real_ones() -> None:
+    assert documented_commands() == real_commands()
+
+
+def shown_commands(page: Path) -> set[str]:
+    """What follows ``topicops`` where a line of code or a code span begins with it."""
+    return set(re.findall(r"(?:^|`)topicops ([a-z]+(?: [a-z]+)?)", text_of(page), re.MULTILINE))
+
+
+def test_every_command_that_a_page_shows_is_a_real_one() -> None:
+    known = {name.removeprefix("topicops ") for name in real_commands()}
+    shown = {words for page in PAGES for words in shown_commands(page)}
+    assert {words for words in shown if words not in known and words.split()[0] not in known} == set()
+    assert {"apply plan", "local up", "validate"} <= shown
+
+
+def test_every_exit_status_of_the_readme_is_in_the_reference() -> None:
+    status = re.compile(r"^\| (\d+(?:, \d+)?) \|", re.MULTILINE)
+    assert status.findall(text_of(ROOT / "README.md")) == status.findall(text_of(REFERENCE / "commands.md"))
+
+
+def ids_in_source(paths: list[Path], letter: str) -> set[str]:
+    return {found for path in paths for found in re.findall(rf'"({letter}\d\d)"', text_of(path))}
+
+
+def rows_of(page: Path, pattern: str) -> set[str]:
+    """What stands in the first cells of a page's tables."""
+    first_cells = re.findall(r"^\| ([^|]+) \|", text_of(page), re.MULTILINE)
+    return {found for cell in first_cells for found in re.findall(pattern, cell)}
+
+
+def test_every_check_of_verify_is_documented_and_no_other() -> None:
+    checks = ids_in_source([PLUGINS / "steps" / "checks.py", PLUGINS / "steps" / "verify.py"], "V")
+    assert RULES.keys() <= checks
+    assert rows_of(REFERENCE / "checks.md", r"^V\d\d$") == checks
+
+
+def test_every_quality_rule_is_documented_and_no_other() -> None:
+    rules = ids_in_source([PLUGINS / "edges" / "gx_quality.py"], "Q")
+    assert len(rules) > 3
+    assert rows_of(REFERENCE / "checks.md", r"^Q\d\d$") == rules
+
+
+CONFIG = re.compile(r"`([a-z0-9.]+)`")
+
+
+def documented_risks() -> Mapping[str, tuple[str, str, str]]:
+    """Up, down, any other change; by config."""
+    rows = re.findall(r"^\| (`[^|]+) \|([^|]*)\|([^|]*)\|([^|]*)\|$", text_of(REFERENCE / "risk.md"), re.MULTILINE)
+    return {
+        name: (up.strip(), down.strip(), other.strip())
+        for first, up, down, other in rows
+        for name in CONFIG.findall(first)
+    }
+
+
+def test_every_config_has_its_row_of_risk_and_no_other() -> None:
+    assert documented_risks().keys() == RISKS.keys()
+
+
+@pytest.mark.parametrize("config", sorted(RISKS))
+def test_the_page_and_the_table_of_risks_agree(config: str) -> None:
+    up, down, other = documented_risks()[config]
+    match RISKS[config]:
+        case Ordered() as row:
+            assert (up.startswith(row.up), down.startswith(row.down), other) == (True, True, "")
+            assert row.far_up is None or row.far_up in up
+            assert row.far_down is None or row.far_down in down
+            assert row.code_down is None or row.code_down in down
+        case Switch() as row:
+            assert (up, down, other) == ("", "", f"to true: {row.to_true}; to false: {row.to_false}")
+        case AnyChange() as row:
+            assert (up, down, other) == ("", "", f"{row.risk} ({row.code})" if row.code else row.risk)
+        case NeverPlanned():
+            assert (up, down, other) == ("", "", "never planned")
+
+
+def written_fields(model: type[Written], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Dotted paths as in a file: ``policy.exceptions[].topic``, ``overrides.<topic>.partitions``."""
+    for name, info in model.model_fields.items():
+        path = f"{prefix}{info.alias or name}"
+        below, suffix = _model_below(info.annotation)
+        if below is None or suffix == "[]":
+            yield path, info
+        if below is not None:
+            yield from written_fields(below, f"{path}{suffix}.")
+
+
+def _model_below(annotation: object) -> tuple[type[Written] | None, str]:
+    if isinstance(annotation, type) and issubclass(annotation, Written):
+        return annotation, ""
+    origin = get_origin(annotation)
+    for argument in get_args(annotation):
+        below, _ = _model_below(argument)
+        if below is not None:
+            return below, {tuple: "[]", Mapping: ".<topic>"}.get(origin, "")
+    return None, ""
+
+
+def as_documented(info: FieldInfo) -> str | None:
+    """How a page writes the default; None where there is none and a sentence may stand instead."""
+    if info.is_required():
+        return "required"
+    match info.get_default(call_default_factory=True):
+        case None:
+            return None
+        case bool() as flag:
+            return f"`{str(flag).lower()}`"
+        case timedelta() as time:
+            return f"`{time.total_seconds():g}s`"
+        case tuple():
+            return "`[]`"
+        case dict():
+            return "`{}`"
+        case value:
+            return f"`{value}`"
+
+
+def documented_defaults(page: Path) -> Mapping[str, str]:
+    return dict(re.findall(r"^\| `([^|`]+)` \| ([^|]+) \|", text_of(page), re.MULTILINE))
+
+
+def test_every_field_of_an_environment_is_documented_with_its_default_and_no_other() -> None:
+    fields = dict(written_fields(EnvironmentSpec))
+    documented = documented_defaults(REFERENCE / "environment.md")
+    assert {"cluster.kafka.bootstrapServers", "policy.exceptions[].until", "overrides.<topic>.configs"} <= fields.keys()
+    assert documented.keys() == fields.keys()
+    defaults = {field: text for field, info in fields.items() if (text := as_documented(info))}
+    assert {field: documented[field] for field in defaults} == defaults
+
+
+def test_every_field_of_a_topic_is_documented_and_no_other() -> None:
+    parts: Mapping[str, type[Written]] = {"metadata": TopicMetadata, "spec": TopicSpec, "lifecycle": WrittenLifecycle}
+    fields = {field for name, model in parts.items() for field, _ in written_fields(model, f"{name}.")}
+    assert documented_defaults(REFERENCE / "topic.md").keys() == fields
+
+
+def test_every_variable_of_ours_that_the_code_reads_is_documented() -> None:
+    read = {name for path in PLUGINS.rglob("*.py") for name in re.findall(r'"(TOPICOPS_[A-Z_]+)"', text_of(path))}
+    assert {"TOPICOPS_HOME", "TOPICOPS_SPARK"} <= read
+    assert read <= rows_of(REFERENCE / "settings.md", r"`(TOPICOPS_[A-Z_]+)`")
+
+
+def test_the_fields_of_the_plan_file_are_documented() -> None:
+    every_action = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d")]
+    written = json.loads(plan_to_json(gate(change_set(every_action), environment())))
+    changes = [name for change in written["changes"] for name in change]
+    documented = rows_of(REFERENCE / "artifacts.md", r"`([a-z_]+)`")
+    assert {*written, *changes} - documented == set()
