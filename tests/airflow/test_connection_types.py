@@ -21,7 +21,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> None:
         "conn_type": "zookeeper",
         "host": "zk1:2181,zk2:2181",
         "password": "not-for-eyes",
-        "extra": {"chroot": "/kafka", "timeout": 7},
+        "extra": {"chroot": "/kafka"},
     }
     monkeypatch.setenv("AIRFLOW_CONN_ZOOKEEPER_TEST", json.dumps(fields))
 
@@ -31,7 +31,7 @@ def test_airflow_offers_the_zookeeper_type_with_its_fields() -> None:
     assert "topicops" in manager.providers
     assert manager.hooks["zookeeper"] is not None
     widgets = manager.connection_form_widgets
-    assert {"extra__zookeeper__chroot", "extra__zookeeper__timeout"} <= set(widgets)
+    assert "extra__zookeeper__chroot" in widgets
     assert manager.field_behaviours["zookeeper"]["relabeling"] == {"host": "Hosts"}
 
 

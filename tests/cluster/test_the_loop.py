@@ -29,11 +29,15 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def admin(cluster: LocalCluster) -> AdminClient:
+    return new_admin(cluster)
+
+
+def new_admin(cluster: LocalCluster) -> AdminClient:
     return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
 
 
 @pytest.fixture
-def live(cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Iterator[Workspace]:
+def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     """The workspace of an empty cluster; whatever is on it after the test is removed."""
     workspace.cluster = {
         "class": "sandbox",
@@ -43,7 +47,9 @@ def live(cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Ite
     }
     yield workspace
     if topics := sorted(look(cluster).topics):
-        wait_for(admin.delete_topics(topics))
+        # A client of its own: one from before a controller died would go on asking the dead one.
+        remover = new_admin(cluster)
+        wait_for(remover.delete_topics(topics))
         until(lambda: not look(cluster).topics and not look(cluster).deleting)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
+from pydantic import BaseModel
 
 from topicops.model.changes import Action, Change
 from topicops.model.errors import ArtifactError
@@ -83,13 +84,13 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_value(self, name: str, value: object) -> Path:
-        """For the model's own values: snapshots, desired topics, deltas, outcomes, checks, quality results."""
-        return self._write(name, msgspec.json.encode(value))
+        """For the model's own values: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
+        return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
 
     def read_value(self, name: str, value_type: type[T]) -> T:
         """Read what ``write_value`` wrote, equal to it. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
         try:
-            return msgspec.json.decode(self._read(name), type=value_type)
+            return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._damaged(name, error) from error
 
@@ -114,6 +115,17 @@ class ArtifactStore:
 
     def _damaged(self, name: str, error: Exception) -> ArtifactError:
         return ArtifactError(f"{self.path(name)}: damaged: {error}; run the step that writes it again")
+
+
+def _as_written(value: object) -> object:
+    """What people write is pydantic's to encode."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    raise NotImplementedError(f"{type(value).__name__} is no value of the model")
+
+
+def _as_read(value_type: type, written: object) -> object:
+    return value_type.model_validate(written) if issubclass(value_type, BaseModel) else written
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):

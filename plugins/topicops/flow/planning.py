@@ -8,7 +8,18 @@ from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from topicops.flow.run import Engine, Facts, Run, cluster_reader, now, outcomes_file, read_environment, read_specs
+from topicops.edges.artifact_store import prune_runs
+from topicops.flow.run import (
+    ENVIRONMENT_FILE,
+    Engine,
+    Facts,
+    Run,
+    cluster_reader,
+    now,
+    outcomes_file,
+    read_environment,
+    read_specs,
+)
 from topicops.model.changes import ACTIONS, GateWord
 from topicops.model.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.environment import Environment
@@ -24,10 +35,12 @@ SILENT_BROKERS = "no broker answered within the deadline: defaults of topic conf
 
 
 def validate(run: Run) -> Facts:
-    """``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
+    """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
     from topicops.edges.git_repository import commit_of
 
-    _, desired = read_specs(run).require()
+    prune_runs(run.home, now=now())
+    environment, desired = read_specs(run).require()
+    run.store.write_value(ENVIRONMENT_FILE, environment)
     desired = replace(desired, commit=commit_of(run.topics))
     path = run.store.write_value("desired.json", desired)
     return {

@@ -17,6 +17,7 @@ from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.quality_rows import QualityInput, rows_after, rows_before
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.snapshot import ClusterSnapshot
 from topicops.steps.exit_status import verify_exit_status
 from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
 from topicops.steps.verify import Progress, chosen_brokers
@@ -57,7 +58,8 @@ def quality_after(run: Run) -> Facts:
 
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
     """``checks.json``: each topic that apply touched, on both sides; what was wrong in ``live.json`` is old trouble."""
-    return _verify_outcomes(run, read_outcomes(run), interrupted=interrupted)
+    baseline = run.live if run.store.has("live.json") else None
+    return _verify_outcomes(run, read_outcomes(run), baseline=baseline, interrupted=interrupted)
 
 
 def verify_or_say_why(run: Run, *, interrupted: Callable[[], bool]) -> None:
@@ -78,7 +80,8 @@ def verify_plan(run: Run, plan: Plan) -> int:
     require_planned_target(plan, run.live.cluster_id, run.live.chroot)
     run.store.write_text("plan.json", plan_to_json(plan))
     wanted = [gated for gated in plan.changes if gated.gate is not GateWord.DROPPED]
-    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted])
+    # Trouble of now is what this is about: nothing is excused as older than the run.
+    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], baseline=None)
     return _verify_status(run)
 
 
@@ -154,7 +157,11 @@ def _check_quality(run: Run, suite: Suite, rows: QualityInput) -> Facts:
 
 
 def _verify_outcomes(
-    run: Run, outcomes: Sequence[Outcome], *, interrupted: Callable[[], bool] = lambda: False
+    run: Run,
+    outcomes: Sequence[Outcome],
+    *,
+    baseline: ClusterSnapshot | None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Facts:
     plan, environment = run.plan, read_environment(run)
     with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as metadata:
@@ -168,7 +175,7 @@ def _verify_outcomes(
             sleep=time.sleep,
             progress=lambda seen: run.say(progress_line(seen)),
             interrupted=interrupted,
-            baseline=run.live if run.store.has("live.json") else None,
+            baseline=baseline,
             broker_defaults=_broker_defaults(run, environment),
         )
     return _write_checks(run, checks)

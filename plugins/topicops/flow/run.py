@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from topicops.edges.zookeeper_reader import ZooKeeperReader
     from topicops.steps.validate import Validated
 
+ENVIRONMENT_FILE = "environment.json"
 Engine = Literal["spark", "python"]
 Facts = dict[str, object]
 """What a step hands on beside its artifact: paths, digests and counts; small enough for XCom."""
@@ -121,7 +122,14 @@ def read_specs(run: Run) -> Validated:
 
 
 def read_environment(run: Run) -> Environment:
-    """The environment of the run. Raises ``SpecError``."""
+    """The environment as ``validate`` found it, so that a run judges by one; without that step, as files have it now.
+
+    Raises:
+        SpecError: With every problem of every file.
+
+    """
+    if run.store.has(ENVIRONMENT_FILE):
+        return run.store.read_value(ENVIRONMENT_FILE, Environment)
     return read_specs(run).require()[0]
 
 

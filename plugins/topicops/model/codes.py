@@ -171,7 +171,7 @@ _TABLE = (
          "Look at it, then renew the tombstone."),
     Code("TOP412", "cool-down not over", "The tombstone's notBefore is still to come.", "`notBefore` is next Monday.",
          "Wait, or change the time."),
-    Code("TOP413", "change deletes data (retention)", "Retention goes down, or becomes much longer.",
+    Code("TOP413", "change deletes data (retention)", "Records that are there now would be too old, or too many.",
          "`retention.ms` from 30d to 7d.", "Approve it."),
     Code("TOP414", "cleanup.policy change", "Delete and compact throw away different records.",
          "`cleanup.policy` from delete to compact.", "Approve it."),

@@ -38,9 +38,5 @@ def zookeeper_connection_type() -> dict[str, object]:
                 "description": "The znode below which Kafka lives, as in zookeeper.connect; empty for the root.",
                 "schema": {"type": ["string", "null"], "pattern": CHROOT_PATTERN},
             },
-            "timeout": {
-                "label": "Session timeout in seconds",
-                "schema": {"type": "number", "default": 10, "minimum": 1},
-            },
         },
     }

@@ -123,7 +123,7 @@ class _Run:
     def run_all(self, to_run: Sequence[GatedChange]) -> None:
         growing = [gated for gated in to_run if not isinstance(gated.change, DeleteTopic)]
         self._look_first(growing)
-        self._validate(self._undecided(growing))
+        self._validate(self._undecided(to_run))
         for batch in batches(self._undecided(growing), self.environment):
             self._run_batch(batch)
         for gated in to_run:
