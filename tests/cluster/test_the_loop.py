@@ -218,7 +218,7 @@ def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_ve
             if len(seen) == 20:
                 cluster.kill(2)
 
-    monkeypatch.setattr("topicops.cli.apply.progress", kill_at_twenty)
+    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_twenty)
     broken = live.apply()
     cluster.start_broker(2)
     live.plan()

@@ -19,11 +19,12 @@ import logging, signal, sys, warnings
 from topicops.edges.spark_driver import local_driver, uses_archive
 from topicops.edges.spark_session import spark_session
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+own_handler = signal.getsignal(signal.SIGINT)
 with spark_session("local[2]") as spark:
     counted = spark.range(5).count()
 with spark_session("local[2]") as spark:
     counted += spark.range(5).count()
-print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is signal.default_int_handler, local_driver().folder)
+print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is own_handler, local_driver().folder)
 """
 
 

@@ -9,8 +9,9 @@ from typing import Annotated, Self
 
 import typer
 
-from topicops.cli.output import Format, new_run_id, progress, tell
+from topicops.cli.output import Format, progress, tell
 from topicops.cli.plan import TopicsOption
+from topicops.cli.runs import new_run
 from topicops.model.errors import UsageError
 
 
@@ -29,9 +30,7 @@ def apply_command(
     from topicops import flow
 
     saved = flow.load_plan(plan)
-    run = flow.open_run(
-        environment=saved.target.environment, topics=topics, group="cli", run_id=new_run_id(), say=progress
-    )
+    run = new_run(saved.target.environment, topics)
     with StopSignals() as stop:
         ended = flow.apply_plan(
             run,

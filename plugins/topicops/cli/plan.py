@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Engine, Format, new_run_id, progress, tell
+from topicops.cli.output import Engine, Format, tell
+from topicops.cli.runs import new_run
 
 CHANGES_PENDING = 2
 
@@ -32,7 +33,7 @@ def plan_command(
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
 
-    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    run = new_run(environment, topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
     tell(flow.render(plan, output))
     if out is not None:

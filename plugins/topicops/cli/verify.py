@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Format, new_run_id, progress, tell
+from topicops.cli.output import Format, tell
 from topicops.cli.plan import EnvironmentOption, TopicsOption
+from topicops.cli.runs import new_run
 
 
 def verify_command(
@@ -20,7 +21,7 @@ def verify_command(
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
     from topicops import flow
 
-    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    run = new_run(environment, topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
     tell(flow.render_report(run, output))
     raise typer.Exit(ended)

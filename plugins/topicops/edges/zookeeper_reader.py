@@ -6,17 +6,16 @@ must be the same before and after. A topic that keeps moving is marked unstable.
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
 
 from topicops.edges import znodes
 from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
 from topicops.edges.zookeeper_session import UnknownRequestError, Znode, ZooKeeperSession
+from topicops.model.collector import collector_off
 from topicops.model.errors import (
     ClusterError,
     ClusterUnreachableError,
@@ -301,18 +300,6 @@ class Rest(NamedTuple):
     markers: Mapping[str, Znode | None]
     orphans: frozenset[str]
     reassigning: frozenset[str]
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Without the cyclic collector, which would walk all of a big snapshot again and again while it grows."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _kraft_message(hosts: str, path: str) -> str:

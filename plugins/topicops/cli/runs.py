@@ -1,0 +1,21 @@
+"""The run of a command: a folder of its own, named on stderr before the first step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicops.cli.output import new_run_id, progress
+
+if TYPE_CHECKING:
+    from topicops.flow import Run
+
+
+def new_run(environment: str, topics: Path) -> Run:
+    """A run whose progress goes to stderr."""
+    from topicops import flow
+
+    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    progress(f"Keeping this run's files in {os.path.relpath(run.store.folder)}")
+    return run
