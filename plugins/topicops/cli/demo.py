@@ -30,6 +30,7 @@ ENVIRONMENT = "local"
 PIPELINE = f"topic_pipeline_{ENVIRONMENT}"
 STEPS = 7
 RUN_TIMEOUT_S = 900.0
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def demo_command(
@@ -45,7 +46,8 @@ def demo_command(
     from topicops.flow import home_folder
 
     require_checkout(topics, dags)
-    signal.signal(signal.SIGTERM, _end)
+    for number in ENDING:
+        signal.signal(number, _end)
     home = home_folder() / "demo"
     shutil.rmtree(home / "airflow", ignore_errors=True)
     for folder in ("runs", "last-good", "held"):
@@ -57,7 +59,7 @@ def demo_command(
         os.environ.update(_variables(home, cluster))
         verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
     finally:
-        cluster.down()
+        cluster.down(now=True)  # the next demo starts on an empty cluster anyway
     raise typer.Exit(0 if verified else 1)
 
 
@@ -159,7 +161,7 @@ def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
-        tell("\nStopping")
+        tell("\nStopping Airflow, the brokers and ZooKeeper: some 10 s")
 
 
 def _last_lines(text: str, count: int = 20) -> str:
@@ -198,4 +200,6 @@ def _step(number: int, text: str) -> Iterator[None]:
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)  # once is enough: what is running is being stopped
     raise SystemExit(128 + number)
