@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
 
@@ -58,6 +58,16 @@ class Look(NamedTuple):
             self.topic.stat.mzxid if self.topic else 0,
             self.config.stat.mzxid if self.config else 0,
         )
+
+    def is_as_of(self, zxid: int) -> bool:
+        """Whether all of it is what stood there at ``zxid``, the newest change known before the look.
+
+        A znode that is not there carries no stamp, so that it cannot tell. States may be younger, as long as they
+        belong to the topic of then.
+        """
+        if self.topic is None or self.config is None or max(self.stamp) > zxid:
+            return False
+        return all(state is not None and state.stat.czxid <= zxid for state in (self.states or {}).values())
 
 
 class Frame(NamedTuple):
@@ -152,8 +162,7 @@ class ZooKeeperReader:
         """Everything that stands under the names, after the server has caught up with its leader."""
         self.session.sync()
         names = sorted(set(topics))
-        looks = self._look(names, states=states)
-        moving = self._look_until_settled(looks, names, states=states)
+        looks, moving = self._look_until_settled(names, states=states)
         markers = self._read([f"{MARKERS}/{name}" for name in names])
         return {
             name: TopicTraces(
@@ -233,26 +242,31 @@ class ZooKeeperReader:
         found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
         return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
 
-    def _look_until_settled(self, looks: dict[str, Look], names: Iterable[str], *, states: bool) -> frozenset[str]:
-        """Look at ``names`` again until two looks agree, keep the newest in ``looks``; give what still moves."""
-        moving = frozenset(names)
+    def _look_until_settled(self, names: Sequence[str], *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
+        """Look at each topic until its znodes are of one moment; give the looks, and which topics still move.
+
+        They are when no change came after the one that was the newest before the look, or when two looks agree.
+        """
+        zxid = self.session.zxid
+        looks = self._look(names, states=states)
+        moving = [name for name in names if not looks[name].is_as_of(zxid)]
         for _ in range(LOOKS):
-            again = self._look(sorted(moving), states=False)
-            moving = frozenset(name for name in moving if looks[name].stamp != again[name].stamp)
             if not moving:
                 break
-            looks.update(self._look(sorted(moving), states=states))
-        return moving
+            zxid = self.session.zxid
+            again = self._look(moving, states=states)
+            newer = {name: look for name, look in again.items() if look.stamp != looks[name].stamp}
+            looks.update(newer)
+            moving = [name for name in moving if name in newer and not newer[name].is_as_of(zxid)]
+        return looks, frozenset(moving)
 
     def _settled_looks(self, *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
         """Every topic's newest look, and the names of those that did not settle."""
-        names = self._names(TOPICS)
-        looks = self._look(names, states=states)
-        moving = self._look_until_settled(looks, names, states=states)
+        looks, moving = self._look_until_settled(self._names(TOPICS), states=states)
         came = sorted(set(self._names(TOPICS)) - looks.keys())
-        looks.update(self._look(came, states=states))
-        moving |= self._look_until_settled(looks, came, states=states)
-        return {name: look for name, look in looks.items() if look.topic is not None}, moving
+        younger, moving_too = self._look_until_settled(came, states=states)
+        looks.update(younger)
+        return {name: look for name, look in looks.items() if look.topic is not None}, moving | moving_too
 
     def _rest(self, looks: Mapping[str, Look]) -> Rest:
         markers = self.session.children(MARKERS) or ()

@@ -116,6 +116,12 @@ class ZooKeeperSession:
         return self.client.client_id[0] if self.client.client_id else None
 
     @property
+    def zxid(self) -> int:
+        """The newest change that the server had applied at its last answer; later reads see it too."""
+        zxid: int = self.client.last_zxid
+        return zxid
+
+    @property
     def is_lost(self) -> bool:
         """Whether a session has ended since this was opened; a later one is another session."""
         return self._is_lost
