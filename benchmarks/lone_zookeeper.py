@@ -26,22 +26,31 @@ OVERRIDES: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": "604
 
 _START_TIMEOUT_S = 30.0
 _IN_FLIGHT = 500
+_STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2,3]}'
 _CONTROLLER = '{"version":2,"brokerid":1,"timestamp":"1700000000000","kraftControllerEpoch":-1}'
 
 
 @contextmanager
 def lone_zookeeper() -> Iterator[str]:
     """``host:port`` of a fresh server; it and its data are gone afterwards."""
+    with lone_server(heap_mb=512) as (server, _):
+        yield server
+
+
+@contextmanager
+def lone_server(*, heap_mb: int) -> Iterator[tuple[str, int]]:
+    """Like ``lone_zookeeper``, with the server's pid."""
     with tempfile.TemporaryDirectory(prefix="topicops-bench-", ignore_cleanup_errors=True) as name:
         folder, port = Path(name), free_port()
         properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
         settings = local_settings.zookeeper_properties(folder / "data", port)
         properties.write_text(local_settings.properties_text(settings), encoding="utf-8")
-        command = local_settings.zookeeper_command(find_java(), sorted(pyspark_jars().glob("*.jar")), properties)
+        jars = sorted(pyspark_jars().glob("*.jar"))
+        command = local_settings.zookeeper_command(find_java(), jars, properties, heap_mb=heap_mb)
         process = spawn(command, log=log, folder=folder, environment=os.environ)
         try:
             _wait_until_it_answers(process, port, log)
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", process.pid
         finally:
             stop([process], grace_s=2.0)
 
@@ -71,6 +80,23 @@ def lay_cluster(client: KazooClient, chroot: str, topics: int) -> None:
         for path, data in ((f"/brokers/topics/{name}", _topic(number)), (f"/config/topics/{name}", _config()))
     )
     _create_all(client, znodes)
+
+
+def lay_states(client: KazooClient, chroot: str, topics: int) -> None:
+    """The states of all partitions, below topics that stand."""
+    for kind in ("partitions", *(f"partitions/{partition}" for partition in range(PARTITIONS))):
+        _create_all(client, ((f"{chroot}/brokers/topics/{name}/{kind}", b"") for name in topic_names(topics)))
+    _create_all(client, ((chroot + path, _STATE) for path in state_paths(topics)))
+
+
+def spec_paths(topics: int) -> list[str]:
+    """The two znodes of each topic."""
+    return [f"{parent}/{name}" for name in topic_names(topics) for parent in ("/brokers/topics", "/config/topics")]
+
+
+def state_paths(topics: int) -> list[str]:
+    names = topic_names(topics)
+    return [f"/brokers/topics/{name}/partitions/{p}/state" for name in names for p in range(PARTITIONS)]
 
 
 def _create_all(client: KazooClient, znodes: Iterator[tuple[str, bytes]]) -> None:

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from airflow.providers_manager import ProvidersManager
 
-from topicops.edges.connections import from_environment
+from topicops.edges.connections import ZOOKEEPER_FIELDS, Tls, ZooKeeperAddress, from_environment
 from topicops.model.errors import UsageError
 from topicops.on_airflow.connections import from_airflow
 from topicops.on_airflow.zookeeper_hook import ZooKeeperHook
@@ -20,8 +20,9 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {
         "conn_type": "zookeeper",
         "host": "zk1:2181,zk2:2181",
+        "login": "topicops",
         "password": "not-for-eyes",
-        "extra": {"chroot": "/kafka"},
+        "extra": {"chroot": "/kafka", "tls": True, "ca_file": "/etc/kafka/ca.pem"},
     }
     monkeypatch.setenv("AIRFLOW_CONN_ZOOKEEPER_TEST", json.dumps(fields))
 
@@ -31,7 +32,7 @@ def test_airflow_offers_the_zookeeper_type_with_its_fields() -> None:
     assert "topicops" in manager.providers
     assert manager.hooks["zookeeper"] is not None
     widgets = manager.connection_form_widgets
-    assert "extra__zookeeper__chroot" in widgets
+    assert {f"extra__zookeeper__{field}" for field in ZOOKEEPER_FIELDS} <= set(widgets)
     assert manager.field_behaviours["zookeeper"]["relabeling"] == {"host": "Hosts"}
 
 
@@ -48,8 +49,13 @@ def test_an_unknown_connection_is_named_with_the_variable_that_would_set_it() ->
 
 
 @pytest.mark.usefixtures("connection", "airflow_database")
-def test_the_hook_puts_hosts_and_chroot_together() -> None:
-    assert ZooKeeperHook("zookeeper_test").hosts() == "zk1:2181,zk2:2181/kafka"
+def test_the_hook_puts_the_address_together() -> None:
+    assert ZooKeeperHook("zookeeper_test").address() == ZooKeeperAddress(
+        hosts="zk1:2181,zk2:2181/kafka",
+        user="topicops",
+        password="not-for-eyes",
+        tls=Tls(ca_file="/etc/kafka/ca.pem"),
+    )
 
 
 @pytest.mark.usefixtures("airflow_database")

@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fixtures.spec_folder import diagnostics, is_mended, proposes_an_edit
 from topicops.cli import run
+from topicops.model.diagnostics import Diagnostic
 
 pytestmark = pytest.mark.cases
 
@@ -22,6 +25,9 @@ CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
 IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 20)][:20]
 ARGUMENTS = ["validate", "--environment", "local", "--format", "json"]
+EDITS_OF_THE_TABLE = 37
+"""How many its problems propose."""
+Ended = subprocess.CompletedProcess[str]
 COMPARED = ("code", "severity", "file", "line", "column")
 
 
@@ -60,7 +66,11 @@ def shown(output: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_a_case_of_the_table_is_answered_as_expected(
-    case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     write_files(tmp_path, case["files"])
     monkeypatch.chdir(tmp_path)
@@ -68,14 +78,56 @@ def test_a_case_of_the_table_is_answered_as_expected(
     status = run(ARGUMENTS)
 
     out, err = capsys.readouterr()
+    record_property("section", case.get("group", ""))
+    record_property("answer", "refused" if expected_exit(case) else "accepted")
     assert (shown(out), status, err) == (case["expect"], expected_exit(case), ""), case["why"]
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in IN_A_PROCESS_OF_THEIR_OWN])
-def test_a_process_answers_as_the_entry_does(case: dict[str, Any], tmp_path: Path) -> None:
-    write_files(tmp_path, case["files"])
+@pytest.fixture(scope="module")
+def answers_of_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Future[Ended]]]:
+    """As many at a time as there are processors: a start takes much longer than an answer."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        yield {
+            case["id"]: threads.submit(answer_of_a_process, case, tmp_path_factory.mktemp(case["id"]))
+            for case in IN_A_PROCESS_OF_THEIR_OWN
+        }
 
+
+def answer_of_a_process(case: Mapping[str, Any], folder: Path) -> Ended:
+    write_files(folder, case["files"])
     command = [sys.executable, "-c", "from topicops.cli import main; main()", *ARGUMENTS]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in IN_A_PROCESS_OF_THEIR_OWN])
+def test_a_process_answers_as_the_entry_does(
+    case: dict[str, Any], answers_of_processes: Mapping[str, Future[Ended]]
+) -> None:
+    ended = answers_of_processes[case["id"]].result()
 
     assert (shown(ended.stdout), ended.returncode, ended.stderr) == (case["expect"], expected_exit(case), "")
+
+
+def test_every_edit_that_a_case_proposes_mends_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, useless = 0, []
+    for case in CASES:
+        for index, problem in enumerate(problems_with_an_edit(case, tmp_path / case["id"], monkeypatch)):
+            folder = tmp_path / f"{case['id']}-{index}"
+            in_a_folder_of_its_own(case, folder, monkeypatch)
+            tried += 1
+            if not is_mended(Path("topics"), problem):
+                useless.append((case["id"], problem.summary))
+
+    assert useless == []
+    assert tried == EDITS_OF_THE_TABLE or "TOPICOPS_BAD_INPUTS" in os.environ
+
+
+def problems_with_an_edit(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Diagnostic]:
+    in_a_folder_of_its_own(case, folder, monkeypatch)
+    return [problem for problem in diagnostics(Path("topics")) if proposes_an_edit(problem)]
+
+
+def in_a_folder_of_its_own(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    write_files(folder, case["files"])
+    monkeypatch.chdir(folder)

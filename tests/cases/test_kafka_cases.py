@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fixtures.kafka_answers import command, configs, creation, placement, znodes
+from fixtures.kafka_answers import command, configs, creation, health, placement, znodes
 from fixtures.kafka_answers.answer import Adapter, Case
 from topicops.edges.znodes import (
     decode_broker,
     decode_config,
     decode_controller,
+    decode_feature,
     decode_migration,
     decode_state,
     decode_topic,
@@ -28,8 +29,7 @@ from topicops.edges.znodes import (
 TABLE = Path(os.environ.get("TOPICOPS_KAFKA_CASES") or Path(__file__).parents[1] / "data" / "kafka-test-cases.json")
 SECTIONS: list[Any] = json.loads(TABLE.read_text(encoding="utf-8"))["sections"]
 
-LIVE_STATE = "later: issue C, live state"
-APPLY = "later: issue E, apply and verify"
+APPLY = "later: apply and verify"
 CONTROLLER = "out, because the controller decides this inside itself; the tool reads what it wrote"
 
 ANSWERS: dict[str, Adapter | str] = {
@@ -67,8 +67,8 @@ ANSWERS: dict[str, Adapter | str] = {
     "run-controller-znode": znodes.decoded_by(decode_controller),
     "run-migration-znode": znodes.decoded_by(decode_migration),
     "other-znodes": znodes.other,
-    "run-feature-znode": f"{LIVE_STATE}: nothing reads /feature yet",
-    "health-filters": f"{LIVE_STATE}: the filters of `topicops topics`",
+    "run-feature-znode": znodes.decoded_by(decode_feature),
+    "health-filters": health.health,
     "create-request": f"{APPLY}: the brokers' answers to CreateTopics",
     "create-policy": f"{APPLY}: a policy class of the brokers answers at the validate-only request",
     "mutation-quota": f"{APPLY}: throttled requests",
@@ -103,12 +103,7 @@ OTHERWISE: tuple[Otherwise, ...] = (
     Otherwise(
         CROSS_CHECKS,
         lambda case: case["config"].get("remote.storage.enable") == "false" and tiers(case, "existing_config"),
-        "decided by the broker: a file does not know what is live, and ZooKeeper mode does not look at it either",
-    ),
-    Otherwise(
-        CROSS_CHECKS,
-        lambda case: not case["zookeeper_mode"] and "remote.log.delete.on.disable" in case["config"],
-        "later: issue B, modes: TOP314 is said without regard to the environment's source",
+        "decided by the broker: a file does not know what is live",
     ),
     Otherwise(
         ("run-topic-name",),
@@ -143,11 +138,6 @@ OTHERWISE: tuple[Otherwise, ...] = (
     ),
     Otherwise(
         ("other-znodes",),
-        lambda case: case["znode"] == "/feature",
-        f"{LIVE_STATE}: nothing reads /feature yet",
-    ),
-    Otherwise(
-        ("other-znodes",),
         lambda case: case["znode"] in ("/admin/delete_topics/<t>", "/controller"),
         "out, because the tool writes neither: Kafka's controller does",
     ),
@@ -177,11 +167,15 @@ def answered_cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("section", "case"), answered_cases())
-def test_our_answer_is_kafkas_or_differs_for_a_reason(section: str, case: Case) -> None:
+def test_our_answer_is_kafkas_or_differs_for_a_reason(
+    section: str, case: Case, record_property: Callable[[str, object], None]
+) -> None:
     adapter = ANSWERS[section]
     assert callable(adapter)
     answer = adapter(case)
     reason = reason_to_differ(section, case)
+    record_property("section", section)
+    record_property("answer", "as Kafka" if reason is None else f"otherwise ({reason})")
     if reason is None:
         assert answer.ours == answer.kafkas
     else:
@@ -194,4 +188,4 @@ def test_every_section_of_the_table_is_in_the_map_and_no_other() -> None:
 
 def test_a_section_without_an_adapter_says_why() -> None:
     reasons = [answer for answer in ANSWERS.values() if isinstance(answer, str)]
-    assert [reason for reason in reasons if not reason.startswith(("later: issue ", "out, because "))] == []
+    assert [reason for reason in reasons if not reason.startswith(("later: ", "out, because "))] == []

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from topicops.edges.connections import ConnectionFields, Role, from_environment, kafka_properties, zookeeper_hosts
+from topicops.edges.connections import (
+    ConnectionFields,
+    Role,
+    Tls,
+    ZooKeeperAddress,
+    from_environment,
+    kafka_properties,
+    zookeeper_address,
+)
 from topicops.model.diagnostics import Location
 from topicops.model.environment import Environment, EnvironmentSpec
 from topicops.model.errors import UsageError
@@ -54,13 +62,13 @@ def environment(**cluster: object) -> Environment:
 def test_zookeeper_hosts_come_from_a_connection(monkeypatch: pytest.MonkeyPatch, text: str, hosts: str) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_ZK_PROD", text)
 
-    assert zookeeper_hosts(environment(zookeeper={"connection": "zk_prod"})) == hosts
+    assert zookeeper_address(environment(zookeeper={"connection": "zk_prod"})) == ZooKeeperAddress(hosts=hosts)
 
 
 def test_addresses_in_the_environment_file_need_no_connection() -> None:
     direct = environment(zookeeper={"hosts": "z1:2181/kafka"}, kafka={"bootstrapServers": "b1:9092"})
 
-    assert zookeeper_hosts(direct) == "z1:2181/kafka"
+    assert zookeeper_address(direct).hosts == "z1:2181/kafka"
     assert kafka_properties(direct, "applier") == {"bootstrap.servers": "b1:9092"}
 
 
@@ -159,7 +167,7 @@ def test_unusable_connection_is_named_with_its_place_and_no_value(
 )
 def test_zookeeper_that_is_nowhere_is_told_with_its_place(cluster: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        zookeeper_hosts(environment(**cluster))
+        zookeeper_address(environment(**cluster))
 
     assert said in str(caught.value)
 
@@ -173,10 +181,74 @@ def test_zookeeper_that_is_nowhere_is_told_with_its_place(cluster: dict[str, obj
 )
 def test_zookeeper_connection_that_says_too_little_or_too_much(fields: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        zookeeper_hosts(
+        zookeeper_address(
             environment(zookeeper={"connection": "zk"}),
             lambda _: ConnectionFields(conn_type="zookeeper", **fields),  # type: ignore[arg-type]
         )
+
+
+SECURED = ZooKeeperAddress(
+    hosts="z1:2182",
+    user="topicops",
+    password=SECRET,
+    tls=Tls(ca_file="/ca.pem", certificate_file="/own.pem", key_file="/own.key", key_password=SECRET),
+)
+TLS_EXTRA = {
+    "tls": True,
+    "ca_file": "/ca.pem",
+    "certificate_file": "/own.pem",
+    "key_file": "/own.key",
+    "key_password": SECRET,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            json.dumps({"host": "z1:2182", "login": "topicops", "password": SECRET, "extra": TLS_EXTRA}), id="JSON"
+        ),
+        pytest.param(
+            f"zookeeper://topicops:{SECRET}@z1:2182/?tls=true&ca_file=%2Fca.pem&certificate_file=%2Fown.pem"
+            f"&key_file=%2Fown.key&key_password={SECRET}",
+            id="URI",
+        ),
+    ],
+)
+def test_login_and_tls_of_zookeeper_come_from_its_connection(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_ZK", text)
+
+    found = zookeeper_address(environment(zookeeper={"connection": "zk"}))
+
+    assert found == SECURED
+    assert SECRET not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        pytest.param({"login": "u"}, "has a login alone", id="login without password"),
+        pytest.param({"password": SECRET}, "has a password alone", id="password without login"),
+        pytest.param(
+            {"extra": {"ca_file": "/ca.pem"}}, "has ca_file in its extra, and no tls: true", id="forgotten tls"
+        ),
+        pytest.param({"extra": {"tls": SECRET}}, "has a tls in its extra that is neither", id="tls that is no boolean"),
+        pytest.param({"extra": {"tls": True, "key_file": "k"}}, "one of certificate_file and key_file", id="key alone"),
+        pytest.param({"extra": {"use_ssl": SECRET}}, "has use_ssl in its extra; known are chroot, tls", id="unknown"),
+    ],
+)
+def test_zookeeper_security_that_is_half_written_is_told_with_its_place_and_no_value(
+    fields: dict[str, object], said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        zookeeper_address(
+            environment(zookeeper={"connection": "zk"}),
+            lambda _: ConnectionFields(conn_type="zookeeper", host="z1:2182", **fields),  # type: ignore[arg-type]
+        )
+
+    assert f"cluster.zookeeper.connection, {FILE}:7: connection 'zk' " in str(caught.value)
+    assert said in str(caught.value)
+    assert SECRET not in _everything_said(caught.value)
 
 
 def test_kafka_that_is_nowhere_is_told() -> None:

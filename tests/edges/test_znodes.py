@@ -22,6 +22,7 @@ DECODERS: dict[str, Callable[[str, bytes | None], object]] = {
     "cluster id": znodes.decode_cluster_id,
     "migration": znodes.decode_migration,
     "reassignment": znodes.decode_reassignment,
+    "feature": znodes.decode_feature,
 }
 
 
@@ -105,6 +106,9 @@ def test_a_config_znode_that_kafka_would_take_for_no_overrides_is_refused(data: 
         pytest.param(znodes.decode_cluster_id, '{"version":"1","id":"a\\u001bb"}', id="cluster id with an escape"),
         pytest.param(znodes.decode_migration, "{}", id="migration without numbers"),
         pytest.param(znodes.decode_reassignment, '{"version":1}', id="reassignment without partitions"),
+        pytest.param(znodes.decode_feature, '{"version":2,"status":1}', id="feature without features"),
+        pytest.param(znodes.decode_feature, '{"version":2,"features":{}}', id="feature without status"),
+        pytest.param(znodes.decode_feature, '{"version":2,"status":1,"features":{"f":{}}}', id="feature without level"),
     ],
 )
 def test_other_broken_znodes_are_refused_by_name(decode: Callable[[str, bytes], object], data: str) -> None:

@@ -11,6 +11,7 @@ from topicops.model.topic_config import (
     AmbiguousNumberError,
     ConfigValue,
     ConfigValueError,
+    TopicConfig,
     UnknownUnitError,
     canonical,
     canonical_overrides,
@@ -31,6 +32,26 @@ def test_every_default_is_valid_and_canonical() -> None:
     assert {name: canonical(name, config.default) for name, config in TOPIC_CONFIGS.items()} == {
         name: config.default for name, config in TOPIC_CONFIGS.items()
     }
+
+
+RANGES = [config for config in TOPIC_CONFIGS.values() if config.is_whole_number]
+
+
+@pytest.mark.parametrize("config", RANGES, ids=lambda config: config.name)
+def test_a_range_holds_its_ends_and_nothing_beyond(config: TopicConfig) -> None:
+    limits = config.constraint
+    inside = {limits.min, limits.max, int(config.default), *limits.also}
+    outside = {limits.min - 1, limits.max + 1} - set(limits.also)
+
+    assert {number for number in inside | outside if is_taken(config.name, str(number))} == inside
+
+
+def is_taken(name: str, text: str) -> bool:
+    try:
+        parse(name, text)
+    except ConfigValueError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

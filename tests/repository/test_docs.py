@@ -18,6 +18,7 @@ from topicops.model.environment import EnvironmentSpec, Written
 from topicops.model.plan_file import plan_to_json
 from topicops.model.written_spec import TopicMetadata, TopicSpec, WrittenLifecycle
 from topicops.steps.checks import RULES
+from topicops.steps.doctor import RULES as DOCTOR_RULES
 from topicops.steps.gate import gate
 from topicops.steps.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
 from topicops.testing.builders import (
@@ -132,6 +133,11 @@ def test_every_check_of_verify_is_documented_and_no_other() -> None:
     checks = ids_in_source([PLUGINS / "steps" / "checks.py", PLUGINS / "steps" / "verify.py"], "V")
     assert RULES.keys() <= checks
     assert rows_of(REFERENCE / "checks.md", r"^V\d\d$") == checks
+
+
+def test_every_rule_of_doctor_is_documented_in_its_order_and_no_other() -> None:
+    documented = re.findall(r"^\| `([a-z-]+)` \|", text_of(REFERENCE / "findings.md"), re.MULTILINE)
+    assert documented == [rule.id for rule in DOCTOR_RULES]
 
 
 def test_every_quality_rule_is_documented_and_no_other() -> None:

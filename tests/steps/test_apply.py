@@ -518,9 +518,14 @@ AT_REST = TopicActivity(end_offsets={0: 5}, groups=())
     ("planned", "now", "reason"),
     [
         pytest.param(AT_REST, AT_REST, None, id="at rest"),
-        pytest.param(None, AT_REST, "not read when the plan was made", id="no activity in the plan"),
+        pytest.param(None, AT_REST, "when the plan was made (TOP409)", id="no activity in the plan"),
         pytest.param(AT_REST, None, "cannot be read now", id="nobody answers"),
-        pytest.param(AT_REST, TopicActivity(end_offsets={0: 6}, groups=()), "planned 5, live 6", id="written to"),
+        pytest.param(
+            AT_REST,
+            TopicActivity(end_offsets={0: 6}, groups=()),
+            "since the plan (TOP409): end offset of partition 0: planned 5, live 6",
+            id="written to",
+        ),
         pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=None), "cannot be read", id="groups unreadable"),
         pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=("g",)), "TOP410): g", id="a group reads"),
     ],

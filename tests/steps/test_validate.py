@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from topicops.edges.yaml_files import read_tree
+from fixtures.spec_folder import HEAD, LOCAL, topic, validated
 from topicops.model.diagnostics import Location
 from topicops.model.environment import Risk
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.spec import Desired, Lifecycle
-from topicops.steps.validate import Validated, validate
-
-NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
-HEAD = "apiVersion: topicops/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n"
-LOCAL = HEAD.format(kind="Environment", name="local") + (
-    "  cluster: {class: sandbox}\n"
-    "  defaults: {partitions: 3, replicationFactor: 3}\n"
-    "  limits:\n"
-    "    partitionsPerTopic: 24\n"
-)
-
-
-def topic(name: str, body: str = "spec: {}\n", *, metadata: str = "") -> str:
-    return f"apiVersion: topicops/v1\nkind: Topic\nmetadata: {{name: {name}, owner: team-web{metadata}}}\n{body}"
-
-
-def validated(
-    folder: Path, files: Mapping[str, str], *, environment: str | None = "local", local: str = LOCAL
-) -> Validated:
-    for name, text in {"environments/local.yaml": local, **files}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    return validate(read_tree(folder), environment=environment, now=NOW)
+from topicops.steps.validate import Validated
 
 
 def found(answer: Validated) -> list[tuple[str, str, str, int]]:
@@ -320,10 +297,63 @@ def test_a_folder_without_topics_is_a_fine_start(tmp_path: Path) -> None:
         ("config: {}", "did you mean configs?"),
         ("partition: 3", "did you mean partitions?"),
         ("retention.ms: 1", "a topic's config goes below configs"),
+        ("replication.factor: 3", "did you mean replicationFactor?"),
+        ("num.partitions: 3", "did you mean partitions?"),
+        ("properties: {}", "did you mean configs?"),
+        ("replica_assignment: '1'", "did you mean assignment?"),
         ("owner: me", "it belongs to metadata"),
+        ("topic: a", "it belongs to metadata, as name"),
+        ("team: a", "it belongs to metadata, as owner"),
+        ("cleanup_policy: compact", "a topic's config goes below configs, as cleanup.policy"),
+        ("retentionMs: 1", "a topic's config goes below configs, as retention.ms"),
+        ("until: x", "it belongs to lifecycle"),
     ],
 )
 def test_a_word_of_another_tool_gets_a_hint(written: str, hint: str, tmp_path: Path) -> None:
     answer = validated(tmp_path, {"web/a.yaml": topic("a", f"spec: {{{written}}}\n")})
 
     assert [(d.code, d.help) for d in answer.diagnostics] == [("TOP201", hint)]
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("topic: a", "did you mean metadata?"),
+        ("partitions: 3", "it belongs to spec"),
+        ("config: {}", "it belongs to spec, as configs"),
+        ("tags: {}", "it belongs to metadata, as labels"),
+        ("state: absent", "it belongs to lifecycle"),
+        ("nonsense: 1", "known here: apiVersion, kind, metadata, spec, lifecycle"),
+    ],
+)
+def test_a_word_in_the_wrong_place_gets_a_hint(written: str, hint: str, tmp_path: Path) -> None:
+    answer = validated(tmp_path, {"web/a.yaml": f"{topic('a')}{written}\n"})
+
+    assert [(d.code, d.help) for d in answer.diagnostics] == [("TOP201", hint)]
+
+
+# ---- the same for fields of any environment ----
+
+
+def test_a_tombstone_and_a_pause_of_elsewhere_say_nothing_here(tmp_path: Path) -> None:
+    elsewhere = ", environments: [prod]"
+    files = {
+        "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
+        "web/rest.yaml": topic(
+            "rest", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n", metadata=elsewhere
+        ),
+    }
+
+    assert dict(desired(validated(tmp_path, files)).topics) == {}
+
+
+def test_a_config_only_for_kraft_may_stand_where_brokers_are_read_instead_of_zookeeper(tmp_path: Path) -> None:
+    files = {"web/a.yaml": topic("a", "spec: {configs: {remote.log.delete.on.disable: true}}\n")}
+    local = LOCAL.replace("sandbox", "sandbox, source: {}, lease: none")
+
+    codes = {
+        source: [d.code for d in validated(tmp_path, files, local=local.replace("{}", source)).diagnostics]
+        for source in ("zookeeper", "kafka", "elsewhere")
+    }
+
+    assert codes == {"zookeeper": ["TOP314"], "kafka": [], "elsewhere": ["TOP205"]}

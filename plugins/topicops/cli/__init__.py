@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import typer
 
 from topicops import __version__
-from topicops.cli import apply, code, demo, explain, local, plan, schema, show, validate, verify
+from topicops.cli import apply, code, demo, doctor, explain, local, plan, schema, show, topics, validate, verify
 from topicops.cli.output import complain
 from topicops.model.errors import SpecError, TopicopsError
 
@@ -36,6 +38,8 @@ app.command("plan")(plan.plan_command)
 app.command("show")(show.show_command)
 app.command("apply")(apply.apply_command)
 app.command("verify")(verify.verify_command)
+app.command("doctor")(doctor.doctor_command)
+app.command("topics")(topics.topics_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(local.app, name="local")
 
@@ -60,7 +64,7 @@ def options(
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        return _command()(arguments, standalone_mode=False) or 0
     except SpecError as error:
         complain(validate.render_text(error.diagnostics))
         return error.exit_code
@@ -81,6 +85,12 @@ def run(arguments: list[str] | None = None) -> int:
         logger.info("unexpected error", exc_info=True)
         complain(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
         return 1
+
+
+@cache
+def _command() -> Callable[..., int | None]:
+    """Made once: reading the signatures of all commands takes longer than to run most of them."""
+    return typer.main.get_command(app)
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ def up(
     home: Home = None,
     zookeeper_port: Annotated[int | None, typer.Option(help="Left out: that of last time, or a free one.")] = None,
     broker_ports: Annotated[str | None, typer.Option(help="Three ports, as 9092,9093,9094.")] = None,
+    kraft: Annotated[bool, typer.Option("--kraft", help="Brokers that rule themselves, without ZooKeeper.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Without the data of an earlier cluster.")] = False,
 ) -> None:
     """Start what is not running; ready means that every broker answers and knows every broker."""
@@ -39,6 +40,7 @@ def up(
         home or home_folder(),
         zookeeper_port=zookeeper_port,
         broker_ports=_ports(broker_ports),
+        kraft=kraft,
         fresh=fresh,
         progress=_say,
     )
@@ -89,7 +91,7 @@ def status_text(found: ClusterStatus) -> str:
         f"registered brokers: {registered}",
         f"controller:         {'none' if found.controller is None else f'broker {found.controller}'}",
         f"cluster id:         {found.cluster_id or 'not known yet'}",
-        f"ZooKeeper:          {found.zookeeper_hosts}",
+        f"ZooKeeper:          {found.zookeeper_hosts or 'none: the brokers are a KRaft quorum'}",
         f"bootstrap servers:  {found.bootstrap_servers}",
         f"logs:               {found.logs}",
     ]

@@ -19,3 +19,10 @@ def new_run(environment: str, topics: Path) -> Run:
     run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
     progress(f"Keeping this run's files in {os.path.relpath(run.store.folder)}")
     return run
+
+
+def unrecorded_run(environment: str, topics: Path) -> Run:
+    """For a command that only looks and tells: its folder is never made."""
+    from topicops import flow
+
+    return flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)

@@ -13,6 +13,7 @@ import typer
 
 from topicops.cli.output import tell
 from topicops.model.diagnostics import Diagnostic, Note, Severity
+from topicops.model.document import Document
 from topicops.model.printable import printable
 
 FORMAT_VERSION = "1.0"
@@ -29,22 +30,41 @@ def validate_command(
     ] = "text",
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
-    from topicops.edges.yaml_files import read_tree
-    from topicops.steps.validate import validate
+    from topicops.cli.judging import judge
 
     started = time.monotonic()
-    validated = validate(read_tree(topics), environment=environment, now=datetime.now(UTC))
+    validated = judge(topics, environment=environment, now=datetime.now(UTC))
     took_s = time.monotonic() - started
     match output:
         case "json":
-            tell(render_json(validated.diagnostics, files=validated.files))
+            shown = _with_sure_fixes(validated.diagnostics, topics, environment)
+            tell(render_json(shown, files=validated.files))
         case "github":
-            tell("\n".join([*map(annotation, validated.diagnostics), _count(validated.diagnostics, validated.files)]))
+            tell(
+                "\n".join(
+                    [*map(annotation, validated.diagnostics), _count(validated.diagnostics, validated.files, took_s)]
+                )
+            )
         case "text":
             if validated.diagnostics:
                 tell(render_text(validated.diagnostics))
-            tell(f"{_count(validated.diagnostics, validated.files)} in {took_s:.1f} s")
+            tell(_count(validated.diagnostics, validated.files, took_s))
     raise typer.Exit(int(validated.has_errors))
+
+
+def _with_sure_fixes(
+    diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None
+) -> tuple[Diagnostic, ...]:
+    if all(diagnostic.fix is None and diagnostic.rename_to is None for diagnostic in diagnostics):
+        return tuple(diagnostics)
+    from topicops.edges.edited_files import document_after_fix
+    from topicops.edges.yaml_files import read_tree
+    from topicops.steps.fixes import with_sure_fixes
+
+    def edited(diagnostic: Diagnostic) -> Document | None:
+        return document_after_fix(diagnostic, topics)
+
+    return with_sure_fixes(diagnostics, read_tree(topics), edited, environment=environment, now=datetime.now(UTC))
 
 
 def render_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
@@ -146,10 +166,11 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _count(diagnostics: Sequence[Diagnostic], files: int) -> str:
+def _count(diagnostics: Sequence[Diagnostic], files: int, took_s: float) -> str:
     errors = sum(diagnostic.is_error for diagnostic in diagnostics)
     warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics)
-    return f"{files} files: {_plural(errors, 'error')}, {_plural(warnings, 'warning')}"
+    counts = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}"
+    return f"{_plural(files, 'file')}: {counts} in {took_s:.1f} s"
 
 
 def _plural(count: int, noun: str) -> str:

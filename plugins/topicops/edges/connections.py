@@ -1,4 +1,7 @@
-"""Where a cluster is: an environment's addresses, or its connections looked up as Airflow does, without Airflow."""
+"""Where a cluster is, and as whom it is reached: an environment's addresses, or its connections.
+
+Connections are looked up as Airflow does, without Airflow. Values of them appear in no message: they may be secrets.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from topicops.model.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 from topicops.model.errors import UsageError
+from topicops.model.printable import printable
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
 BOOTSTRAP_SERVERS = "bootstrap.servers"
+
+TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
+ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
+"""All that the extra of a ZooKeeper connection may hold."""
 
 Role = Literal["reader", "applier", "deleter"]
 """Who talks to the brokers: each may have its own identity."""
@@ -21,12 +29,39 @@ Role = Literal["reader", "applier", "deleter"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionFields:
-    """What a connection says of an address; its secrets are in ``extra``, which no repr shows."""
+    """What a connection says; where secrets may be, no repr shows them."""
 
     conn_type: str
     host: str = ""
     port: int | None = None
+    login: str = ""
+    password: str = field(default="", repr=False)
     extra: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """How a TLS connection is made; chain and host name of the server are always checked."""
+
+    ca_file: str | None = None
+    """PEM; the system's authorities when left out."""
+    certificate_file: str | None = None
+    """Our own certificate with its chain, PEM, for a server that wants one."""
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperAddress:
+    """Where a ZooKeeper is, and as whom it is reached."""
+
+    hosts: str
+    """``host:port,host:port/chroot``."""
+    user: str | None = None
+    """For SASL with DIGEST-MD5; None: no login."""
+    password: str = field(default="", repr=False)
+    tls: Tls | None = None
+    """None: in plain text."""
 
 
 ConnectionSource = Callable[[str], ConnectionFields]
@@ -53,22 +88,23 @@ def from_environment(connection_id: str) -> ConnectionFields:
         ) from None
 
 
-def zookeeper_hosts(environment: Environment, source: ConnectionSource = from_environment) -> str:
-    """``host:port,host:port/chroot`` of an environment's ZooKeeper.
+def zookeeper_address(environment: Environment, source: ConnectionSource = from_environment) -> ZooKeeperAddress:
+    """Where an environment's ZooKeeper is, and as whom it is reached.
 
     Raises:
         UsageError: it names none, or its connection cannot be used.
     """
     endpoint = environment.spec.cluster.zookeeper or ZooKeeperEndpoint()
     if endpoint.hosts:
-        return endpoint.hosts
+        return ZooKeeperAddress(hosts=endpoint.hosts)
     if not endpoint.connection:
         raise UsageError(f"{environment.file}: cluster.zookeeper names neither hosts nor a connection; add one of them")
     place = environment.place_of("cluster.zookeeper.connection")
     connection = _found(endpoint.connection, place, source)
-    if not connection.host:
-        raise UsageError(f"{place}: connection {endpoint.connection!r} has no host; give it host:port,host:port")
-    return _with_chroot(connection, place=place, connection_id=endpoint.connection)
+    try:
+        return _zookeeper_address(connection)
+    except UsageError as error:
+        raise UsageError(f"{place}: connection {endpoint.connection!r} {error}") from None
 
 
 def kafka_properties(
@@ -117,7 +153,26 @@ def _found(connection_id: str, place: str, source: ConnectionSource) -> Connecti
         raise UsageError(f"{place}: {error}") from error
 
 
-def _with_chroot(connection: ConnectionFields, *, place: str, connection_id: str) -> str:
+def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:
+    """Raises ``UsageError`` whose text goes on after the connection's id."""
+    if not connection.host:
+        raise UsageError("has no host; give it host:port,host:port")
+    # A setting that is overlooked could mean an open connection where a safe one was meant.
+    if unknown := sorted(connection.extra.keys() - ZOOKEEPER_FIELDS):
+        raise UsageError(
+            f"has {', '.join(map(printable, unknown))} in its extra; known are {', '.join(ZOOKEEPER_FIELDS)}"
+        )
+    if bool(connection.login) != bool(connection.password):
+        raise UsageError(f"has a {'login' if connection.login else 'password'} alone; give it both, or neither")
+    return ZooKeeperAddress(
+        hosts=_with_chroot(connection),
+        user=connection.login or None,
+        password=connection.password,
+        tls=_tls(connection.extra),
+    )
+
+
+def _with_chroot(connection: ConnectionFields) -> str:
     hosts, slash, path = connection.host.partition("/")
     if connection.port is not None and ":" not in hosts.rpartition("]")[2]:
         hosts = f"{hosts}:{connection.port}"
@@ -125,11 +180,30 @@ def _with_chroot(connection: ConnectionFields, *, place: str, connection_id: str
     written = str(connection.extra.get("chroot") or "").strip("/")
     in_extra = f"/{written}" if written else ""
     if in_host and in_extra and in_host != in_extra:
-        raise UsageError(
-            f"{place}: connection {connection_id!r} has the chroot {in_extra} in its extra and {in_host} in its host; "
-            "keep one"
-        )
+        raise UsageError(f"has the chroot {in_extra} in its extra and {in_host} in its host; keep one")
     return hosts + (in_host or in_extra)
+
+
+def _tls(extra: Mapping[str, object]) -> Tls | None:
+    written = {name: str(extra[name]) for name in TLS_FIELDS if extra.get(name)}
+    if not _flag(extra, "tls"):
+        if written:
+            raise UsageError(f"has {', '.join(written)} in its extra, and no tls: true; add it, or take them out")
+        return None
+    tls = Tls(**written)
+    if (tls.certificate_file is None) != (tls.key_file is None):
+        raise UsageError("has one of certificate_file and key_file in its extra; give it both, or neither")
+    return tls
+
+
+def _flag(extra: Mapping[str, object], name: str) -> bool:
+    """A boolean of JSON, or of a URI, where every value is text."""
+    value = extra.get(name)
+    if value in (None, "", False, "false"):
+        return False
+    if value in (True, "true"):
+        return True
+    raise UsageError(f"has a {name} in its extra that is neither true nor false")
 
 
 def _property_text(name: str, value: object, place: str) -> str:
@@ -148,6 +222,8 @@ def _from_json(text: str) -> ConnectionFields:
         conn_type=str(written.get("conn_type") or ""),
         host=str(written.get("host") or ""),
         port=int(written["port"]) if written.get("port") else None,
+        login=str(written.get("login") or ""),
+        password=str(written.get("password") or ""),
         extra=_object(extra) if isinstance(extra, str) else dict(extra),
     )
 
@@ -161,6 +237,8 @@ def _from_uri(text: str) -> ConnectionFields:
         conn_type=parts.scheme.replace("-", "_"),
         host=unquote(parts.hostname or ""),
         port=parts.port,
+        login=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
         extra=_object(query["__extra__"]) if "__extra__" in query else query,
     )
 

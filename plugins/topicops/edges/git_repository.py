@@ -1,14 +1,31 @@
-"""What git knows of the files: which commit they are, if they are exactly that."""
+"""What git knows of the files: which commit they are, if they are exactly that, and which are as git holds them."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from subprocess import DEVNULL
+from typing import IO, NamedTuple
 
 _TIMEOUT_S = 30
-_SURROUNDINGS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""Set inside hooks; they would point the question at another repository."""
+_SURROUNDINGS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_ATTR_SOURCE")
+"""Set inside hooks; they would point the question at another repository, or at other attributes."""
+_SCRUTINY = ("core.trustctime=true", "core.checkStat=default", "core.ignoreStat=false", "core.fileMode=true")
+"""A repository may tell git to look less closely at files; whoever does not open them looks as closely as git can."""
+
+_ATTRIBUTES = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
+_AS_STORED = f":(top,literal,attr:{' '.join(f'!{attribute}' for attribute in _ATTRIBUTES)})"
+"""Files that git does not convert between the work tree and its store, ``core.autocrlf`` aside."""
+_IN_NO_INDEX = ":(top,literal).git/"
+"""Beside this git finds no common folder. It would look for the attributes of paths without it (2.39)."""
+_LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
+"""Tag, mode, blob id, stage and path."""
 
 
 def commit_of(topics: Path) -> str | None:
@@ -24,15 +41,67 @@ def commit_of(topics: Path) -> str | None:
     return commit if changed == "" else None
 
 
-def _ask(folder: Path, *question: str) -> str | None:
+def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:
+    """Blob ids of the regular files below ``folder`` whose bytes are those of the blob, by path relative to it.
+
+    Empty where git has no say. What is changed, new, in conflict, a link, told to be left alone (``assume-unchanged``,
+    ``skip-worktree``) or converted on the way is left out. Git compares times and sizes with those in its index, and
+    contents where these cannot tell.
+
+    Args:
+        meanwhile: Called once, while git looks.
+    """
+    prefix = _ask(folder, "rev-parse", "--show-prefix")
+    if prefix is None or _ask(folder, "config", "--type=bool", "--default=false", "core.autocrlf") != "false":
+        meanwhile()
+        return {}
+    scrutiny = [word for setting in _SCRUTINY for word in ("-c", setting)]
+    places = f"{_AS_STORED}{prefix}", _IN_NO_INDEX
+    question = (*scrutiny, "ls-files", "-z", "-v", "--stage", "--modified", "--", *places)
+    found = _LISTED.findall(_ask(folder, *question, meanwhile=meanwhile) or "")
+    regular = {path: blob for tag, mode, blob, stage, path in found if (tag, stage) == ("H", "0") and mode[:3] == "100"}
+    if len(regular) != len(found):  # a changed file is listed twice
+        times = Counter(path for *_, path in found)
+        return {path: blob for path, blob in regular.items() if times[path] == 1}
+    return regular
+
+
+def _ask(folder: Path, *question: str, meanwhile: Callable[[], None] = lambda: None) -> str | None:
     """The answer of git, without the last line end; None if it has none."""
     surroundings = {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
     # No hook, monitor or lock of a repository that somebody else wrote: looking changes and starts nothing.
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *question]
+    with _started(command, surroundings) as started:
+        meanwhile()
+        if started is None or not _ends_well(started.git):
+            return None
+        started.said.seek(0)
+        return os.fsdecode(started.said.read()).rstrip("\n")
+
+
+class _Started(NamedTuple):
+    git: subprocess.Popen[bytes]
+    said: IO[bytes]
+    """A file takes all that git says; a pipe would make it wait for us."""
+
+
+@contextmanager
+def _started(command: Sequence[str], surroundings: Mapping[str, str]) -> Iterator[_Started | None]:
+    """None where it cannot be asked: there is no git, or no room for its answer."""
+    with ExitStack() as open_until_then:
+        try:
+            said = open_until_then.enter_context(tempfile.TemporaryFile())
+            git = subprocess.Popen(command, stdin=DEVNULL, stdout=said, stderr=DEVNULL, env=surroundings)
+        except OSError:
+            yield None
+            return
+        open_until_then.enter_context(git)
+        open_until_then.callback(git.kill)  # unless it has ended
+        yield _Started(git, said)
+
+
+def _ends_well(git: subprocess.Popen[bytes]) -> bool:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, env=surroundings, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.rstrip("\n") if done.returncode == 0 else None
+        return git.wait(_TIMEOUT_S) == 0
+    except subprocess.TimeoutExpired:
+        return False

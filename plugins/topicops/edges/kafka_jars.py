@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from topicops.model.errors import LocalClusterError
@@ -26,7 +27,6 @@ JAVA_VERSIONS = (17, 21)
 
 Progress = Callable[[str], None]
 
-_FOLDER = f"kafka-{KAFKA_VERSION}"
 _SUMS = Path(__file__).with_suffix(".sha256")
 _FETCH_TIMEOUT_S = 900.0
 _JAVA_TIMEOUT_S = 20.0
@@ -45,6 +45,21 @@ _IVY_MODULE = f"""\
   </dependencies>
 </ivy-module>
 """
+
+
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """What one Ivy module brings, and nothing else."""
+
+    title: str
+    """``Kafka 3.9.2``: in messages; small and with a dash, its folder in the cache."""
+    ivy_module: str
+    sums: Mapping[str, str]
+    """SHA-256 in hexadecimal by jar name."""
+
+    @property
+    def folder(self) -> str:
+        return self.title.lower().replace(" ", "-")
 
 
 def quiet(_message: str) -> None:
@@ -70,16 +85,28 @@ def kafka_jars(
     Raises:
         LocalClusterError: A jar has a wrong sum, or could not be fetched.
     """
-    pinned = pinned_sums() if sums is None else sums
+    kafka = JarSet(f"Kafka {KAFKA_VERSION}", _IVY_MODULE, pinned_sums() if sums is None else sums)
+    return jars_of(kafka, java=java, cache=cache, ivy_settings=ivy_settings, progress=progress)
+
+
+def jars_of(
+    wanted: JarSet,
+    *,
+    java: Path | None = None,
+    cache: Path | None = None,
+    ivy_settings: Path | None = None,
+    progress: Progress = quiet,
+) -> tuple[Path, ...]:
+    """As ``kafka_jars``, for any set of jars."""
     cache = default_cache() if cache is None else cache
-    folder = cache / _FOLDER
-    if missing_jars(folder, pinned):
+    folder = cache / wanted.folder
+    if missing_jars(folder, wanted.sums):
         _make_folder(folder)
-        with _locked(cache / f"{_FOLDER}.lock", progress):
-            if missing_jars(folder, pinned):
-                _fetch(folder, java or find_java(), ivy_settings or _ivy_settings_from_environment(), pinned, progress)
-    check_sums(folder, pinned, remedy=f"delete {folder} and run again")
-    return tuple(folder / name for name in sorted(pinned))
+        with _locked(cache / f"{wanted.folder}.lock", wanted, progress):
+            if missing_jars(folder, wanted.sums):
+                _fetch(wanted, folder, java or find_java(), ivy_settings or _ivy_settings_from_environment(), progress)
+    check_sums(folder, wanted.sums, remedy=f"delete {folder} and run again")
+    return tuple(folder / name for name in sorted(wanted.sums))
 
 
 def default_cache() -> Path:
@@ -164,40 +191,40 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LocalClusterError(
-            f"{folder}: {error.strerror}; name a writable folder in TOPICOPS_CACHE for the Kafka jars"
+            f"{folder}: {error.strerror}; name a writable folder in TOPICOPS_CACHE for the jars"
         ) from error
 
 
 @contextmanager
-def _locked(lock: Path, progress: Progress) -> Iterator[None]:
+def _locked(lock: Path, wanted: JarSet, progress: Progress) -> Iterator[None]:
     with lock.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress("waiting for another process that fetches the Kafka jars")
+            progress(f"waiting for another process that fetches the jars of {wanted.title}")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def _fetch(folder: Path, java: Path, settings: Path | None, sums: Mapping[str, str], progress: Progress) -> None:
+def _fetch(wanted: JarSet, folder: Path, java: Path, settings: Path | None, progress: Progress) -> None:
     """Resolve into a folder beside, check, then move jar by jar: a reader without the lock sees whole jars only."""
     if settings is not None and not settings.is_file():
         raise LocalClusterError(f"{settings}: no such Ivy settings file; correct TOPICOPS_IVY_SETTINGS")
-    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-", dir=folder.parent) as work:
+    with tempfile.TemporaryDirectory(prefix=f"{wanted.folder}-", dir=folder.parent) as work:
         staging = Path(work)
-        log = folder.parent / f"{_FOLDER}-ivy.log"
-        _run_ivy(java, settings, staging, log, len(sums), progress)
-        if missing := missing_jars(staging / "lib", sums):
+        log = folder.parent / f"{wanted.folder}-ivy.log"
+        _run_ivy(wanted, java, settings, staging, log, progress)
+        if missing := missing_jars(staging / "lib", wanted.sums):
             raise LocalClusterError(
                 f"Ivy did not fetch {', '.join(missing)}; see {log}, and check the network or mirror"
             )
-        check_sums(staging / "lib", sums, remedy="the repository gave another file; ask whoever runs the mirror")
-        for name in sums:
+        check_sums(staging / "lib", wanted.sums, remedy="the repository gave another file; ask whoever runs the mirror")
+        for name in wanted.sums:
             (staging / "lib" / name).replace(folder / name)
 
 
-def _run_ivy(java: Path, settings: Path | None, staging: Path, log: Path, jars: int, progress: Progress) -> None:
-    (staging / "ivy.xml").write_text(_IVY_MODULE, encoding="utf-8")
+def _run_ivy(wanted: JarSet, java: Path, settings: Path | None, staging: Path, log: Path, progress: Progress) -> None:
+    (staging / "ivy.xml").write_text(wanted.ivy_module, encoding="utf-8")
     command = ivy_command(java, staging, settings)
     deadline = time.monotonic() + _FETCH_TIMEOUT_S
     with log.open("wb") as output:
@@ -205,7 +232,7 @@ def _run_ivy(java: Path, settings: Path | None, staging: Path, log: Path, jars: 
         try:
             said = ""
             while ivy.poll() is None and time.monotonic() < deadline:
-                if (message := _fetched(staging / "cache", jars)) != said:
+                if (message := _fetched(wanted, staging / "cache")) != said:
                     progress(message)
                     said = message
                 time.sleep(0.5)
@@ -214,7 +241,7 @@ def _run_ivy(java: Path, settings: Path | None, staging: Path, log: Path, jars: 
             ivy.wait()
     if ivy.returncode:
         raise LocalClusterError(
-            f"Kafka {KAFKA_VERSION} could not be fetched; Ivy's log is {log} and ends:\n{_last_words(log)}\n"
+            f"{wanted.title} could not be fetched; Ivy's log is {log} and ends:\n{_last_words(log)}\n"
             "Check the network, or name a mirror in an Ivy settings file: TOPICOPS_IVY_SETTINGS"
         )
 
@@ -230,11 +257,11 @@ def ivy_command(java: Path, staging: Path, settings: Path | None) -> list[str]:
     ]  # fmt: skip
 
 
-def _fetched(cache: Path, jars: int) -> str:
+def _fetched(wanted: JarSet, cache: Path) -> str:
     """How far Ivy is: it reads what every jar depends on first, which takes longest."""
     descriptors = sum(1 for _ in cache.glob("*/*/ivy-*.xml"))
     files = sum(1 for kind in ("jars", "bundles") for _ in cache.glob(f"*/*/{kind}/*.jar"))
-    return f"fetching Kafka {KAFKA_VERSION}: {descriptors} descriptors, {files} of {jars} jars"
+    return f"fetching {wanted.title}: {descriptors} descriptors, {files} of {len(wanted.sums)} jars"
 
 
 def _last_words(log: Path, lines: int = 8) -> str:

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import (
@@ -23,7 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     OffsetSpec,
     ResourceType,
 )
-from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, settled
@@ -54,11 +55,13 @@ class BrokerViews:
 
     Args:
         properties: Librdkafka's properties of the reader.
-        timeout_s: For one round, whatever the brokers do.
+        timeout_s: For one round of questions, whatever the brokers do.
+        directories: Ask each broker also which partitions have their logs on its disks.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0, directories: bool = False) -> None:
         self._properties = properties
+        self._directories = directories
         self._timeout_s = timeout_s
         self._connections: BrokerConnections | None = None
         self._known: Mapping[int, str] = {}
@@ -75,13 +78,27 @@ class BrokerViews:
         replies = connections.ask(requests, timeout_s=deadline.left_s) if requests else {}
         if any(isinstance(reply, str) for reply in replies.values()):
             self._known = {}  # it may be back elsewhere: look its address up again next time
-        return {broker: _view_or_sentence(broker, replies.get(broker)) for broker in brokers}
+        views = {broker: _view_or_sentence(broker, replies.get(broker)) for broker in brokers}
+        return self._with_directories(connections, views) if self._directories else views
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
         if self._connections is not None:
             self._connections.close()
         self._connections, self._known = None, {}
+
+    def _with_directories(
+        self, connections: BrokerConnections, views: Mapping[int, BrokerView | str]
+    ) -> Mapping[int, BrokerView | str]:
+        """The views with the logs of their topics; a broker without a view is not asked."""
+        requests = {broker: _directories_request(v) for broker, v in views.items() if isinstance(v, BrokerView)}
+        replies = connections.ask(requests, timeout_s=self._timeout_s) if requests else {}
+        return {
+            broker: replace(view, directories=_directories_or_sentence(broker, replies[broker]))
+            if isinstance(view, BrokerView)
+            else view
+            for broker, view in views.items()
+        }
 
     def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
         """Connections that know the addresses of ``brokers``, as far as any broker knows them."""
@@ -308,6 +325,28 @@ def _partition_view(partition: Any) -> PartitionView:
     return PartitionView(
         leader=partition.leader_id, replicas=tuple(partition.replica_nodes), isr=tuple(partition.isr_nodes)
     )
+
+
+def _directories_request(view: BrokerView) -> Any:
+    topics = [
+        DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(partitions))
+        for topic, partitions in view.topics.items()
+    ]
+    return DescribeLogDirsRequest(topics=topics)
+
+
+def _directories_or_sentence(broker: int, reply: Any) -> Mapping[str, frozenset[int]] | str:
+    """Partitions by topic; without logs on a broken disk, and without copies that are still being made."""
+    if isinstance(reply, str):
+        return f"broker {broker} does not tell its log directories: it {reply}"
+    if reply.error_code:
+        error = KafkaError(reply.error_code)
+        return f"broker {broker} does not tell its log directories: {error.name()} ({error.code()})"
+    found: dict[str, set[int]] = {}
+    for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
+        ids = {p.partition_index for p in topic.partitions if not p.is_future_key}
+        found.setdefault(topic.name, set()).update(ids)
+    return {name: frozenset(ids) for name, ids in found.items()}
 
 
 def _topics_of(group: Any) -> set[str]:

@@ -1,5 +1,7 @@
 """One real ZooKeeper and real Kafka brokers on 127.0.0.1, for the demo, for tests, and for trying things out.
 
+Or, with KRaft, the brokers alone: each is a controller too, and no ZooKeeper runs.
+
 Everything lies under ``<home>/cluster``: ``state.json`` (which process has which port), ``logs/``, and a folder for
 each server with its property file and data. The processes outlive the command that started them; a later one finds
 them by pid and start time, and signals nothing else.
@@ -11,6 +13,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +47,7 @@ DEFAULT_HOME = Path(".topicops")
 _POLL_S = 0.05
 _ZOOKEEPER_START_S = 30.0
 _BROKERS_START_S = 90.0
+_FORMAT_S = 60.0
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
 # A broker cannot say goodbye to a ZooKeeper that is gone; it would try for a minute.
@@ -68,10 +72,13 @@ class ClusterStatus:
 
     processes: tuple[ProcessStatus, ...]
     registered_brokers: tuple[int, ...]
-    """Ids in ZooKeeper; empty too when ZooKeeper does not answer."""
+    """Ids in ZooKeeper, or in the metadata of a KRaft broker; empty too when nobody answers."""
     controller: int | None
+    """The leader of the quorum under KRaft."""
     cluster_id: str | None
-    zookeeper_hosts: str
+    kraft: bool
+    zookeeper_hosts: str | None
+    """None under KRaft."""
     bootstrap_servers: str
     logs: str
 
@@ -102,6 +109,7 @@ class LocalCluster:
         broker_ports: Sequence[int] | None = None,
         broker_properties: Mapping[str, str] | None = None,
         heap_mb: int = 192,
+        kraft: bool = False,
         fresh: bool = False,
         progress: Progress = quiet,
     ) -> LocalCluster:
@@ -110,11 +118,12 @@ class LocalCluster:
         Args:
             broker_properties: Extra settings of each broker; they win over ours.
             heap_mb: Each broker's largest heap; 192 is enough for some hundred topics.
+            kraft: Brokers that are controllers too, instead of ZooKeeper.
             fresh: Without the data of an earlier cluster, which is kept otherwise.
 
         Raises:
             LocalClusterError: It did not start; the message ends with the log's last lines. Nothing is left running.
-            UsageError: The cluster runs already, and not as asked for.
+            UsageError: The cluster runs already, and not as asked for; or its data are of the other sort.
         """
         request = ClusterRequest(
             brokers=brokers,
@@ -122,6 +131,7 @@ class LocalCluster:
             broker_ports=None if broker_ports is None else tuple(broker_ports),
             broker_properties=dict(broker_properties or {}),
             heap_mb=heap_mb,
+            kraft=kraft,
         )
         folder = _cluster_folder(home)
         _make_folders(folder)
@@ -147,6 +157,7 @@ class LocalCluster:
 
     @property
     def zookeeper_port(self) -> int:
+        """Raises ``UsageError`` under KRaft."""
         return self._state.zookeeper.port
 
     @property
@@ -175,13 +186,15 @@ class LocalCluster:
         return self._state.cluster_id
 
     def status(self) -> ClusterStatus:
-        registered, controller = self._registrations()
+        state = self._state
+        registered, controller = self._quorum() if state.kraft else self._registrations()
         return ClusterStatus(
-            processes=tuple(_process_status(server) for server in self._state.servers),
+            processes=tuple(_process_status(server) for server in state.servers),
             registered_brokers=registered,
             controller=controller,
-            cluster_id=self._state.cluster_id,
-            zookeeper_hosts=self.zookeeper_hosts,
+            cluster_id=state.cluster_id,
+            kraft=state.kraft,
+            zookeeper_hosts=None if state.kraft else self.zookeeper_hosts,
             bootstrap_servers=self.bootstrap_servers,
             logs=str(self.logs),
         )
@@ -242,7 +255,8 @@ class LocalCluster:
         if not missing:
             self._progress("the local cluster is running already")
         try:
-            self._start_zookeeper()
+            if not self._state.kraft:
+                self._start_zookeeper()
             self._start_brokers(self._state.brokers)
         except BaseException:
             self._stop([self._state.server(server.role) for server in missing], now=True)
@@ -256,6 +270,41 @@ class LocalCluster:
         self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port), _ZOOKEEPER_START_S)
 
     def _start_brokers(self, servers: Sequence[Server]) -> None:
+        if self._state.kraft:
+            self._start_kraft(servers)
+        else:
+            self._start_zookeeper_brokers(servers)
+
+    def _start_kraft(self, servers: Sequence[Server]) -> None:
+        missing = [server for server in servers if not server.alive]
+        if missing:
+            self._progress(f"starting {_broker_names({s.broker for s in missing if s.broker is not None})}")
+        for server in missing:
+            self._format(server)
+            self._launch(server)
+        self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers), _BROKERS_START_S)
+
+    def _format(self, server: Server) -> None:
+        """Prepare the server's data folder for this cluster's id; a prepared one is left alone."""
+        java, class_path = self._runtime
+        properties = self._write_properties(server)
+        command = settings.format_command(java, class_path, properties, cluster_id=self.cluster_id)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FORMAT_S)
+        if done.returncode:
+            raise LocalClusterError(f"{server.role}: its data cannot be prepared: {done.stderr.strip()}")
+
+    def _quorum_not_ready(self, servers: Sequence[Server]) -> str | None:
+        """What is still missing: a broker's answer, or a broker that it must know."""
+        alive = {s.broker for s in self._state.brokers if s.alive and s.broker is not None}
+        for server in servers:
+            answer = ask_broker(server.port)
+            if answer is None:
+                return f"broker {server.broker} does not answer on port {server.port} yet"
+            if not alive <= answer.brokers:
+                return f"broker {server.broker} does not know every broker yet"
+        return None
+
+    def _start_zookeeper_brokers(self, servers: Sequence[Server]) -> None:
         missing = [server for server in servers if not server.alive]
         wanted = {server.broker for server in servers if server.broker is not None}
         with _session(self.zookeeper_port) as client:
@@ -307,20 +356,35 @@ class LocalCluster:
     def _command(self, server: Server) -> list[str]:
         """Write the server's folder and property file, and return how it is started."""
         java, class_path = self._runtime
-        folder = self.folder / server.role
         log4j = self.folder / "log4j.properties"
         log4j.write_text(settings.LOG4J, encoding="utf-8")
-        file = folder / f"{'zookeeper' if server.broker is None else 'server'}.properties"
-        folder.mkdir(exist_ok=True)
-        file.write_text(settings.properties_text(self._properties(server)), encoding="utf-8")
+        file = self._write_properties(server)
         if server.broker is None:
             return settings.zookeeper_command(java, class_path, file, log4j=log4j)
         return settings.broker_command(java, class_path, file, heap_mb=self._state.heap_mb, log4j=log4j)
+
+    def _write_properties(self, server: Server) -> Path:
+        folder = self.folder / server.role
+        file = folder / f"{'zookeeper' if server.broker is None else 'server'}.properties"
+        folder.mkdir(exist_ok=True)
+        file.write_text(settings.properties_text(self._properties(server)), encoding="utf-8")
+        return file
 
     def _properties(self, server: Server) -> dict[str, str]:
         data = self.folder / server.role / "data"
         if server.broker is None:
             return settings.zookeeper_properties(data, server.port)
+        if self._state.kraft:
+            return settings.kraft_properties(
+                server.broker,
+                rack=server.rack or "",
+                port=server.port,
+                controller_ports={
+                    s.broker: s.controller_port for s in self._state.brokers if s.broker and s.controller_port
+                },
+                data=data,
+                extra=self._state.broker_properties,
+            )
         return settings.broker_properties(
             server.broker,
             rack=server.rack or "",
@@ -358,7 +422,8 @@ class LocalCluster:
         if now:
             kill([*brokers, *zookeeper])
             return
-        grace_s = _BROKER_GRACE_S if zookeeper_answers(self.zookeeper_port) else _ORPHAN_GRACE_S
+        is_ruled = self._state.kraft or zookeeper_answers(self.zookeeper_port)
+        grace_s = _BROKER_GRACE_S if is_ruled else _ORPHAN_GRACE_S
         stop(brokers, grace_s=grace_s)
         stop(zookeeper, grace_s=_ZOOKEEPER_GRACE_S)
 
@@ -369,6 +434,18 @@ class LocalCluster:
             return (), None
         with _session(self.zookeeper_port) as client:
             return tuple(sorted(_registered(client))), _controller(client)
+
+    def _quorum(self) -> tuple[tuple[int, ...], int | None]:
+        """What the first broker that answers knows, and the leader that the quorum has told."""
+        answers = (ask_broker(server.port) for server in self._state.brokers if server.alive)
+        answer = next((answer for answer in answers if answer is not None), None)
+        return (tuple(sorted(answer.brokers)) if answer else (), self._quorum_leader() if answer else None)
+
+    def _quorum_leader(self) -> int | None:
+        from topicops.edges.kafka_quorum import quorum_of
+
+        quorum = quorum_of({"bootstrap.servers": self.bootstrap_servers})
+        return quorum.leader if quorum else None
 
     def _broker(self, broker: int) -> Server:
         return self._state.server(broker_role(broker))

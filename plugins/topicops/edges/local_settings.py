@@ -7,7 +7,7 @@ from pathlib import Path
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
-"""A dead broker leaves ``/brokers/ids`` when its session ends."""
+"""A dead broker is forgotten by ZooKeeper, or by the KRaft quorum, when its session ends."""
 
 _JVM_FLAGS = (
     "-XX:+UseSerialGC",
@@ -18,10 +18,12 @@ _JVM_FLAGS = (
     "-Djava.awt.headless=true",
 )
 
+_CONTROLLER = "CONTROLLER"
+_PLAINTEXT = "PLAINTEXT"
+
 # What a small machine needs: few threads, small buffers (the cleaner's default takes 128 MB of heap), one copy of
 # Kafka's own topics, no topic by accident, and deleted files gone soon.
 _BROKER_PROPERTIES = {
-    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "num.network.threads": "2",
     "num.io.threads": "4",
     "background.threads": "2",
@@ -69,7 +71,7 @@ def broker_properties(
     broker: int, *, rack: str, port: int, zookeeper_port: int, data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
     """The broker's settings; those of ``extra`` win."""
-    listener = f"PLAINTEXT://127.0.0.1:{port}"
+    listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "broker.id": str(broker),
         "broker.rack": rack,
@@ -77,6 +79,29 @@ def broker_properties(
         "advertised.listeners": listener,
         "log.dirs": str(data),
         "zookeeper.connect": f"127.0.0.1:{zookeeper_port}{CHROOT}",
+        "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+        **_BROKER_PROPERTIES,
+        **extra,
+    }
+
+
+def kraft_properties(
+    broker: int, *, rack: str, port: int, controller_ports: Mapping[int, int], data: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """The settings of a server that is broker and controller in one; ``controller_ports`` are those of all, by id."""
+    listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(broker),
+        "broker.rack": rack,
+        "controller.quorum.voters": ",".join(f"{i}@127.0.0.1:{p}" for i, p in sorted(controller_ports.items())),
+        "controller.listener.names": _CONTROLLER,
+        "inter.broker.listener.name": _PLAINTEXT,
+        "listener.security.protocol.map": f"{_PLAINTEXT}:{_PLAINTEXT},{_CONTROLLER}:{_PLAINTEXT}",
+        "listeners": f"{listener},{_CONTROLLER}://127.0.0.1:{controller_ports[broker]}",
+        "advertised.listeners": listener,
+        "log.dirs": str(data),
+        "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
         **_BROKER_PROPERTIES,
         **extra,
     }
@@ -88,11 +113,11 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def zookeeper_command(
-    java: Path, class_path: Sequence[Path], properties: Path, *, log4j: Path | None = None
+    java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
     """One ZooKeeper server. It does not force its log to the disk: the machine's crash is not a case here."""
     return [
-        *_java(java, class_path, heap_mb=128, log4j=log4j),
+        *_java(java, class_path, heap_mb=heap_mb, log4j=log4j),
         "-Dzookeeper.forceSync=no",
         "org.apache.zookeeper.server.ZooKeeperServerMain",
         str(properties),
@@ -101,6 +126,12 @@ def zookeeper_command(
 
 def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int, log4j: Path) -> list[str]:
     return [*_java(java, class_path, heap_mb=heap_mb, log4j=log4j), "kafka.Kafka", str(properties)]
+
+
+def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, cluster_id: str) -> list[str]:
+    """What prepares a KRaft server's empty data folder; one that is prepared already is left alone."""
+    tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster_id, "-c", str(properties)]
+    return [*_java(java, class_path, heap_mb=128, log4j=None), *tool]
 
 
 def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:

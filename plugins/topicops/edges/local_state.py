@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,6 +32,8 @@ class Server:
     """The last one that was started, alive or not."""
     broker: int | None = None
     rack: str | None = None
+    controller_port: int | None = None
+    """Where a KRaft broker votes; None in ZooKeeper mode."""
 
     @property
     def alive(self) -> bool:
@@ -41,19 +45,25 @@ class ClusterState:
     """The file that makes the cluster known to the next command."""
 
     servers: tuple[Server, ...]
-    """ZooKeeper first, then the brokers by id."""
+    """ZooKeeper first, where there is one, then the brokers by id."""
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
     cluster_id: str | None = None
     format_version: int = 1
 
     @property
+    def kraft(self) -> bool:
+        """Whether the brokers rule themselves, without ZooKeeper."""
+        return all(server.role != ZOOKEEPER for server in self.servers)
+
+    @property
     def zookeeper(self) -> Server:
-        return self.servers[0]
+        """The ZooKeeper. Raises ``UsageError`` under KRaft."""
+        return self.server(ZOOKEEPER)
 
     @property
     def brokers(self) -> tuple[Server, ...]:
-        return self.servers[1:]
+        return tuple(server for server in self.servers if server.role != ZOOKEEPER)
 
     @property
     def processes(self) -> tuple[ProcessMark, ...]:
@@ -79,12 +89,15 @@ class ClusterRequest:
     broker_ports: tuple[int, ...] | None = None
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
+    kraft: bool = False
 
     def __post_init__(self) -> None:
         if self.brokers < 1:
             raise UsageError(f"{self.brokers} brokers cannot be started; ask for 1 or more")
         if self.broker_ports is not None and len(self.broker_ports) != self.brokers:
             raise UsageError(f"{self.brokers} brokers need {self.brokers} ports; {len(self.broker_ports)} are given")
+        if self.kraft and self.zookeeper_port is not None:
+            raise UsageError("a KRaft cluster has no ZooKeeper, and so no port of one; leave one of the two out")
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -133,19 +146,27 @@ def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> Clus
     if recorded is not None and any(server.alive for server in recorded.servers):
         _refuse_differences(recorded, request, fresh=fresh)
         return recorded
+    if recorded is not None and not fresh and recorded.kraft != request.kraft:
+        had, asked = ("KRaft", "ZooKeeper") if recorded.kraft else ("ZooKeeper", "KRaft")
+        raise UsageError(
+            f"the data in {folder} are of a cluster with {had}, and one with {asked} cannot start on them; "
+            "add --fresh to lose them, or name another --home"
+        )
     if not fresh:
         return _new_state(recorded, request)
-    state = replace(_new_state(recorded, request), cluster_id=None)
+    state = replace(_new_state(recorded, request), cluster_id=_new_cluster_id(request))
     _remove_data(folder)
     return state
 
 
 def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fresh: bool) -> None:
     ports = tuple(server.port for server in recorded.brokers)
+    zookeeper_ports = (None, *(server.port for server in recorded.servers if server.role == ZOOKEEPER))
     different = [
         *(["data"] if fresh else []),
+        *(["KRaft quorum" if recorded.kraft else "ZooKeeper"] if request.kraft != recorded.kraft else []),
         *(["number of brokers"] if request.brokers != len(recorded.brokers) else []),
-        *(["ZooKeeper port"] if request.zookeeper_port not in (None, recorded.zookeeper.port) else []),
+        *(["ZooKeeper port"] if request.zookeeper_port not in zookeeper_ports else []),
         *(["broker ports"] if request.broker_ports not in (None, ports) else []),
         *(["broker properties"] if request.broker_properties not in ({}, recorded.broker_properties) else []),
     ]
@@ -169,31 +190,38 @@ def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> Cluste
         raise UsageError("two servers cannot have one port; give different ones")
     servers = []
     for broker, wanted in enumerate(given):
+        if request.kraft and not broker:
+            continue
         role = broker_role(broker) if broker else ZOOKEEPER
         last = earlier.get(role)
-        port = wanted or _choose_port(last.port if last else None, taken)
-        taken.add(port)
         servers.append(
             Server(
                 role=role,
-                port=port,
+                port=wanted or _choose_port(last.port if last else None, taken),
                 process=last.process if last else None,
                 broker=broker or None,
                 rack=f"r{broker}" if broker else None,
+                controller_port=_choose_port(last.controller_port if last else None, taken) if request.kraft else None,
             )
         )
     return ClusterState(
         servers=tuple(servers),
         broker_properties=dict(request.broker_properties),
         heap_mb=request.heap_mb,
-        cluster_id=recorded.cluster_id if recorded else None,
+        cluster_id=recorded.cluster_id if recorded else _new_cluster_id(request),
     )
 
 
+def _new_cluster_id(request: ClusterRequest) -> str | None:
+    """A KRaft cluster is given its id; in ZooKeeper mode the brokers make it: URL-safe base64 of 16 random bytes."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") if request.kraft else None
+
+
 def _choose_port(last: int | None, taken: set[int]) -> int:
-    if last is not None and last not in taken and port_is_free(last):
-        return last
-    return free_port(frozenset(taken))
+    """A port that nobody has, the last one if that may be; ``taken`` has it afterwards."""
+    port = last if last is not None and last not in taken and port_is_free(last) else free_port(frozenset(taken))
+    taken.add(port)
+    return port
 
 
 def broker_role(broker: int) -> str:

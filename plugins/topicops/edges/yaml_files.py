@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,12 +85,13 @@ def read_document(data: bytes, file: str) -> Node:
         UnreadableError: with the one diagnostic that ends the file.
     """
     try:
-        return _nodes(data)
+        return nodes_of(data)
     except _FoundError as found:
         raise UnreadableError(_diagnostic(found, file)) from found
 
 
-def _nodes(data: bytes) -> Node:
+def nodes_of(data: bytes) -> Node:
+    """As ``read_document``, for a caller that names the file later: raises ``_FoundError``."""
     text = _decoded(data)
     if "\t" not in text and "\r" not in text:
         simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
@@ -111,6 +112,14 @@ def source_line(file: Path, line: int) -> str:
     except _FoundError:
         return ""
     return lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+
+
+def regular_text(file: Path) -> str | None:
+    """The whole of a file; None where it is not a regular, readable file of UTF-8 within the limit."""
+    try:
+        return open_regular(file).decode()
+    except (_FoundError, UnicodeDecodeError):
+        return None
 
 
 class UnreadableError(Exception):
@@ -202,11 +211,16 @@ def walk(topics: Path) -> Iterator[Place]:
                 yield Place(entry.path, before + name, folders, name, False)
 
 
-def read_place(place: Place) -> ReadPlace:
+def read_file(place: Place) -> Node:
+    return nodes_of(open_regular(place.path))
+
+
+def read_place(place: Place, read: Callable[[Place], Node] = read_file) -> ReadPlace:
+    """``read`` is asked for the nodes of a file whose place is in order."""
     kind, stem = kind_and_stem(place)
     try:
         _check_place(place, kind, stem)
-        root = _nodes(open_regular(place.path))
+        root = read(place)
     except _FoundError as found:
         known = found.code not in ("TOP116", "TOP118")
         unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None

@@ -24,6 +24,7 @@ from topicops.model.snapshot import Assignment
 
 NEWEST_TOPIC_VERSION = 3
 NEWEST_CONFIG_VERSION = 1
+FEATURE_VERSIONS = (1, 2)
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 PartitionId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -103,6 +104,14 @@ class MigrationZnode(msgspec.Struct, frozen=True):
         return self.kraft_controller_epoch >= 0 or self.kraft_metadata_epoch >= 0
 
 
+class FeatureZnode(msgspec.Struct, frozen=True):
+    """``/feature``: which features the cluster has finalized, each with the highest level in use."""
+
+    version: int
+    is_enabled: bool
+    levels: Mapping[str, int]
+
+
 class ReassignedPartition(msgspec.Struct, frozen=True):
     topic: str
     partition: PartitionId
@@ -138,6 +147,12 @@ class _RawClusterId(msgspec.Struct):
     id: str
 
 
+class _RawFeature(msgspec.Struct):
+    version: Int32
+    status: Int32
+    features: dict[str, dict[str, Int32]]
+
+
 class _RawReassignment(msgspec.Struct):
     partitions: tuple[ReassignedPartition, ...]
 
@@ -150,6 +165,7 @@ _CONFIG = msgspec.json.Decoder(_RawConfig)
 _CONTROLLER = msgspec.json.Decoder(ControllerZnode)
 _MIGRATION = msgspec.json.Decoder(MigrationZnode)
 _CLUSTER_ID = msgspec.json.Decoder(_RawClusterId)
+_FEATURE = msgspec.json.Decoder(_RawFeature)
 _REASSIGNMENT = msgspec.json.Decoder(_RawReassignment)
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -169,6 +185,10 @@ REPAIR_STATE = "Kafka cannot read it either; a person must find out who wrote it
 REPAIR_CONFIG = (
     "Kafka reads broken config JSON as no overrides at all and refuses values that are not text. "
     "A person must write it as it should be: set any config of this topic with kafka-configs, then compare"
+)
+REPAIR_FEATURE = (
+    "Kafka refuses it too, and without it no broker becomes controller. "
+    "A person must save its data and remove it with zookeeper-shell: the next controller writes it anew"
 )
 REPAIR_BROKER = "restart that broker, which registers anew; if the znode stays, find out which program wrote it"
 
@@ -258,6 +278,26 @@ def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
         raise _refused(path, _problem(data, error), remedy) from error
 
 
+def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
+    """Read the finalized features; with a lowest level each up to version 1, without from version 2 on.
+
+    Source: kafka.zk.FeatureZNode#decode, org.apache.kafka.server.common.Features (3.9).
+    """
+    try:
+        raw = _FEATURE.decode(data or b"")
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), REPAIR_FEATURE) from error
+    if raw.version not in FEATURE_VERSIONS:
+        raise _refused(path, f"version {raw.version} of a feature znode is not known", REPAIR_FEATURE)
+    if raw.status not in (0, 1):
+        raise _refused(path, f"status {raw.status} is neither 0, disabled, nor 1, enabled", REPAIR_FEATURE)
+    try:
+        levels = {name: _finalized_level(name, found, raw.version) for name, found in raw.features.items()}
+    except ValueError as error:
+        raise _refused(path, str(error), REPAIR_FEATURE) from error
+    return FeatureZnode(raw.version, raw.status == 1, levels)
+
+
 def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartition, ...]:
     """Read what ``/admin/reassign_partitions`` asks for; a znode without data asks for nothing."""
     if not data:
@@ -302,6 +342,15 @@ def _topic_id(text: str) -> str | None:
         return text if any(base64.urlsafe_b64decode(text + "==")) else None
     except binascii.Error as error:
         raise ValueError("topic_id is not 22 characters of URL-safe base64") from error
+
+
+def _finalized_level(name: str, levels: Mapping[str, int], version: int) -> int:
+    """Give the highest level; a lowest one is looked at in version 1 only."""
+    lowest = levels.get("min_version_level") if version == 1 else 1
+    highest = levels.get("max_version_level")
+    if lowest is None or highest is None or not 1 <= lowest <= highest:
+        raise ValueError(f"feature {printable(name)} has the levels {lowest} to {highest}")
+    return highest
 
 
 def _endpoints(raw: _RawBroker) -> tuple[Endpoint, ...]:

@@ -15,6 +15,7 @@ from typing import NoReturn, Self
 import msgspec
 from kazoo.exceptions import NodeExistsError
 
+from topicops.edges.connections import ZooKeeperAddress
 from topicops.edges.lease_holder import describe, this_process
 from topicops.edges.zookeeper_session import Znode, ZooKeeperSession
 from topicops.model.errors import (
@@ -39,7 +40,7 @@ class ZooKeeperLease:
     """Fills ``model.ports.Lease``; a context manager that has the lease, or raises on entering.
 
     Args:
-        hosts: ``host:port,host:port/chroot``.
+        address: Or only its hosts, ``host:port,host:port/chroot``.
         run: Who asks, ``<dag id or cli>/<run id>``.
         operation: What for.
         timeout_s: Session timeout: how long ZooKeeper keeps the lease of a process that fell silent.
@@ -53,9 +54,15 @@ class ZooKeeperLease:
     """
 
     def __init__(
-        self, hosts: str, *, run: str, operation: str, timeout_s: float = 15.0, lock_timeout_s: float = 0.0
+        self,
+        address: ZooKeeperAddress | str,
+        *,
+        run: str,
+        operation: str,
+        timeout_s: float = 15.0,
+        lock_timeout_s: float = 0.0,
     ) -> None:
-        self.session = ZooKeeperSession(hosts, timeout_s=timeout_s)
+        self.session = ZooKeeperSession(address, timeout_s=timeout_s)
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
         self._session_id: int | None = None

@@ -19,7 +19,7 @@ from kazoo.protocol.serialization import (
 )
 from kazoo.protocol.states import ZnodeStat
 
-from topicops.edges.zookeeper_session import Znode, ZooKeeperSession, refusal
+from topicops.edges.zookeeper_session import Znode, ZooKeeperSession, refused
 from topicops.model.errors import ClusterError
 from topicops.model.printable import printable
 
@@ -119,4 +119,4 @@ def _znode_or_none(session: ZooKeeperSession, path: str, answer: Znode | int) ->
         return answer
     if answer == NoNodeError.code:
         return None
-    raise ClusterError(refusal(f"{session.hosts}: {printable(path)}", EXCEPTIONS[answer]()))
+    raise refused(f"{session.hosts}: {printable(path)}", EXCEPTIONS[answer]())

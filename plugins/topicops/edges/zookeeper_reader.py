@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
 
 from topicops.edges import znodes
+from topicops.edges.connections import ZooKeeperAddress
 from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
 from topicops.edges.zookeeper_session import UnknownRequestError, Znode, ZooKeeperSession
 from topicops.model.collector import collector_off
@@ -82,10 +83,11 @@ class ZooKeeperReader:
     """Fills ``model.ports.LiveReader``; a context manager around one session.
 
     Args:
-        hosts: ``host:port,host:port/chroot``.
+        address: Or only its hosts, ``host:port,host:port/chroot``.
         timeout_s: The longest wait for the connection and for each answer.
 
     Raises:
+        ConnectionSecurityError: On entering: wrong credentials, certificates or kind of port.
         ClusterUnreachableError: On entering, and whenever the connection is lost.
 
     """
@@ -93,8 +95,8 @@ class ZooKeeperReader:
     request: ClassVar[type[MultiRead]] = MultiRead
     """The bulk request to try; a server that does not know it is read one request a znode."""
 
-    def __init__(self, hosts: str, *, timeout_s: float = 10.0) -> None:
-        self.session = ZooKeeperSession(hosts, timeout_s=timeout_s)
+    def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
+        self.session = ZooKeeperSession(address, timeout_s=timeout_s)
         self._knows_multi_read = True
         self._session_id: int | None = None
 
@@ -118,6 +120,11 @@ class ZooKeeperReader:
     def chroot(self) -> str:
         """``/kafka``, or empty for the root."""
         return self.session.chroot
+
+    @property
+    def knows_multi_read(self) -> bool:
+        """Whether the server reads many znodes in one request; else each znode is a request."""
+        return self._knows_multi_read
 
     def cluster_id(self) -> str:
         """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
+import ssl
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -19,13 +22,18 @@ from kazoo.exceptions import (
     KazooException,
     NoAuthError,
     NoNodeError,
+    SessionClosedRequireSaslError,
     SessionExpiredError,
     UnimplementedError,
 )
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState, ZnodeStat
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
+from puresasl import SASLProtocolException
 
-from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.edges.connections import ZooKeeperAddress
+from topicops.edges.zookeeper_diagnosis import diagnosis, tls_context
+from topicops.edges.zookeeper_login import sasl_options
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError, UsageError
 from topicops.model.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -44,27 +52,35 @@ class UnknownRequestError(ClusterError):
 
 
 class ZooKeeperSession:
-    """A session from ``hosts``, ``host:port,host:port/chroot``; a context manager.
+    """A session; a context manager.
 
     Args:
+        address: Or only its hosts, ``host:port,host:port/chroot``, for a server that is open to all.
         timeout_s: The session timeout asked for, and the longest wait for the connection and for each answer.
 
     Raises:
-        UsageError: ``hosts`` cannot be read.
-        ClusterUnreachableError: On entering: no server answered in time; the text holds the last cause known.
+        UsageError: The hosts cannot be read.
+        ConnectionSecurityError: A file of the address cannot be used; or on entering: no server lets this client in.
+        ClusterUnreachableError: On entering: no server answered in time; the text holds the cause, server by server.
 
     """
 
-    def __init__(self, hosts: str, *, timeout_s: float = 10.0) -> None:
-        self.hosts = shown(hosts)
+    def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
+        if isinstance(address, str):
+            address = ZooKeeperAddress(hosts=address)
+        self.hosts = shown(address.hosts)
         """For messages; what stands before an ``@`` is left out."""
         self.timeout_s = timeout_s
         self._last_words = _LastWords()
         self._connected = threading.Event()
+        self._answered = threading.Event()
+        """A server has given a session, or refused one."""
         self._is_lost = False
-        self.client = self._new_client(hosts)
+        self._has_login = address.user is not None
+        self._context = tls_context(address.tls) if address.tls else None
+        self.client = self._new_client(address)
 
-    def _new_client(self, hosts: str) -> Any:
+    def _new_client(self, address: ZooKeeperAddress) -> Any:
         # A logger of its own: the cause of a failed connection stands only in kazoo's log, and two sessions
         # of one process must not read each other's.
         log = logging.Logger("kazoo.client", logging.WARNING)
@@ -72,7 +88,13 @@ class ZooKeeperSession:
         retry = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0, "deadline": self.timeout_s}
         try:
             client = KazooClient(
-                hosts, timeout=self.timeout_s, logger=log, connection_retry=retry, command_retry={"max_tries": 0}
+                address.hosts,
+                timeout=self.timeout_s,
+                logger=log,
+                connection_retry=retry,
+                command_retry={"max_tries": 0},
+                handler=_Handler(self._context),
+                sasl_options=sasl_options(address.user, address.password) if address.user else None,
             )
         except ValueError as error:
             message = f"ZooKeeper hosts {self.hosts!r}: {error}; write host:port,host:port/chroot"
@@ -83,14 +105,30 @@ class ZooKeeperSession:
     def __enter__(self) -> Self:
         # Not start(): on a chroot it asks a question that has no timeout.
         self.client.start_async()
-        if not self._connected.wait(self.timeout_s):
+        answered = self._answered.wait(self.timeout_s)
+        if not answered or (self._is_lost and self.client.client_state != KeeperState.AUTH_FAILED):
             self.close()
-            cause = self._last_words.text or "no server answered"
-            raise ClusterUnreachableError(
-                f"ZooKeeper at {self.hosts} cannot be reached within {self.timeout_s:g} s: {cause}; "
-                "check the address, that it runs, and the network"
-            )
+            raise self._unreachable()
+        if self._has_login:
+            self._prove_login()
         return self
+
+    def _unreachable(self) -> ClusterError:
+        within = f"ZooKeeper at {self.hosts} cannot be reached within {self.timeout_s:g} s"
+        if ended_by := self._last_words.refusal:
+            return refused(self.hosts, ended_by)
+        if found := diagnosis(self.client.hosts, self._context):
+            return found[0].kind(f"{within}: " + "; ".join(dict.fromkeys(finding.text for finding in found)))
+        cause = self._last_words.text or "no server answered"
+        return ClusterUnreachableError(f"{within}: {cause}; check the address, that it runs, and the network")
+
+    def _prove_login(self) -> None:
+        """A login that is refused looks like a connection until the first request."""
+        try:
+            self.settle("/", self.client.exists_async("/"))
+        except BaseException:
+            self.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -159,20 +197,25 @@ class ZooKeeperSession:
             message = f"{where}: no answer within {self.timeout_s:g} s; is ZooKeeper overloaded, or without a quorum?"
             raise ClusterUnreachableError(message) from error
         except (ConnectionLoss, SessionExpiredError) as error:
-            raise ClusterUnreachableError(self._lost(where, error)) from error
+            raise self._lost(where, error) from error
         except UnimplementedError as error:
             raise UnknownRequestError(f"{where}: the server does not know this request") from error
         except KazooException as error:
-            raise ClusterError(refusal(where, error)) from error
+            # What the loop ended with knows more than what its requests are given.
+            raise refused(where, self._last_words.refusal or error) from error
 
     def settle_znode(self, path: str, pending: AsyncResult) -> Znode | None:
         """As ``settle``, for a request that answers data and stat."""
         found = self.settle(path, pending)
         return None if found is None else Znode(*found)
 
-    def _lost(self, where: str, error: KazooException) -> str:
+    def _lost(self, where: str, error: KazooException) -> ClusterError:
+        if self._is_lost and self._last_words.refusal:
+            return refused(where, self._last_words.refusal)
         cause = f" ({self._last_words.text})" if self._last_words.text else ""
-        return f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again"
+        return ClusterUnreachableError(
+            f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again"
+        )
 
     def reconnected(self) -> bool:
         """Wait until a request is answered again, at most ``timeout_s``."""
@@ -195,23 +238,60 @@ class ZooKeeperSession:
         """Kazoo's own thread calls this: it must not wait for anything."""
         if state == KazooState.CONNECTED:
             self._connected.set()
-            return
-        self._connected.clear()
+        else:
+            self._connected.clear()
         if state == KazooState.LOST:
             self._is_lost = True
+        self._answered.set()
 
 
 def shown(hosts: str) -> str:
     return re.sub(r"[^,/@]*@", "", printable(hosts))
 
 
-def refusal(where: str, error: KazooException) -> str:
-    """Say what a person reads when ZooKeeper refuses."""
+def refused(where: str, error: KazooException) -> ClusterError:
+    """What a person reads when ZooKeeper refuses, as the kind of error that it is."""
     if isinstance(error, NoAuthError):
-        return f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another"
+        return ClusterError(f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another")
     if isinstance(error, AuthFailedError):
-        return f"{where}: the login was refused (AuthFailed); check user and password of the connection"
-    return f"{where}: ZooKeeper answered {type(error).__name__} {error}".rstrip()
+        why = f"AuthFailed: {error.__cause__}" if isinstance(error.__cause__, SASLProtocolException) else "AuthFailed"
+        return LoginRefusedError(f"{where}: the login was refused ({why}); check login and password of the connection")
+    if isinstance(error, SessionClosedRequireSaslError):
+        return LoginRefusedError(
+            f"{where}: the server wants a login, and got none that it takes; check login and password of the connection"
+        )
+    return ClusterError(f"{where}: ZooKeeper answered {type(error).__name__} {error}".rstrip())
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo is untyped
+    """Makes the connections and the threads of one client.
+
+    kazoo's own TLS would trust the system's authorities beside ours, and an error that ends its thread would be
+    printed as a traceback.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._context = context
+
+    def create_connection(self, *, address: tuple[str, int], hostname: str, timeout: float, **_: object) -> Any:
+        connection = socket.create_connection(address, timeout)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._context.wrap_socket(connection, server_hostname=hostname) if self._context else connection
+        except BaseException:
+            connection.close()
+            raise
+
+    def spawn(self, func: Callable[..., object], *args: object, **kwargs: object) -> threading.Thread:
+        def run() -> None:
+            try:
+                func(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the session's state tells that it has ended
+                logger.debug("a thread of the ZooKeeper client ended: %r", error)
+
+        thread: threading.Thread = super().spawn(run)
+        return thread
 
 
 class _LastWords(logging.Handler):
@@ -220,9 +300,14 @@ class _LastWords(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.text = ""
+        self.refusal: KazooException | None = None
+        """The refused login that ended kazoo's loop."""
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
+        for error in (record.exc_info and record.exc_info[1], *(record.args or ())):
+            if isinstance(error, AuthFailedError | SessionClosedRequireSaslError):
+                self.refusal = error
         if record.exc_info and record.exc_info[1]:
             message = f"{message}: {record.exc_info[1]}"
         if message not in _EMPTY_WORDS:

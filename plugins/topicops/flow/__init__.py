@@ -6,6 +6,7 @@ is parsed, and `validate` runs, without them.
 """
 
 from topicops.flow.applying import apply, apply_plan, approval
+from topicops.flow.looking import doctor, topics
 from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
 from topicops.flow.proving import (
     quality_after,
@@ -28,6 +29,7 @@ __all__ = [
     "apply_plan",
     "approval",
     "diff",
+    "doctor",
     "gate",
     "home_folder",
     "load_plan",
@@ -42,6 +44,7 @@ __all__ = [
     "run_report",
     "save_plan",
     "snapshot",
+    "topics",
     "validate",
     "verify",
     "verify_cluster",

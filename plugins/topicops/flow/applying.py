@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topicops.edges.artifact_store import FileJournal
-from topicops.edges.connections import kafka_properties, zookeeper_hosts
+from topicops.edges.connections import kafka_properties, zookeeper_address
 from topicops.edges.last_good import LastGood
 from topicops.flow.run import Facts, Run, cluster_reader, now, outcomes_file, read_specs
 from topicops.model.changes import ACTIONS, Action, GateWord
@@ -127,11 +127,12 @@ def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> 
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
 
 
-def require_same_cluster(by_brokers: str, by_zookeeper: str) -> None:
-    """Raise ``WrongTargetError`` when the bootstrap servers belong to another cluster than ZooKeeper."""
-    if by_brokers != by_zookeeper:
+def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
+    """Raise ``WrongTargetError`` when the applier's brokers belong to another cluster than the one that was read."""
+    if by_brokers != live.cluster_id:
+        read = "ZooKeeper" if live.source == "zookeeper" else "the brokers that were read"
         raise WrongTargetError(
-            f"the bootstrap servers belong to cluster {by_brokers}, ZooKeeper to {by_zookeeper}; nothing was sent: "
+            f"the bootstrap servers belong to cluster {by_brokers}, {read} to {live.cluster_id}; nothing was sent: "
             "correct one of the two addresses"
         )
 
@@ -186,11 +187,14 @@ def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outc
 
 def _lease(run: Run, environment: Environment, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
     match environment.spec.cluster.lease:
+        case "zookeeper" if environment.spec.cluster.source == "kafka":
+            place = environment.place_of("cluster.lease")
+            raise UsageError(f"{place}: with source: kafka the lease is file or none; write one of the two")
         case "zookeeper":
             from topicops.edges.zookeeper_lease import ZooKeeperLease
 
-            hosts = zookeeper_hosts(environment, run.connections)
-            return ZooKeeperLease(hosts, run=run.name, operation=operation, lock_timeout_s=lock_timeout_s)
+            address = zookeeper_address(environment, run.connections)
+            return ZooKeeperLease(address, run=run.name, operation=operation, lock_timeout_s=lock_timeout_s)
         case "file":
             from topicops.edges.file_lease import FileLease
 
@@ -247,7 +251,7 @@ def _send(
     if not to_run:
         return ()
     with _admin(run, environment) as admin:
-        require_same_cluster(admin.cluster_id(), live.cluster_id)
+        require_same_cluster(admin.cluster_id(), live)
         _expect_deletes(run, live, to_run)
         return apply_step(
             plan,

@@ -67,7 +67,8 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
     last_good.write(len(live.topics))
     path = run.store.write_value("live.json", live)
-    run.store.write_json("run.json", {"read_at": now().isoformat(), "topics_at_last_good_snapshot": topics_before})
+    read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
+    run.store.write_json("run.json", read)
     return {
         "path": str(path),
         "cluster_id": live.cluster_id,

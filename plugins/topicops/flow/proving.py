@@ -17,7 +17,7 @@ from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.quality_rows import QualityInput, rows_after, rows_before
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.snapshot import ClusterSnapshot, Source
 from topicops.steps.exit_status import verify_exit_status
 from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
 from topicops.steps.verify import Progress, chosen_brokers
@@ -113,6 +113,7 @@ def run_report(
         failed_tasks=tuple(failed_tasks),
         problem=problem,
         interrupted=interrupted,
+        source=_source(run),
     )
 
 
@@ -135,6 +136,12 @@ def report(run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", int
 def _read(run: Run, name: str, kind: type[T]) -> T:
     """An artifact that is a tuple; an empty one where its step has not run."""
     return run.store.read_value(name, kind) if run.store.has(name) else kind()
+
+
+def _source(run: Run) -> Source:
+    """Where the run's snapshot was read; a run without one has verified nothing."""
+    read = run.store.read_json("run.json") if run.store.has("run.json") else None
+    return "kafka" if isinstance(read, dict) and read.get("source") == "kafka" else "zookeeper"
 
 
 def _quality_file(suite: Suite) -> str:
@@ -177,6 +184,7 @@ def _verify_outcomes(
             interrupted=interrupted,
             baseline=baseline,
             broker_defaults=_broker_defaults(run, environment),
+            source=environment.spec.cluster.source,
         )
     return _write_checks(run, checks)
 
@@ -195,7 +203,9 @@ def _write_checks(run: Run, checks: Sequence[Check]) -> Facts:
 def _broker_views(run: Run, environment: Environment) -> BrokerViews:
     from topicops.edges.kafka_reader import BrokerViews
 
-    return BrokerViews(kafka_properties(environment, "reader", run.connections))
+    # Where the brokers are the first side too, their disks are the second.
+    directories = environment.spec.cluster.source == "kafka"
+    return BrokerViews(kafka_properties(environment, "reader", run.connections), directories=directories)
 
 
 def _broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.artifact_store import ArtifactStore, runs_folder
-from topicops.edges.connections import ConnectionSource, from_environment, zookeeper_hosts
+from topicops.edges.connections import ConnectionSource, from_environment, kafka_properties, zookeeper_address
 from topicops.model.changes import Action
 from topicops.model.delta import Delta
 from topicops.model.environment import Environment
-from topicops.model.errors import ArtifactError, UsageError
+from topicops.model.errors import (
+    ArtifactError,
+    ClusterError,
+    ClusterUnreachableError,
+    UnsupportedTargetError,
+    UsageError,
+)
 from topicops.model.plan import ChangeSet, Plan
 from topicops.model.plan_file import changes_from_json, plan_from_json, plan_to_json
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired
 
 if TYPE_CHECKING:
+    from topicops.edges.kafka_snapshot import KafkaReader
     from topicops.edges.zookeeper_reader import ZooKeeperReader
     from topicops.steps.validate import Validated
 
@@ -115,10 +122,10 @@ def outcomes_file(action: Action) -> str:
 
 def read_specs(run: Run) -> Validated:
     """Every file of ``topics/``, judged for the run's environment."""
-    from topicops.edges.yaml_files import read_tree
+    from topicops.edges.parse_cache import users_cache
     from topicops.steps.validate import validate
 
-    return validate(read_tree(run.topics), environment=run.environment, now=now())
+    return validate(users_cache().read_tree(run.topics), environment=run.environment, now=now())
 
 
 def read_environment(run: Run) -> Environment:
@@ -134,16 +141,47 @@ def read_environment(run: Run) -> Environment:
 
 
 @contextmanager
-def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperReader]:
-    """The live side of an environment. Raises ``UsageError`` or ``ClusterUnreachableError``."""
+def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperReader | KafkaReader]:
+    """The live side of an environment, from its ``source``.
+
+    Raises:
+        UsageError: The environment names no address, or a connection that cannot be used.
+        ClusterUnreachableError: Nobody answers there.
+        UnsupportedTargetError: The source is ZooKeeper, and the brokers run with KRaft.
+
+    """
+    with ExitStack() as stack:
+        if environment.spec.cluster.source == "kafka":
+            from topicops.edges.kafka_snapshot import KafkaReader
+
+            yield stack.enter_context(KafkaReader(kafka_properties(environment, "reader", run.connections)))
+        else:
+            yield _zookeeper_reader(run, environment, stack)
+
+
+def _zookeeper_reader(run: Run, environment: Environment, stack: ExitStack) -> ZooKeeperReader:
     from topicops.edges.zookeeper_reader import ZooKeeperReader
 
-    if environment.spec.cluster.source == "kafka":
-        raise UsageError(
-            f"{environment.place_of('cluster.source')}: live state is read from ZooKeeper so far; write zookeeper"
-        )
-    with ZooKeeperReader(zookeeper_hosts(environment, run.connections)) as reader:
-        yield reader
+    try:
+        return stack.enter_context(ZooKeeperReader(zookeeper_address(environment, run.connections)))
+    except (UsageError, ClusterUnreachableError) as error:
+        _refuse_kraft(run, environment, error)
+        raise
+
+
+def _refuse_kraft(run: Run, environment: Environment, error: Exception) -> None:
+    """Raise ``UnsupportedTargetError`` where the brokers say why there is no ZooKeeper; silent ones tell nothing."""
+    from topicops.edges.kafka_quorum import quorum_of
+
+    try:
+        quorum = quorum_of(kafka_properties(environment, "reader", run.connections))
+    except (UsageError, ClusterError):
+        return
+    if quorum is not None:
+        raise UnsupportedTargetError(
+            f"{environment.place_of('cluster.source')}: the brokers run with KRaft, and no ZooKeeper rules them; "
+            "set `source: kafka`, and `lease: file` or `lease: none`"
+        ) from error
 
 
 def load_plan(path: Path) -> Plan:

@@ -21,7 +21,7 @@ class Code(NamedTuple):
     """Nothing produces it yet."""
 
 
-WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326"})
+WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328"})
 """A warning wherever they stand; every other code of ``validate`` is an error unless the place says otherwise."""
 
 _TABLE = (
@@ -120,7 +120,8 @@ _TABLE = (
          '`leader.replication.throttled.replicas: "*"`.', "Take them out."),
     Code("TOP314", "config not usable on this version or mode", "Newer or older than the cluster, or for KRaft only.",
          '`compression.gzip.level: 9` with `kafkaVersion: "3.7"`.', "Take it out, or correct cluster.kafkaVersion."),
-    Code("TOP315", "local above total retention", "local.retention.* above retention.*.",
+    Code("TOP315", "local above total retention",
+         "local.retention.* above retention.*; or below it while remote.log.copy.disable keeps all on the brokers.",
          "`local.retention.ms: 2d` with `retention.ms: 1d`.", "Lower it, or write -2."),
     Code("TOP316", "segment larger than retention", "segment.ms above retention.ms: data stays longer than it says.",
          "`segment.ms: 7d` with `retention.ms: 1d`.", "Lower segment.ms."),
@@ -140,10 +141,14 @@ _TABLE = (
          "`cleanup.policy: compact` with `keyed: false`.", "keyed: true, or delete."),
     Code("TOP324", "remote storage with compaction", "The two exclude each other.",
          "`remote.storage.enable: true` with `cleanup.policy: compact`.", "Choose one."),
-    Code("TOP325", "environment incomplete", "A production cluster without its id.",
+    Code("TOP325", "environment incomplete", "A production cluster without its id, or no lease that can be had.",
          "`class: production` without `id`.", "Copy it from /cluster/id."),
     Code("TOP326", "exception is over", "Its `until` has passed; it no longer applies.",
          "An exception with `until: 2020-01-01T00:00:00Z`.", "Take it out, or renew it."),
+    Code("TOP327", "segment smaller than a batch", "segment.bytes below max.message.bytes; such batches are refused.",
+         "`segment.bytes: 512KiB` with `max.message.bytes: 1MiB`.", "Raise segment.bytes, or lower the other."),
+    Code("TOP328", "segment jitter above segment age", "segment.jitter.ms above segment.ms.",
+         "`segment.jitter.ms: 2h` with `segment.ms: 1h`.", "Lower segment.jitter.ms."),
     Code("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
          "12 partitions live, `partitions: 6` in the file.", "Write the live number, or move to a new topic."),
     Code("TOP402", "replication factor differs from live", "Only a reassignment changes it.",
@@ -254,18 +259,17 @@ _TABLE = (
     Code("TOP801", "KRaft migration or KRaft", "ZooKeeper is only a copy there.",
          "`/migration` is there, or the controller is a KRaft one.", "Use source: kafka."),
     Code("TOP802", "read-only ZooKeeper server", "The server has lost its quorum.",
-         "One ZooKeeper server of three runs, in read-only mode.", "Repair the ensemble.", is_reserved=True),
+         "One ZooKeeper server of three runs, in read-only mode.", "Repair the ensemble."),
     Code("TOP803", "TLS without host check", "Anybody with a certificate could answer.",
          "`ssl.endpoint.identification.algorithm` is empty.", "Turn the check on.", is_reserved=True),
     Code("TOP804", "missing or excessive permission", "The principal may do too little or too much.",
-         "The applier may not Create on the cluster.", "Correct the ACLs.", is_reserved=True),
+         "The applier may not Create on the cluster.", "Correct the ACLs."),
     Code("TOP805", "topic deletion disabled", "delete.topic.enable is false on the brokers.",
-         "`delete.topic.enable=false` in server.properties.", "Turn it on, or leave the topic.", is_reserved=True),
+         "`delete.topic.enable=false` in server.properties.", "Turn it on, or leave the topic."),
     Code("TOP806", "auto-create enabled", "Any client can make topics by asking for them.",
-         "`auto.create.topics.enable=true`, which is Kafka's default.", "auto.create.topics.enable=false.",
-         is_reserved=True),
-    Code("TOP807", "clock skew", "Clocks of this host and the servers differ.",
-         "This host is ten minutes ahead of the brokers.", "Repair time synchronisation.", is_reserved=True),
+         "`auto.create.topics.enable=true`, which is Kafka's default.", "auto.create.topics.enable=false."),
+    Code("TOP807", "clock skew", "Clocks of brokers, ZooKeeper and this host differ.",
+         "Broker 2 is ten minutes behind ZooKeeper.", "Repair time synchronisation."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})

@@ -40,6 +40,18 @@ class ClusterUnreachableError(ClusterError):
     """No connection could be made, or it was lost while reading."""
 
 
+class ConnectionSecurityError(ClusterError):
+    """A connection and the servers do not agree on how it is secured; another try would end the same way."""
+
+
+class LoginRefusedError(ConnectionSecurityError):
+    """The servers refuse the user or the password, or want a login and were given none."""
+
+
+class CertificateError(ConnectionSecurityError):
+    """One side of a TLS connection does not trust the other's certificate."""
+
+
 class UndecodableZnodeError(ClusterError):
     """A znode holds what Kafka could not read, or what only a newer Kafka writes."""
 

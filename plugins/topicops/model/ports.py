@@ -24,7 +24,9 @@ class LiveReader(Protocol):
 
     def brokers(self) -> Mapping[int, Broker]: ...
 
-    def controller_epoch(self) -> int: ...
+    def controller_epoch(self) -> int | None:
+        """Changes with each controller; None where the source cannot tell."""
+        ...
 
 
 class AnswerKind(StrEnum):
@@ -87,6 +89,8 @@ class BrokerView:
     topics: Mapping[str, Mapping[int, PartitionView]]
     """Without the names it does not know."""
     brokers: frozenset[int]
+    directories: Mapping[str, frozenset[int]] | str | None = None
+    """Partitions with a log on one of this broker's disks; a sentence where it did not tell; None: not asked."""
 
 
 class BrokerMetadata(Protocol):

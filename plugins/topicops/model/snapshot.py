@@ -1,4 +1,7 @@
-"""The live cluster as it was read: brokers, topics, and what is in motion. ``live`` in every step."""
+"""The live cluster as it was read: brokers, topics, and what is in motion. ``live`` in every step.
+
+A field that is None was not known to the source; brokers know less than ZooKeeper.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ class Broker:
     id: int
     rack: str | None
     endpoints: tuple[str, ...]
-    """``LISTENER://host:port``, as registered."""
-    epoch: int
+    """``LISTENER://host:port``, as registered; ``host:port`` of the one listener that brokers tell."""
+    epoch: int | None = None
     """The registration's czxid; a restart raises it."""
 
 
@@ -31,9 +34,9 @@ class PartitionState:
     leader: int
     """Broker id; -1 while there is none."""
     isr: tuple[int, ...]
-    leader_epoch: int
-    controller_epoch: int
-    version: int
+    leader_epoch: int | None
+    controller_epoch: int | None
+    version: int | None
     """Data version of the znode, Kafka's partition epoch."""
 
 
@@ -44,8 +47,8 @@ class LiveTopic:
     name: str
     topic_id: str | None
     """URL-safe base64 without padding, 22 characters; None below inter-broker protocol 2.8."""
-    czxid: int
-    mzxid: int
+    czxid: int | None = None
+    mzxid: int | None = None
     assignment: Assignment
     """Current replicas; while a reassignment runs it holds target and origin together."""
     adding: Assignment = field(default_factory=dict)
@@ -107,7 +110,9 @@ class ClusterSnapshot:
     """``/kafka``, or empty for the root."""
     source: Source
     controller_id: int | None
-    controller_epoch: int
+    """Under KRaft the leader of the quorum."""
+    controller_epoch: int | None
+    """Under KRaft the leader's epoch."""
     brokers: Mapping[int, Broker]
     """Live brokers by id."""
     topics: Mapping[str, LiveTopic]
@@ -119,6 +124,8 @@ class ClusterSnapshot:
     """Names with a config znode and no topic."""
     broker_defaults: Mapping[str, str] | None = None
     """Effective default of each topic config, where the brokers could be asked."""
+    unknown: frozenset[str] = frozenset()
+    """Fields of this class that are empty because the source cannot tell, not because there is nothing."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:

@@ -24,5 +24,10 @@ def from_airflow(connection_id: str) -> ConnectionFields:
             f"add it there, or set the variable AIRFLOW_CONN_{connection_id.upper()}"
         ) from error
     return ConnectionFields(
-        conn_type=found.conn_type or "", host=found.host or "", port=found.port, extra=dict(found.extra_dejson)
+        conn_type=found.conn_type or "",
+        host=found.host or "",
+        port=found.port,
+        login=found.login or "",
+        password=found.password or "",
+        extra=dict(found.extra_dejson),
     )

@@ -38,5 +38,18 @@ def zookeeper_connection_type() -> dict[str, object]:
                 "description": "The znode below which Kafka lives, as in zookeeper.connect; empty for the root.",
                 "schema": {"type": ["string", "null"], "pattern": CHROOT_PATTERN},
             },
+            "tls": {
+                "label": "TLS",
+                "description": "The servers' certificate chain and host name are always checked.",
+                "schema": {"type": ["boolean", "null"]},
+            },
+            "ca_file": _text_field("CA file", "PEM file on the workers; empty for the system's authorities."),
+            "certificate_file": _text_field("Certificate file", "Our own, for servers that want one; PEM."),
+            "key_file": _text_field("Key file", "The certificate's private key; PEM."),
+            "key_password": _text_field("Key password", "Of an encrypted key file.", format="password"),
         },
     }
+
+
+def _text_field(label: str, description: str, **schema: str) -> dict[str, object]:
+    return {"label": label, "description": description, "schema": {"type": ["string", "null"], **schema}}

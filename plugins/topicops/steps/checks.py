@@ -12,7 +12,7 @@ from topicops.model.canonical import assignment_digest
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerView, PartitionView
 from topicops.model.results import Check, Verdict
-from topicops.model.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
+from topicops.model.snapshot import Assignment, LiveTopic, PartitionState, Source, TopicTraces
 from topicops.model.topic_config import canonical_overrides
 
 MIN_ISR = "min.insync.replicas"
@@ -46,10 +46,12 @@ class Look:
     traces: TopicTraces
     brokers: Collection[int]
     """Registered right now."""
-    controller_epoch: int
+    controller_epoch: int | None
     default_min_isr: int = 1
+    source: Source = "zookeeper"
+    """Which side the first one is."""
     views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Of the brokers that were asked; empty while ZooKeeper alone already says that it is not healthy."""
+    """Of the brokers that were asked; empty while the first side alone already says that it is not healthy."""
 
     @property
     def live(self) -> LiveTopic | None:
@@ -89,12 +91,17 @@ def problems(look: Look) -> tuple[Problem, ...]:
         return tuple(absence(look))
     if look.live is None:
         return (Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604"),)
-    return tuple(problem for rule in RULES.values() for problem in rule(look))
+    return tuple(problem for rule in rules_of(look.source).values() for problem in rule(look))
 
 
-def checked_ids(expected: Expected) -> tuple[str, ...]:
+def rules_of(source: Source) -> Mapping[str, Rule]:
+    """The rules for a topic that shall be there; where brokers are the first side, their disks are the second."""
+    return {**RULES, **DISK_RULES} if source == "kafka" else RULES
+
+
+def checked_ids(expected: Expected, source: Source) -> tuple[str, ...]:
     """List the rules that are looked at for such a topic."""
-    return ("V17",) if expected.absent else tuple(RULES)
+    return ("V17",) if expected.absent else tuple(rules_of(source))
 
 
 def as_check(topic: str, problem: Problem) -> Check:
@@ -176,7 +183,8 @@ def min_isr(look: Look) -> Iterator[Problem]:
 def controller_epochs(look: Look) -> Iterator[Problem]:
     """V12: no state was written under a later controller than ZooKeeper knows."""
     for p, found in _states(look):
-        if found.controller_epoch > look.controller_epoch:
+        # Brokers do not tell under which controller a state was written.
+        if (found.controller_epoch or 0) > (look.controller_epoch or 0):
             message = (
                 f"partition {p} was written under controller epoch {found.controller_epoch}, "
                 f"the current one is {look.controller_epoch}"
@@ -185,13 +193,28 @@ def controller_epochs(look: Look) -> Iterator[Problem]:
 
 
 def metadata(look: Look) -> Iterator[Problem]:
-    """V14: the brokers that were asked say the same as ZooKeeper."""
+    """V14: the brokers that were asked say the same as the first side."""
     for broker, view in sorted(look.views.items()):
         if isinstance(view, str):
             yield Problem(check="V14", verdict=Verdict.DEGRADED, message=view, code="TOP605")
             continue
         for message, place in _view_differences(look, broker, view):
             yield Problem(check="V14", verdict=Verdict.CONVERGING, message=message, code="TOP605", place=place)
+
+
+def log_directories(look: Look) -> Iterator[Problem]:
+    """V16: every replica has its log on its broker's disks."""
+    rows = _present(look).assignment
+    for broker, view in sorted(look.views.items()):
+        if isinstance(view, str) or view.directories is None:
+            continue
+        if isinstance(view.directories, str):
+            yield Problem(check="V16", verdict=Verdict.DEGRADED, message=view.directories, code="TOP605")
+            continue
+        found = view.directories.get(look.expected.topic, frozenset())
+        for p in sorted(p for p, replicas in rows.items() if broker in replicas and p not in found):
+            message = f"broker {broker} has no log directory for partition {p}"
+            yield Problem(check="V16", verdict=Verdict.CONVERGING, message=message, code="TOP605", place=p)
 
 
 def overrides(look: Look) -> Iterator[Problem]:
@@ -210,7 +233,7 @@ def absence(look: Look) -> Iterator[Problem]:
         message = f"it is back with topic id {live.identity}: something makes topics outside git"
         yield Problem(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607")
     elif not look.traces.is_gone:
-        message = f"left: {', '.join(_left(look.traces))}{_waiting_for(look)}"
+        message = f"left: {', '.join(_left(look))}{_waiting_for(look)}"
         yield Problem(check="V17", verdict=_pending(look), message=message, code="TOP418")
     for broker, view in sorted(look.views.items()):
         if isinstance(view, str):
@@ -234,6 +257,7 @@ RULES: Mapping[str, Rule] = {
     "V15": overrides,
 }
 """For a topic that shall be there; V17 alone stands for one that shall not."""
+DISK_RULES: Mapping[str, Rule] = {"V16": log_directories}
 
 
 def effective_min_isr(live: LiveTopic, default: int) -> int:
@@ -314,17 +338,21 @@ def _view_differences(look: Look, broker: int, view: BrokerView) -> Iterator[tup
         yield f"broker {broker} does not know the topic", None
         return
     for p, found in _states(look):
-        if (difference := _partition_difference(found, seen.get(p))) is not None:
+        if (difference := _partition_difference(found, seen.get(p), FIRST_SIDE[look.source])) is not None:
             yield f"broker {broker} sees {difference.format(partition=p)}", p
 
 
-def _partition_difference(found: PartitionState, seen: PartitionView | None) -> str | None:
+FIRST_SIDE: Mapping[Source, str] = {"zookeeper": "ZooKeeper", "kafka": "the controller's metadata"}
+"""With what a broker's own view is compared, for a sentence."""
+
+
+def _partition_difference(found: PartitionState, seen: PartitionView | None, first_side: str) -> str | None:
     if seen is None:
         return "no partition {partition}"
     if seen.leader != found.leader:
-        return f"leader {seen.leader} of partition {{partition}}, ZooKeeper {found.leader}"
+        return f"leader {seen.leader} of partition {{partition}}, {first_side} {found.leader}"
     if set(seen.isr) != set(found.isr):
-        return f"ISR {sorted(seen.isr)} of partition {{partition}}, ZooKeeper {sorted(found.isr)}"
+        return f"ISR {sorted(seen.isr)} of partition {{partition}}, {first_side} {sorted(found.isr)}"
     return None
 
 
@@ -332,9 +360,10 @@ def _pending(look: Look) -> Verdict:
     return Verdict.CONVERGING if look.traces.is_deleting or look.live is None else Verdict.FAILED
 
 
-def _left(traces: TopicTraces) -> Iterator[str]:
+def _left(look: Look) -> Iterator[str]:
+    traces = look.traces
     if traces.live is not None:
-        yield "topic znode"
+        yield "topic znode" if look.source == "zookeeper" else "the topic"
     if traces.has_config_znode:
         yield "config znode"
     if traces.is_deleting:

@@ -5,7 +5,7 @@ Only configs merge by key. Each value keeps the place where it was written, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -38,7 +38,7 @@ class ReadFile:
 class TopicSource(ReadFile):
     """A topic's own file."""
 
-    __slots__ = ("environments", "label", "lifecycle", "state")
+    __slots__ = ("_layer", "environments", "label", "lifecycle", "shall_exist", "state")
 
     def __init__(self, document: Document, body: Section) -> None:
         super().__init__(document, body)
@@ -49,6 +49,19 @@ class TopicSource(ReadFile):
         self.lifecycle = body.section("lifecycle")
         self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
+        self.shall_exist = self._shall_exist()
+        self._layer: Layer | None = None
+
+    def _shall_exist(self) -> bool:
+        lifecycle_is_clear = not self.body.is_bad("lifecycle")
+        return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
+
+    @property
+    def layer(self) -> Layer:
+        """What the topic itself gives, the same in all environments."""
+        if self._layer is None:
+            self._layer = layer_of(self.spec)
+        return self._layer
 
     def is_for(self, environment: str | None) -> bool:
         return environment is None or self.environments is None or environment in self.environments
@@ -94,6 +107,36 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
 
     def note(self, text: str) -> Note:
         return note_at(self.file, self.span, text)
+
+
+class Layer(msgspec.Struct, frozen=True, gc=False):
+    """What one of the places gives where a topic's numbers and configs may stand, or several laid over each other."""
+
+    settings: Mapping[str, Setting]
+    configs: Mapping[str, Setting]
+    complete: bool
+
+    def under(self, above: Layer) -> Layer:
+        return Layer(
+            {**self.settings, **above.settings}, {**self.configs, **above.configs}, self.complete and above.complete
+        )
+
+
+def layer_of(spec: Section, *, complete: bool = True) -> Layer:
+    """What ``spec`` itself gives."""
+    file, values = spec.file, spec.values
+    configs = spec.section("configs")
+    return Layer(
+        {name: Setting(v.value, file, v.span, v.key) for name in _NUMBERS if (v := values.get(name)) is not None},
+        {
+            name: Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
+            for name, value in configs.values.items()
+        },
+        complete and not spec.is_bad("configs"),
+    )
+
+
+_NUMBERS = ("partitions", "replicationFactor")
 
 
 class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -164,7 +207,7 @@ class World:
         """Topics of this environment that shall exist; none where the environment cannot be read."""
         if self.environment_unreadable:
             return ()
-        return tuple(self._merge(topic) for topic in self.here if self._shall_exist(topic))
+        return tuple(self._merge(topic) for topic in self.here if topic.shall_exist)
 
     @cached_property
     def complete(self) -> tuple[MergedTopic, ...]:
@@ -191,6 +234,12 @@ class World:
         text = self.environment_spec.section("cluster").get("kafkaVersion", str) or "3.9"
         return release(text) or release("3.9")
 
+    @cached_property
+    def reads_zookeeper(self) -> bool:
+        """Whether the brokers surely use ZooKeeper; with source kafka they may be of either sort."""
+        cluster = self.environment_spec.section("cluster")
+        return cluster.get("source", str) != "kafka" and not cluster.is_bad("source")
+
     @property
     def protected_patterns(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
@@ -213,38 +262,40 @@ class World:
         for name in overrides.values:
             yield overrides.section(name).section("configs"), None, True
 
-    def _shall_exist(self, topic: TopicSource) -> bool:
-        lifecycle_is_clear = not topic.body.is_bad("lifecycle")
-        return topic.state != "absent" and lifecycle_is_clear and topic.body.get("spec", Section) is not None
-
     def _merge(self, topic: TopicSource) -> MergedTopic:
-        profile, profile_known = self._profile_of(topic)
-        defaults, overrides = self._ends
-        layers = (defaults, profile, topic.spec, overrides.section(topic.label))
-        settings = {name: s for name in ("partitions", "replicationFactor") if (s := _last(layers, name))}
-        assignment = None
+        name = topic.spec.get("profile", str)
+        lower = self._lower.get(name)
+        is_known = lower is not None and (name is not None or "profile" not in topic.spec)
+        merged = (lower or self._lower[None]).under(topic.layer)
+        if topic.label in self._upper:
+            merged = merged.under(self._upper[topic.label])
+        assignment, settings = None, merged.settings
         if "assignment" in topic.spec.values:
             assignment = _assignment_of(topic)
-            settings.update(_settings_of_assignment(topic, assignment))
+            settings = {**settings, **_settings_of_assignment(topic, assignment)}
         return MergedTopic(
             source=topic,
             settings=settings,
-            configs=_merged_configs(layers),
+            configs=merged.configs,
             assignment=assignment,
-            complete=profile_known and not any(layer.is_bad("configs") for layer in layers),
+            complete=is_known and merged.complete,
         )
 
     @cached_property
-    def _ends(self) -> tuple[Section, Section]:
-        """The lowest layer, and the highest ones by topic."""
-        return self.environment_spec.section("defaults"), self.environment_spec.section("overrides")
+    def _lower(self) -> Mapping[str | None, Layer]:
+        """What lies below a topic, by its profile; None: the defaults alone."""
+        defaults = layer_of(self.environment_spec.section("defaults"))
+        lower: dict[str | None, Layer] = {None: defaults}
+        for name, profile in self.profiles.items():
+            if profile is not None:
+                lower[name] = defaults.under(layer_of(profile.spec, complete=not profile.body.is_bad("spec")))
+        return lower
 
-    def _profile_of(self, topic: TopicSource) -> tuple[Section, bool]:
-        name = topic.spec.get("profile", str)
-        profile = self.profiles.get(name) if name is not None else None
-        if profile is None:
-            return Section(topic.file), "profile" not in topic.spec
-        return profile.spec, not profile.body.is_bad("spec")
+    @cached_property
+    def _upper(self) -> Mapping[str, Layer]:
+        """What lies above a topic, by its name."""
+        overrides = self.environment_spec.section("overrides")
+        return {name: layer_of(overrides.section(name)) for name in overrides.values}
 
 
 def release(text: str) -> tuple[int, ...]:
@@ -260,26 +311,6 @@ def _number_or(section: Section, name: str, default: int) -> int | None:
         return None
     found = section.get(name, int)
     return default if found is None else found
-
-
-def _last(layers: Sequence[Section], name: str) -> Setting | None:
-    for layer in reversed(layers):
-        value = layer.values.get(name)
-        if value is not None:
-            return Setting(value.value, layer.file, value.span, value.key)
-    return None
-
-
-def _merged_configs(layers: Sequence[Section]) -> dict[str, Setting]:
-    merged: dict[str, Setting] = {}
-    for layer in layers:
-        below = layer.values.get("configs")
-        configs = below.value if below is not None else None
-        if not isinstance(configs, Section):
-            continue
-        for name, value in configs.values.items():
-            merged[name] = Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
-    return merged
 
 
 def _canonical_or_bad(name: str, value: object) -> str | Bad | None:
@@ -307,5 +338,4 @@ def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -
     if found is None:
         return {}
     sizes = (len(assignment), len(assignment[0])) if assignment else (BAD, BAD)
-    names = ("partitions", "replicationFactor")
-    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(names, sizes, strict=True)}
+    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(_NUMBERS, sizes, strict=True)}

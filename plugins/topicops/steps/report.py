@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
 from topicops.model.printable import markdown, printable
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.model.snapshot import Source
 from topicops.steps.render_plan import (
     MARKDOWN_LIMIT,
     PARTICIPLES,
@@ -20,6 +21,12 @@ from topicops.steps.render_plan import (
 )
 
 FORMAT_VERSION = "1.0"
+
+SIDES: Mapping[Source, tuple[str, str]] = {
+    "zookeeper": ("ZooKeeper", "the brokers' metadata"),
+    "kafka": ("the brokers' metadata", "their log directories"),
+}
+"""What verify looks at, first and second."""
 
 _IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 
@@ -40,6 +47,8 @@ class RunReport:
     problem: str = ""
     """Why the run ended early, one sentence."""
     interrupted: bool = False
+    source: Source = "zookeeper"
+    """Where the live state was read, and so what the two sides of verify are."""
 
     @property
     def summary(self) -> RunSummary:
@@ -93,7 +102,7 @@ def report_text(report: RunReport) -> str:
         lines.append(summary_line(report.plan))
     lines += _titled("Done", [_outcome_line(outcome) for outcome in _with(report, *_IN_PLACE)])
     lines += _titled("Not done", [_outcome_line(outcome) for outcome in report.outcomes if not _is_in_place(outcome)])
-    lines += _titled("Verified", _check_lines(report.checks))
+    lines += _titled("Verified", _check_lines(report.checks, report.source))
     lines += _titled(
         "Quality", [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
     )
@@ -108,7 +117,7 @@ def report_markdown(report: RunReport) -> str:
         lines += [markdown(summary_line(report.plan)), ""]
     lines += _bullets("Next", list(next_steps(report)))
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
-    lines += _bullets("Verified", _check_lines(report.checks))
+    lines += _bullets("Verified", _check_lines(report.checks, report.source))
     lines += _outcome_table("Done", _with(report, *_IN_PLACE))
     lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
     lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
@@ -129,6 +138,7 @@ def report_json(report: RunReport) -> dict[str, object]:
         "failed_tasks": list(report.failed_tasks),
         "summary": _summary_json(report),
         "outcomes": [_outcome_json(outcome) for outcome in report.outcomes],
+        "sides": list(SIDES[report.source]),
         "checks": [_check_json(check) for check in report.checks if not check.is_healthy],
         "quality": {
             "before": [_quality_json(rule) for rule in report.quality_before],
@@ -225,7 +235,7 @@ def _outcome_table(title: str, outcomes: Sequence[Outcome]) -> list[str]:
     return [f"#### {title}", "", "| topic | action | outcome | why |", "|---|---|---|---|", *rows, ""]
 
 
-def _check_lines(checks: Sequence[Check]) -> list[str]:
+def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     if not checks:
         return []
     troubled = {check.topic for check in checks if not check.is_healthy}
@@ -233,7 +243,10 @@ def _check_lines(checks: Sequence[Check]) -> list[str]:
     grave = sorted(
         (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
     )
-    return [f"{_count_of_topics(healthy)} healthy", *(_check_line(check) for check in grave)]
+    return [
+        f"{_count_of_topics(healthy)} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
+        *(_check_line(check) for check in grave),
+    ]
 
 
 def _check_line(check: Check) -> str:

@@ -416,13 +416,25 @@ _WORDS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     "config": ("configs",),
     "configuration": ("configs",),
     "settings": ("configs",),
+    "properties": ("configs",),
+    "params": ("configs",),
+    "parameters": ("configs",),
+    "topicconfig": ("configs",),
+    "topicconfigs": ("configs",),
+    "replicaassignment": ("assignment",),
+    "strategy": ("placement",),
     "topic": ("name", "metadata"),
     "topicname": ("name", "metadata"),
     "team": ("owner",),
     "doc": ("description",),
+    "tags": ("labels",),
+    "annotations": ("labels",),
+    "env": ("environments",),
+    "clusters": ("environments",),
     "version": ("apiVersion",),
 }
-"""How other tools call a field, without dashes and underscores, in lower case."""
+"""How other tools call a field, without dots, dashes and underscores, in lower case."""
+_CONFIGS_BY_BARE_NAME: Mapping[str, str] = {name.replace(".", ""): name for name in TOPIC_CONFIGS}
 
 _HOME: Mapping[str, str] = {
     "name": "metadata", "owner": "metadata", "description": "metadata", "labels": "metadata",
@@ -441,6 +453,11 @@ def _did_you_mean(key: str, fields: Mapping[str, _Field]) -> str:
         return "a topic's config goes below configs"
     if key in _HOME:
         return f"it belongs to {_HOME[key]}"
+    config = _CONFIGS_BY_BARE_NAME.get(_bare(key))
+    if config is not None:
+        return f"a topic's config goes below configs, as {config}"
+    for name in (name for name in _WORDS_OF_OTHERS.get(_bare(key), ()) if name in _HOME):
+        return f"it belongs to {_HOME[name]}, as {name}"
     return f"known here: {', '.join(fields)}"
 
 
@@ -452,10 +469,14 @@ def _meant_field(key: str, below: Node, node: Fields, walk: _Walk, fields: Mappi
 
 
 def _guesses(key: str, fields: Sequence[str]) -> Iterator[str]:
-    bare = re.sub(r"[_-]", "", key).lower()
+    bare = _bare(key)
     yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
     yield from (name for name in fields if name.lower() == bare)
     yield from difflib.get_close_matches(key, fields, n=1, cutoff=0.75)
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[._-]", "", key).lower()
 
 
 def _near(text: str, words: Sequence[str]) -> str | None:

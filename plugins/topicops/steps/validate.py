@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from topicops.model.canonical import assignment_digest, sha256_of
+from topicops.model.collector import collector_off
 from topicops.model.diagnostics import Diagnostic, Location, Severity
 from topicops.model.document import Document, Fields, FileKind, Text, Tree
 from topicops.model.environment import Environment, EnvironmentSpec, Written
@@ -14,8 +15,12 @@ from topicops.model.errors import SpecError, UsageError
 from topicops.model.spec import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.written_spec import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
 from topicops.steps.layers import MergedTopic, ReadFile, TopicSource, World
-from topicops.steps.rules import RULES
+from topicops.steps.rules import RULES, Rule
+from topicops.steps.rules.assignments import assignments_are_sound
 from topicops.steps.rules.environments import written_exceptions
+from topicops.steps.rules.lifecycles import WARNED_BEFORE, lifecycles_are_complete
+from topicops.steps.rules.references import profiles_exist
+from topicops.steps.rules.twins import names_do_not_clash
 from topicops.steps.shape import Finding, Section, Value, read_section
 
 MODELS: Mapping[FileKind, type[Written]] = {
@@ -27,6 +32,14 @@ MODELS: Mapping[FileKind, type[Written]] = {
 
 NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
 """Without these there is nothing to plan; an exception does not help."""
+
+BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
+    assignments_are_sound,
+    lifecycles_are_complete,
+    names_do_not_clash,
+    profiles_exist,
+)
+"""Rules that find the same in each environment, and need not look again; they are shown none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +53,8 @@ class Validated:
     """None: no environment was asked for, or there are errors."""
     desired: Desired | None
     """None as above."""
+    holds_until: datetime | None = None
+    """From then on the same files may be judged otherwise, since a pause or an exception ends; None: never."""
 
     @property
     def has_errors(self) -> bool:
@@ -56,6 +71,7 @@ class Validated:
         return self.environment, self.desired
 
 
+@collector_off()
 def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str | None = None) -> Validated:
     """Judge every file, and the topics as ``environment`` has them; None: as each environment has them.
 
@@ -70,37 +86,42 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
     """
     if environment is not None:
         _check_environment(tree, environment)
-    files, found = _read_files(tree)
-    worlds = [_world(tree, files, name, now) for name in ([environment] if environment else _names(tree) or [None])]
+    files, found = read_files(tree)
+    no_environment = _in_none(tree, files, now)
+    names = [environment] if environment is not None else _names(tree)
+    worlds = [_in_environment(no_environment, files, name) for name in names] or [no_environment]
     diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
+    found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
     for world in worlds:
-        diagnostics += _judge(world)
+        diagnostics += _judge(world, found_everywhere)
     ordered = _once(diagnostics)
+    until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
-        return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None)
+        return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=until)
     return Validated(
         diagnostics=ordered,
         files=tree.files,
+        holds_until=until,
         environment=_environment(worlds[0]),
         desired=_desired(worlds[0], environment, tree.files, ordered, commit),
     )
 
 
-def _names(tree: Tree) -> list[str | None]:
+def _names(tree: Tree) -> list[str]:
     return [document.stem for document in tree.documents if document.kind == "Environment"]
 
 
 def _check_environment(tree: Tree, environment: str) -> None:
     names = _names(tree)
     if environment not in names:
-        known = ", ".join(str(name) for name in names) or "none"
+        known = ", ".join(names) or "none"
         raise UsageError(f"no environment is called {environment!r}; in environments/ there are: {known}")
 
 
 # ---- reading ----
 
 
-def _read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
+def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
     """Files whose fields could be read, by path, and what is wrong with their shape."""
     files: dict[str, ReadFile] = {}
     found: list[Finding] = []
@@ -132,30 +153,37 @@ def _foreign(document: Document) -> Iterator[Finding]:
 
 def world_of(tree: Tree, environment: str, now: datetime) -> World:
     """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
-    return _world(tree, _read_files(tree)[0], environment, now)
+    files = read_files(tree)[0]
+    return _in_environment(_in_none(tree, files, now), files, environment)
 
 
-def _world(tree: Tree, files: Mapping[str, ReadFile], environment: str | None, now: datetime) -> World:
-    by_kind: dict[tuple[FileKind, str], ReadFile] = {(f.document.kind, f.document.stem): f for f in files.values()}
-    file = by_kind.get(("Environment", environment)) if environment else None
+def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
+    """The files as they are in no environment."""
     return World(
         topics=tuple(source for source in files.values() if isinstance(source, TopicSource)),
-        profiles={d.stem: by_kind.get(("Profile", d.stem)) for d in tree.documents if d.kind == "Profile"},
-        environment=file,
-        exceptions=by_kind.get(("Exceptions", environment)) if environment else None,
+        profiles={d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"},
+        environment=None,
+        exceptions=None,
         now=now,
         unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
-        environment_unreadable=environment is not None and file is None,
     )
+
+
+def _in_environment(world: World, files: Mapping[str, ReadFile], environment: str) -> World:
+    its = {
+        f.document.kind: f for f in files.values() if not isinstance(f, TopicSource) and f.document.stem == environment
+    }
+    file = its.get("Environment")
+    return replace(world, environment=file, exceptions=its.get("Exceptions"), environment_unreadable=file is None)
 
 
 # ---- judging ----
 
 
-def _judge(world: World) -> Iterator[Diagnostic]:
+def _judge(world: World, found_everywhere: Mapping[Rule, Iterable[Finding]]) -> Iterator[Diagnostic]:
     lifted = _lifted(world)
     for rule in RULES:
-        for finding in rule(world):
+        for finding in found_everywhere[rule] if rule in found_everywhere else rule(world):
             yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
 
 
@@ -168,6 +196,26 @@ def _lifted(world: World) -> frozenset[tuple[str | None, str]]:
         if topic and code and code.startswith("TOP3") and code not in NOT_LIFTABLE and not is_over:
             found.add((topic, code))
     return frozenset(found)
+
+
+def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
+    """The first time after ``now`` at which a rule looks at the clock and sees something else."""
+    sections = (file.lifecycle if isinstance(file, TopicSource) else file.spec for file in files)
+    coming = [time for section in sections if section.values for time in _times(section) if time > now]
+    return min((turn for time in coming for turn in (time - WARNED_BEFORE, time) if turn > now), default=None)
+
+
+def _times(value: object) -> Iterator[datetime]:
+    """Every time that a section holds, however deep."""
+    match value:
+        case datetime():
+            yield value
+        case Section():
+            for below in value.values.values():
+                yield from _times(below.value)
+        case tuple():
+            for item in value:
+                yield from _times(item.value)
 
 
 _NAMED_BY_FIELD = frozenset({"TOP202"})

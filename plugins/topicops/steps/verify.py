@@ -12,7 +12,7 @@ from topicops.model.errors import ClusterError
 from topicops.model.plan import Plan
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
 from topicops.model.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.snapshot import ClusterSnapshot, LiveTopic, Source, TopicTraces
 from topicops.steps.checks import MIN_ISR, Expected, Look, Problem, as_check, checked_ids, expected_of, problems
 
 logger = logging.getLogger(__name__)
@@ -48,10 +48,12 @@ def verify(
     interrupted: Callable[[], bool] = lambda: False,
     baseline: ClusterSnapshot | None = None,
     broker_defaults: Mapping[str, str] | None = None,
+    source: Source = "zookeeper",
 ) -> tuple[Check, ...]:
     """Check every touched topic under every rule; sorted by topic and id, one check or more for each.
 
     ``baseline`` is the cluster before apply, with states: what was wrong then is pre-existing and not waited for.
+    ``source`` is what ``reader`` reads: with ``kafka`` both sides are the brokers', their metadata and their disks.
     An interrupt, or a cluster that stays out of reach, ends the waiting: the verdicts are those of the last look.
     """
     watch = _Watch(
@@ -61,6 +63,7 @@ def verify(
         clock=clock,
         known=baseline_problems(baseline, broker_defaults),
         default_min_isr=_default_min_isr(broker_defaults),
+        source=source,
         topics={expected.topic: _Topic(expected) for expected in expectations(plan, outcomes)},
     )
     for wait in _waits():
@@ -89,7 +92,7 @@ def verify_cluster(
     found: list[Check] = []
     for topic in sorted(snapshot.topics.keys() | snapshot.deleting.keys()):
         look = _snapshot_look(snapshot, topic, views, _default_min_isr(broker_defaults))
-        found.extend(_checks(look.expected, problems(look)))
+        found.extend(_checks(look.expected, problems(look), snapshot.source))
     if snapshot.controller_id is None:
         message = "no controller is elected"
         found.append(Check(id="V13", topic="", verdict=Verdict.FAILED, message=message, code="TOP421"))
@@ -107,7 +110,7 @@ def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) ->
 def baseline_problems(
     baseline: ClusterSnapshot | None, broker_defaults: Mapping[str, str] | None = None
 ) -> frozenset[tuple[str, str, int | None]]:
-    """Old trouble as (topic, check, partition): what ZooKeeper already showed before apply."""
+    """Old trouble as (topic, check, partition): what the first side already showed before apply."""
     if baseline is None:
         return frozenset()
     looks = [_snapshot_look(baseline, topic, {}, _default_min_isr(broker_defaults)) for topic in baseline.topics]
@@ -143,6 +146,7 @@ class _Watch:
     clock: Callable[[], float]
     known: frozenset[tuple[str, str, int | None]]
     default_min_isr: int
+    source: Source
     topics: dict[str, _Topic]
 
     def open_topics(self) -> list[_Topic]:
@@ -168,7 +172,9 @@ class _Watch:
 
     def checks(self) -> tuple[Check, ...]:
         return tuple(
-            check for _, topic in sorted(self.topics.items()) for check in _checks(topic.expected, topic.problems)
+            check
+            for _, topic in sorted(self.topics.items())
+            for check in _checks(topic.expected, topic.problems, self.source)
         )
 
     def _look_at(self, pending: Sequence[_Topic]) -> None:
@@ -185,10 +191,11 @@ class _Watch:
                 brokers=frozenset(brokers),
                 controller_epoch=epoch,
                 default_min_isr=self.default_min_isr,
+                source=self.source,
             )
             for topic in pending
         }
-        # Brokers are asked only about what ZooKeeper already shows as right.
+        # Each broker is asked only about what the first side already shows as right.
         right = {topic.expected.topic for topic in pending if not self._fresh(looks[topic.expected.topic])}
         views = self._views_for([topic for topic in pending if topic.expected.topic in right], looks, brokers)
         for topic in pending:
@@ -210,7 +217,7 @@ class _Watch:
         return self.metadata.views(sorted(asked), [topic.expected.topic for topic in right])
 
     def _fresh(self, look: Look) -> list[Problem]:
-        """Problems in ZooKeeper that were not there before the run."""
+        """Problems on the first side that were not there before the run."""
         found = self._with_history(look.expected.topic, problems(look))
         return [problem for problem in found if problem.verdict is not Verdict.PRE_EXISTING]
 
@@ -261,19 +268,26 @@ class _Watch:
 
 _HEALTH = ("V02", "V04", "V06", "V07", "V08", "V09")
 """Rules that old trouble can break without any doing of the run."""
-_KINDS: Mapping[str, str] = {"V08": "isr", "V09": "isr", "V14": "metadata", "V15": "metadata", "V17": "deletes"}
+_KINDS: Mapping[str, str] = {
+    "V08": "isr",
+    "V09": "isr",
+    "V14": "metadata",
+    "V15": "metadata",
+    "V16": "metadata",
+    "V17": "deletes",
+}
 
 
 def _kind(problem: Problem) -> str:
     return _KINDS.get(problem.check, "leaders")
 
 
-def _checks(expected: Expected, found: Sequence[Problem]) -> Iterator[Check]:
+def _checks(expected: Expected, found: Sequence[Problem], source: Source) -> Iterator[Check]:
     """Give every problem, and a healthy check for each rule without one; in the order of ids."""
     broken = {problem.check for problem in found}
     healthy = [
         Check(id=check, topic=expected.topic, verdict=Verdict.HEALTHY)
-        for check in checked_ids(expected)
+        for check in checked_ids(expected, source)
         if check not in broken
     ]
     yield from sorted([*healthy, *(as_check(expected.topic, p) for p in found)], key=lambda check: check.id)
@@ -291,6 +305,7 @@ def _snapshot_look(
         traces=traces,
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,
+        source=snapshot.source,
         default_min_isr=default_min_isr,
         views={} if deleting else views,
     )

@@ -372,9 +372,9 @@ class FakeCluster:
             leader=leader,
             # The last one stays in the ISR while nobody leads.
             isr=isr or old.isr,
-            leader_epoch=old.leader_epoch + (leader != old.leader),
+            leader_epoch=(old.leader_epoch or 0) + (leader != old.leader),
             controller_epoch=self._controller_epoch,
-            version=old.version + 1,
+            version=(old.version or 0) + 1,
         )
 
     def _first_state(self, replicas: tuple[int, ...]) -> PartitionState | None:

@@ -37,7 +37,10 @@ RULES: tuple[Rule, ...] = (
     combinations.replicas_in_sync_fit_the_replication,
     combinations.compaction_lags_agree,
     combinations.local_retention_fits_the_total,
+    combinations.local_retention_is_the_total_where_nothing_is_copied,
     combinations.segments_roll_before_they_expire,
+    combinations.segments_hold_the_largest_batch,
+    combinations.segments_keep_most_of_their_age,
     combinations.compaction_has_keys,
     combinations.tiered_topics_are_not_compacted,
     combinations.unclean_elections_are_noticed,
@@ -45,5 +48,6 @@ RULES: tuple[Rule, ...] = (
     references.profiles_exist,
     references.overrides_have_topics,
     environments.production_names_its_cluster,
+    environments.leases_can_be_had,
     environments.exceptions_are_current,
 )

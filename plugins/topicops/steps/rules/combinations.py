@@ -74,6 +74,28 @@ def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
             )
 
 
+def local_retention_is_the_total_where_nothing_is_copied(world: World) -> Iterator[Finding]:
+    """Only without ZooKeeper: with it, the config cannot be used at all."""
+    name = "remote.log.copy.disable"
+    for topic in _giving(world, name) if not world.reads_zookeeper else ():
+        if topic.config(name) != "true" or topic.config("remote.storage.enable") != "true":
+            continue
+        for unit in ("ms", "bytes"):
+            local, total = topic.config_number(f"local.retention.{unit}"), topic.config_number(f"retention.{unit}")
+            if local is None or total is None or local_retention(local, total) == total or _is_longer(local, total):
+                continue
+            summary = f"local.retention.{unit} {local} is not retention.{unit} {total}, and {name} is true"
+            setting, total_setting = topic.configs[f"local.retention.{unit}"], topic.configs[f"retention.{unit}"]
+            yield setting.finding(
+                "TOP315",
+                summary,
+                "-2 means: as much as the total",
+                topic=topic.label,
+                against=total_setting,
+                why="the total retention",
+            )
+
+
 def _is_longer(local: int, total: int) -> bool:
     kept = local_retention(local, total)
     return total > UNLIMITED and (kept == UNLIMITED or kept > total)
@@ -88,6 +110,36 @@ def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
             remedy = "nothing expires before its segment is closed"
             yield topic.configs["segment.ms"].finding(
                 "TOP316", summary, remedy, topic=topic.label, against=topic.configs["retention.ms"], why="the retention"
+            )
+
+
+def segments_hold_the_largest_batch(world: World) -> Iterator[Finding]:
+    for topic in _giving(world, "segment.bytes"):
+        segment, largest = topic.config_number("segment.bytes"), topic.config_number("max.message.bytes")
+        if segment is not None and largest is not None and segment < largest:
+            summary = f"segment.bytes {segment} is below max.message.bytes {largest}"
+            yield topic.configs["segment.bytes"].finding(
+                "TOP327",
+                summary,
+                "a batch that is larger than a segment is refused",
+                topic=topic.label,
+                against=topic.configs["max.message.bytes"],
+                why="the largest batch",
+            )
+
+
+def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
+    for topic in _giving(world, "segment.jitter.ms"):
+        jitter, age = topic.config_number("segment.jitter.ms"), topic.config_number("segment.ms")
+        if jitter is not None and age is not None and jitter > age:
+            summary = f"segment.jitter.ms {jitter} is above segment.ms {age}"
+            yield topic.configs["segment.jitter.ms"].finding(
+                "TOP328",
+                summary,
+                "some segments would begin at once, again and again",
+                topic=topic.label,
+                against=topic.configs["segment.ms"],
+                why="the age at which segments begin",
             )
 
 

@@ -134,9 +134,13 @@ def _why_unusable(config: TopicConfig, value: Value, world: World) -> tuple[str,
     trouble = _version_trouble(config, world)
     if trouble:
         return "TOP314", trouble, "take it out, or correct cluster.kafkaVersion"
-    if config.name in _ONLY_IN_KRAFT and isinstance(value.value, str) and value.value.strip().lower() == "true":
+    if config.name in _ONLY_IN_KRAFT and world.reads_zookeeper and _is_true(value):
         return "TOP314", f"{config.name} can be true only without ZooKeeper", "take it out"
     return None
+
+
+def _is_true(value: Value) -> bool:
+    return isinstance(value.value, str) and value.value.strip().lower() == "true"
 
 
 def _version_trouble(config: TopicConfig, world: World) -> str | None:

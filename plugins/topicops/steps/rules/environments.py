@@ -1,4 +1,4 @@
-"""Environments: a production cluster has an id, an exception has an end that is still to come."""
+"""Environments: a cluster has its id and a lease that can be had, an exception has an end that is still to come."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def production_names_its_cluster(world: World) -> Iterator[Finding]:
     if version is not None and not release(version):
         span = cluster.values["kafkaVersion"].span
         yield Finding("TOP205", cluster.file, span, f"{version!r} is no Kafka version", "write it like 3.9")
+
+
+def leases_can_be_had(world: World) -> Iterator[Finding]:
+    """Where the brokers are the source there may be no ZooKeeper, and under KRaft there is none."""
+    cluster = world.environment_spec.section("cluster")
+    if cluster.get("source", str) == "kafka" and cluster.get("lease", str) in (None, "zookeeper"):
+        named = "lease" if "lease" in cluster else "source"
+        summary = "with source: kafka the lease cannot lie in ZooKeeper"
+        remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
+        yield Finding("TOP325", cluster.file, cluster.values[named].span, summary, remedy)
 
 
 def exceptions_are_current(world: World) -> Iterator[Finding]:

@@ -1,0 +1,90 @@
+"""Look at the live cluster and tell: what is wrong with it, and its topics through filters.
+
+Nothing is written, to no cluster and to no run.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+from topicops.edges.connections import kafka_properties, zookeeper_address
+from topicops.flow.run import Run, cluster_reader, read_specs
+from topicops.model.environment import Environment
+from topicops.model.errors import TopicopsError
+from topicops.model.examination import Area, Examination, Examined, KafkaFacts, KafkaRole, Problem, ZooKeeperFacts
+from topicops.model.ports import LiveReader
+from topicops.model.snapshot import ClusterSnapshot
+from topicops.steps.doctor import examine
+from topicops.steps.target import require_cluster_id
+from topicops.steps.topics import Listing, Wanted, list_topics
+
+
+def topics(run: Run, wanted: Wanted) -> Listing:
+    """The live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
+    environment, desired = read_specs(run).require()
+    with cluster_reader(run, environment) as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+        live = reader.snapshot(states=bool(wanted.partitions))
+    if wanted.partitions and live.broker_defaults is None:
+        live = _with_broker_defaults(run, environment, live)
+    return list_topics(live, wanted, environment=environment.name, managed=desired.topics)
+
+
+def _with_broker_defaults(run: Run, environment: Environment, live: ClusterSnapshot) -> ClusterSnapshot:
+    from topicops.edges.kafka_reader import BrokerQuestions
+
+    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
+        return replace(live, broker_defaults=questions.broker_defaults())
+
+
+def doctor(run: Run) -> Examination:
+    """What can be seen of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
+    environment, _ = read_specs(run).require()
+    problems: dict[Area, Problem] = {}
+    snapshot, zookeeper = _live_side(run, environment, problems)
+    examined = Examined(
+        snapshot=snapshot, zookeeper=zookeeper, kafka=_broker_side(run, environment, problems), problems=problems
+    )
+    return examine(examined, environment)
+
+
+def _live_side(
+    run: Run, environment: Environment, problems: dict[Area, Problem]
+) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
+    snapshot, zookeeper = None, None
+    area: Area = "zookeeper" if environment.spec.cluster.source == "zookeeper" else "snapshot"
+    try:
+        with cluster_reader(run, environment) as reader:
+            try:
+                require_cluster_id(reader.cluster_id(), environment)
+                snapshot = reader.snapshot(states=True)
+            except TopicopsError as error:
+                problems["snapshot"] = Problem(message=str(error), code=error.code)
+            if area == "zookeeper":
+                zookeeper = _zookeeper_side(run, environment, reader)
+    except TopicopsError as error:
+        problems[area] = Problem(message=str(error), code=error.code)
+    return snapshot, zookeeper
+
+
+def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader) -> ZooKeeperFacts | None:
+    from topicops.edges.zookeeper_diagnosis import tls_context
+    from topicops.edges.zookeeper_probe import zookeeper_facts
+    from topicops.edges.zookeeper_reader import ZooKeeperReader
+
+    if not isinstance(reader, ZooKeeperReader):
+        return None
+    tls = zookeeper_address(environment, run.connections).tls
+    return zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+
+
+def _broker_side(run: Run, environment: Environment, problems: dict[Area, Problem]) -> KafkaFacts | None:
+    from topicops.edges.kafka_probe import kafka_facts
+
+    roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
+    try:
+        return kafka_facts({role: kafka_properties(environment, role, run.connections) for role in roles})
+    except TopicopsError as error:
+        problems["brokers"] = Problem(message=str(error), code=error.code)
+        return None

@@ -1,0 +1,83 @@
+"""What is wrong with a cluster, by pure rules over what was read: one function and one line in ``RULES`` each.
+
+May be imported from anywhere above ``steps``; knows no outside system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topicops.model.environment import Environment
+from topicops.model.examination import Area, Examination, Examined, Finding, Severity
+from topicops.steps.doctor import connection, metadata, settings
+from topicops.steps.doctor.facts import facts_of
+from topicops.steps.doctor.rule import Rule
+
+RULES: Sequence[Rule] = (
+    Rule("zookeeper", (), connection.zookeeper_is_read),
+    Rule("snapshot", (), connection.the_snapshot_is_whole),
+    Rule("brokers", (), connection.brokers_are_asked),
+    Rule("silent-server", ("zookeeper",), connection.servers_tell_of_themselves),
+    Rule("server-versions", ("zookeeper",), connection.servers_are_alike),
+    Rule("read-only-server", ("zookeeper",), connection.servers_take_writes),
+    Rule("multi-read", ("zookeeper",), connection.many_znodes_are_read_at_once),
+    Rule("lease-right", ("zookeeper",), connection.the_lease_may_be_held),
+    Rule("kafka-rights", ("brokers",), connection.roles_may_do_their_part),
+    Rule("wrong-cluster", ("snapshot", "brokers"), connection.both_sides_are_one_cluster),
+    Rule("migration", ("zookeeper",), settings.no_migration_is_prepared),
+    Rule("feature-znode", ("zookeeper",), settings.features_are_readable),
+    Rule("clock-skew", ("zookeeper",), settings.clocks_agree),
+    Rule("no-controller", ("snapshot",), settings.a_controller_is_elected),
+    Rule("few-brokers", ("snapshot",), settings.enough_brokers_live),
+    Rule("mixed-racks", ("snapshot",), settings.all_brokers_have_a_rack_or_none),
+    Rule("broker-versions", ("brokers",), settings.brokers_are_alike),
+    Rule("silent-broker", ("brokers",), settings.brokers_tell_their_settings),
+    Rule("auto-create", ("brokers",), settings.topics_are_not_made_by_accident),
+    Rule("topic-deletion", ("brokers",), settings.topics_can_be_deleted),
+    Rule("unregistered-broker", ("snapshot",), metadata.assigned_brokers_are_registered),
+    Rule("missing-state", ("snapshot",), metadata.partitions_have_a_state),
+    Rule("no-leader", ("snapshot",), metadata.partitions_have_a_leader),
+    Rule("isr-outside-replicas", ("snapshot",), metadata.isrs_are_replicas),
+    Rule("uneven-replication", ("snapshot",), metadata.replication_is_even),
+    Rule("partition-gaps", ("snapshot",), metadata.partition_ids_have_no_gaps),
+    Rule("missing-topic-id", ("snapshot",), metadata.topics_have_an_id),
+    Rule("colliding-names", ("snapshot",), metadata.names_do_not_collide),
+    Rule("orphan-config", ("snapshot",), metadata.configs_have_a_topic),
+    Rule("stuck-deletion", ("snapshot",), metadata.deletions_end),
+    Rule("reassignment", ("snapshot",), metadata.nothing_is_reassigned),
+    Rule("leftover-throttle", ("snapshot",), metadata.throttles_are_gone),
+    Rule("wide-znode", ("snapshot",), metadata.znodes_are_small),
+    Rule("unstable-topics", ("snapshot",), metadata.topics_rest),
+)
+"""In the order in which a person would ask."""
+
+_ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
+
+
+def examine(examined: Examined, environment: Environment) -> Examination:
+    """Apply every rule whose areas were read."""
+    able = [rule for rule in RULES if all(_has(examined, area) for area in rule.needs)]
+    found = [finding for rule in able for finding in _findings(rule, examined, environment)]
+    return Examination(
+        environment=environment.name,
+        facts=facts_of(examined),
+        findings=tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity))),
+        looked=len(able),
+        not_looked=tuple(rule.id for rule in RULES if rule not in able),
+    )
+
+
+def _has(examined: Examined, area: Area) -> bool:
+    return {"zookeeper": examined.zookeeper, "snapshot": examined.snapshot, "brokers": examined.kafka}[area] is not None
+
+
+def _findings(rule: Rule, examined: Examined, environment: Environment) -> Iterator[Finding]:
+    for trouble in rule.look(examined, environment):
+        yield Finding(
+            id=rule.id,
+            severity=trouble.severity,
+            message=trouble.message,
+            fix=trouble.fix,
+            code=trouble.code,
+            places=trouble.places,
+        )

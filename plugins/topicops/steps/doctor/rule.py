@@ -1,0 +1,54 @@
+"""What a rule of ``doctor`` is, and how it words what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from topicops.model.environment import Environment
+from topicops.model.examination import Area, Examined, KafkaFacts, Severity, ZooKeeperFacts
+from topicops.model.printable import printable
+from topicops.model.snapshot import ClusterSnapshot
+
+NAMED = 3
+"""How many places a sentence names; the rest is counted."""
+
+
+class Trouble(NamedTuple):
+    severity: Severity
+    message: str
+    fix: str
+    code: str | None = None
+    places: tuple[str, ...] = ()
+
+
+class Rule(NamedTuple):
+    id: str
+    needs: tuple[Area, ...]
+    """Without one of these it is not asked."""
+    look: Callable[[Examined, Environment], Iterator[Trouble]]
+
+
+def listed(places: Iterable[str]) -> str:
+    """``a, b, c and 4 more``."""
+    names = [printable(place) for place in places]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def live_of(examined: Examined) -> ClusterSnapshot:
+    if examined.snapshot is None:
+        raise ValueError("the rule needs the snapshot")
+    return examined.snapshot
+
+
+def zookeeper_of(examined: Examined) -> ZooKeeperFacts:
+    if examined.zookeeper is None:
+        raise ValueError("the rule needs ZooKeeper")
+    return examined.zookeeper
+
+
+def kafka_of(examined: Examined) -> KafkaFacts:
+    if examined.kafka is None:
+        raise ValueError("the rule needs the brokers")
+    return examined.kafka
