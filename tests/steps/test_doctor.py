@@ -111,6 +111,10 @@ def one_row(*replicas: int, **fields: Any) -> LiveTopic:
 FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
     "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
     "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
+    "undecodable-znode": (
+        zookeeper(undecodable=("/brokers/topics/a: holds no data; repair it", "/brokers/topics/b: is odd; do this")),
+        Severity.ERROR, None, "/brokers/topics/a: holds no data, /brokers/topics/b: is odd",
+    ),
     "brokers": (without("brokers"), Severity.ERROR, "TOP504", "it does not answer"),
     "silent-server": (
         zookeeper(servers=(SERVER, ZooKeeperServer(address="zk2:2181", version=None, mode=None, problem="is away"))),
@@ -263,6 +267,16 @@ def test_a_throttle_is_in_place_while_replicas_move() -> None:
     moving = topic(overrides={"leader.replication.throttled.replicas": "0:1"}, adding={0: (3,)})
 
     assert ids_of(examine(world(moving), environment())) == ["reassignment"]
+
+
+def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
+    throttled = broker_2_set(leader_replication_throttled_rate="1000").kafka
+    moving = snapshot(topic(adding={0: (3,)}))
+
+    [finding] = examine(healthy(kafka=throttled), environment()).findings
+
+    assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (leader.replication.throttled.rate)",))
+    assert ids_of(examine(healthy(kafka=throttled, snapshot=moving), environment())) == ["reassignment"]
 
 
 def test_below_protocol_2_8_no_topic_has_an_id_and_none_is_missing() -> None:

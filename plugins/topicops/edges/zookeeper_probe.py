@@ -9,9 +9,9 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from kazoo.protocol.serialization import int_struct, read_string
@@ -19,12 +19,14 @@ from kazoo.security import Permissions
 
 from topicops.edges import znodes
 from topicops.edges.zookeeper_lease import ROOT
-from topicops.edges.zookeeper_reader import BROKERS, MIGRATION, TOPICS, ZooKeeperReader
+from topicops.edges.zookeeper_multi_read import read_batched, read_pipelined
+from topicops.edges.zookeeper_reader import BROKERS, CONFIGS, MIGRATION, TOPICS, ZooKeeperReader
 from topicops.edges.zookeeper_session import Znode, ZooKeeperSession
 from topicops.model.errors import ClusterError, UndecodableZnodeError
 from topicops.model.examination import Migration, ZooKeeperFacts, ZooKeeperServer
 from topicops.model.printable import printable
 
+T = TypeVar("T")
 FEATURE = "/feature"
 PATIENCE_S = 2.0
 """How long one server may take for ``srvr``."""
@@ -91,6 +93,36 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
         newest_stamp_ms=max((znode.stat.mtime for znode in stamped), default=0),
         read_at_ms=time.time_ns() // 1_000_000,
     )
+
+
+def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
+    """``path: problem; remedy`` of every topic, state and config znode that a snapshot could not take.
+
+    A snapshot stops at the first. Raises ``ClusterError`` when the session is lost.
+    """
+    session = reader.session
+    topics, configs = ([f"{path}/{name}" for name in session.children(path) or ()] for path in (TOPICS, CONFIGS))
+    decoded, found = _tried(reader, topics, znodes.decode_topic)
+    partitions = [(path, p) for path, topic in decoded.items() for p in sorted(topic.partitions)]
+    _, of_states = _tried(reader, [f"{path}/partitions/{p}/state" for path, p in partitions], znodes.decode_state)
+    _, of_configs = _tried(reader, configs, znodes.decode_config)
+    return (*found, *of_states, *of_configs)
+
+
+def _tried(
+    reader: ZooKeeperReader, paths: Sequence[str], decode: Callable[[str, bytes | None], T]
+) -> tuple[dict[str, T], list[str]]:
+    """What could be decoded, by path, and what was said of the rest."""
+    read = read_batched if reader.knows_multi_read else read_pipelined
+    decoded, problems = {}, []
+    for path, znode in zip(paths, read(reader.session, paths), strict=True):
+        if znode is None:
+            continue
+        try:
+            decoded[path] = decode(path, znode.data)
+        except UndecodableZnodeError as error:
+            problems.append(str(error))
+    return decoded, problems
 
 
 def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:

@@ -62,21 +62,22 @@ def _live_side(
             except TopicopsError as error:
                 problems["snapshot"] = Problem(message=str(error), code=error.code)
             if area == "zookeeper":
-                zookeeper = _zookeeper_side(run, environment, reader)
+                zookeeper = _zookeeper_side(run, environment, reader, is_whole=snapshot is not None)
     except TopicopsError as error:
         problems[area] = Problem(message=str(error), code=error.code)
     return snapshot, zookeeper
 
 
-def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader) -> ZooKeeperFacts | None:
+def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader, *, is_whole: bool) -> ZooKeeperFacts | None:
     from topicops.edges.zookeeper_diagnosis import tls_context
-    from topicops.edges.zookeeper_probe import zookeeper_facts
+    from topicops.edges.zookeeper_probe import undecodable_znodes, zookeeper_facts
     from topicops.edges.zookeeper_reader import ZooKeeperReader
 
     if not isinstance(reader, ZooKeeperReader):
         return None
     tls = zookeeper_address(environment, run.connections).tls
-    return zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+    facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+    return facts if is_whole else replace(facts, undecodable=undecodable_znodes(reader))
 
 
 def _broker_side(run: Run, environment: Environment, problems: dict[Area, Problem]) -> KafkaFacts | None:

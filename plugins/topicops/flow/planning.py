@@ -33,6 +33,11 @@ from topicops.steps.plan import topics_with_rising_min_isr
 
 SILENT_BROKERS = "no broker answered within the deadline: defaults of topic configs are unknown, the worse is assumed"
 
+BLIND_SPOTS = (
+    "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "
+    "Kafka refuses to create a topic that is still being deleted"
+)
+
 
 def validate(run: Run) -> Facts:
     """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
@@ -107,6 +112,8 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
     live = _with_needed_states(run, environment, desired, live, delta, at)
     defaults, activity, warnings = _ask_brokers(run, environment, delta)
     live = replace(live, broker_defaults=defaults)
+    if live.unknown:
+        warnings = (*warnings, BLIND_SPOTS)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = _narrowed(change_set, only)

@@ -53,6 +53,8 @@ class ZooKeeperFacts:
     """The latest time that ZooKeeper stamped on any znode that was looked at."""
     read_at_ms: int
     """By this host's clock, after the last of them was read."""
+    undecodable: tuple[str, ...] = ()
+    """``path: problem; remedy`` of each znode that keeps a snapshot from being made; empty where one was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

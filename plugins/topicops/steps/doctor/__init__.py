@@ -16,6 +16,7 @@ from topicops.steps.doctor.rule import Rule
 RULES: Sequence[Rule] = (
     Rule("zookeeper", (), connection.zookeeper_is_read),
     Rule("snapshot", (), connection.the_snapshot_is_whole),
+    Rule("undecodable-znode", ("zookeeper",), metadata.znodes_are_readable),
     Rule("brokers", (), connection.brokers_are_asked),
     Rule("silent-server", ("zookeeper",), connection.servers_tell_of_themselves),
     Rule("server-versions", ("zookeeper",), connection.servers_are_alike),

@@ -26,7 +26,7 @@ def _facts(examined: Examined) -> Iterator[tuple[str, str]]:
     if kafka is not None:
         yield "brokers", _brokers(kafka)
         yield "kafka identity", _by_role(kafka.principals)
-        yield "kafka rights", _by_role({role: _operations(found) for role, found in kafka.operations.items()})
+        yield "kafka rights", _rights(kafka)
 
 
 def _mode(live: ClusterSnapshot) -> str:
@@ -68,6 +68,12 @@ def _brokers(kafka: KafkaFacts) -> str:
     for broker, facts in sorted(kafka.brokers.items()):
         brokers_by_release[facts.release or "an unknown version"].append(broker)
     return "; ".join(f"{_ids(brokers)} run {release}" for release, brokers in brokers_by_release.items())
+
+
+def _rights(kafka: KafkaFacts) -> str:
+    if all(facts.settings.get("authorizer.class.name") == "" for facts in kafka.brokers.values()):
+        return "everybody may do everything: the brokers have no authorizer"
+    return _by_role({role: _operations(found) for role, found in kafka.operations.items()})
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -9,11 +9,21 @@ from topicops.model.environment import Environment
 from topicops.model.examination import Examined, Severity
 from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.steps.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES, folded
-from topicops.steps.doctor.rule import Trouble, listed, live_of
+from topicops.steps.doctor.rule import Trouble, listed, live_of, zookeeper_of
 
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+THROTTLE_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 NAMES_LIMIT_BYTES = 3_400_000
 """Four fifths of the longest answer that Kafka's client takes: the names below one znode come in one answer."""
+
+
+def znodes_are_readable(examined: Examined, _: Environment) -> Iterator[Trouble]:
+    """Looked at only where no snapshot could be made: that stops at the first of them."""
+    undecodable = zookeeper_of(examined).undecodable
+    if undecodable:
+        places = tuple(sentence.partition(";")[0] for sentence in undecodable)
+        fix = undecodable[0].partition("; ")[2] or "find out which program wrote it"
+        yield Trouble(Severity.ERROR, f"znodes that cannot be read: {listed(places)}", fix, places=places)
 
 
 def assigned_brokers_are_registered(examined: Examined, _: Environment) -> Iterator[Trouble]:
@@ -151,11 +161,13 @@ def throttles_are_gone(examined: Examined, _: Environment) -> Iterator[Trouble]:
         f"{topic.name} ({name})"
         for topic in live.topics.values()
         for name in THROTTLES
-        if topic.overrides.get(name, "").strip() and not (topic.is_reassigning or topic.name in live.reassigning)
+        if topic.overrides.get(name, "").strip() and not _is_moving(live, topic)
     )
+    if not any(_is_moving(live, topic) for topic in live.topics.values()):
+        places += tuple(_throttled_brokers(examined))
     if places:
         message = f"replication is throttled, and nothing is moved: {listed(places)}"
-        fix = "remove the override: kafka-reassign-partitions --verify does, kafka-configs can"
+        fix = "remove it: kafka-reassign-partitions --verify does, kafka-configs can"
         yield Trouble(Severity.WARNING, message, fix, "TOP313", places)
 
 
@@ -205,6 +217,17 @@ def _states(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionSt
     for topic in _staying(live):
         for p, state in sorted((topic.states or {}).items()):
             yield topic, p, state
+
+
+def _is_moving(live: ClusterSnapshot, topic: LiveTopic) -> bool:
+    return topic.is_reassigning or topic.name in live.reassigning
+
+
+def _throttled_brokers(examined: Examined) -> Iterator[str]:
+    """``broker 1 (leader.replication.throttled.rate)``; without a rate that was set a broker names none."""
+    brokers = examined.kafka.brokers if examined.kafka else {}
+    for broker, facts in sorted(brokers.items()):
+        yield from (f"broker {broker} ({name})" for name in THROTTLE_RATES if name in facts.settings)
 
 
 def _brokers_of(topic: LiveTopic) -> set[int]:
