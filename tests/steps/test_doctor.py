@@ -39,6 +39,7 @@ SETTINGS = {
     "delete.topic.enable": "true",
     "inter.broker.protocol.version": "3.9-IV0",
 }
+SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 SERVER = ZooKeeperServer(address="zk1:2181", version="3.8.4", mode="standalone")
 ZOOKEEPER = ZooKeeperFacts(
     hosts="zk1:2181/kafka",
@@ -99,9 +100,8 @@ def without(area: str) -> Examined:
     return healthy(**{part: None, "problems": {area: Problem(message="it does not answer", code="TOP504")}})
 
 
-def racks(found: Mapping[int, str | None]) -> Examined:
-    live = snapshot(healthy_topic())
-    return healthy(snapshot=replace(live, brokers=brokers(found)))
+def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
+    return replace(snapshot(healthy_topic()), brokers=brokers(found))
 
 
 def one_row(*replicas: int, **fields: Any) -> LiveTopic:
@@ -134,6 +134,28 @@ FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
         healthy(kafka=replace(KAFKA, operations={**KAFKA.operations, "applier": frozenset({"DESCRIBE"})})),
         Severity.WARNING, "TOP804", "applier (User:ops): CREATE",
     ),
+    "topic-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                topic_operations={
+                    "applier": {"a": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}), "b": frozenset({"DESCRIBE"})},
+                    "deleter": {"c": frozenset()},
+                },
+            )
+        ),
+        Severity.WARNING, "TOP804", "b: applier lacks ALTER, ALTER_CONFIGS, c: deleter lacks DELETE, DESCRIBE",
+    ),
+    "excessive-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                brokers={broker: BrokerFacts(release="3.9", settings=SECURED) for broker in THREE_BROKERS},
+                operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
+            )
+        ),
+        Severity.NOTICE, "TOP804", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
+    ),
     "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
     "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration stands"),
     "feature-znode": (
@@ -141,7 +163,9 @@ FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
     ),
     "clock-skew": (zookeeper(clocks_ahead_ms={1: 0, 2: 61_000}), Severity.WARNING, "TOP807", "broker 2 by +61 s"),
     "no-controller": (world(controller_id=None), Severity.ERROR, "TOP421", "no controller"),
-    "mixed-racks": (racks({1: "a", 2: None, 3: "b"}), Severity.ERROR, "TOP421", "broker 2 without a rack"),
+    "mixed-racks": (
+        healthy(snapshot=in_racks({1: "a", 2: None, 3: "b"})), Severity.ERROR, "TOP421", "broker 2 without a rack",
+    ),
     "broker-versions": (
         broker_2_set(inter_broker_protocol_version="3.8-IV0"), Severity.WARNING, None,
         "broker 2 3.9 (protocol 3.8-IV0)",
@@ -248,6 +272,12 @@ def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
     assert set(examination.not_looked) == {rule.id for rule in RULES if {"zookeeper", "brokers"} & set(rule.needs)}
 
 
+def test_without_an_authorizer_nobody_has_too_many_rights() -> None:
+    anybody = {**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE"})}
+
+    assert ids_of(examine(healthy(kafka=replace(KAFKA, operations=anybody)), environment())) == []
+
+
 def test_a_young_marker_is_given_time_and_one_that_waits_for_a_dead_broker_is_not() -> None:
     young = world(healthy_topic(), deleting={"orders": 1_000})
     waiting = world(one_row(1, 9), deleting={"orders": 1_000})
@@ -277,6 +307,12 @@ def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
 
     assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (leader.replication.throttled.rate)",))
     assert ids_of(examine(healthy(kafka=throttled, snapshot=moving), environment())) == ["reassignment"]
+
+
+def test_under_kraft_racks_may_be_mixed_and_no_broker_is_the_controller() -> None:
+    live = replace(in_racks({1: "a", 2: None, 3: "b"}), source="kafka", controller_id=None)
+
+    assert ids_of(examine(healthy(snapshot=live, zookeeper=None), environment())) == []
 
 
 def test_below_protocol_2_8_no_topic_has_an_id_and_none_is_missing() -> None:

@@ -23,9 +23,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 from kafka.protocol.admin import DeleteTopicsRequest
 
-from topicops.edges.kafka_clients import BrokerConnections, Confluent, kafka_python_settings, settled
+from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, kafka_python_settings, settled
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import Answer, AnswerKind
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
@@ -149,14 +149,23 @@ class KafkaAdmin:
         self._request_timeout_s = request_timeout_s
 
     def cluster_id(self) -> str:
-        """The brokers' word for the cluster they form. Raises ``ClusterUnreachableError``."""
-        try:
-            # Not describe_cluster, which waits for the controller: any broker knows this.
-            return str(self._applier.client().cluster_id(timeout=self._request_timeout_s / 4))
-        except KafkaException as error:
-            words = _with_last_words(_text_of(error), self._applier)
-            self._applier.discard()
-            raise ClusterUnreachableError(f"the brokers do not tell their cluster id: {words}") from error
+        """The brokers' word for the cluster they form.
+
+        Raises:
+            ConnectionSecurityError: They do not let this identity in, or this client does not trust them.
+            ClusterUnreachableError: No broker answers.
+        """
+        deadline = Deadline(self._request_timeout_s / 4)
+        while True:
+            try:
+                # Not describe_cluster, which waits for the controller: any broker knows this.
+                return str(self._applier.client().cluster_id(timeout=min(1.0, deadline.left_s)))
+            except KafkaException as error:
+                # A refused login ends no call of librdkafka's before its time.
+                if deadline.is_over or self._applier.is_refused():
+                    failure = self._applier.failure("the brokers do not tell their cluster id")
+                    self._applier.discard()
+                    raise failure from error
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         """Each change as the brokers' dry run judges it; here nothing can have happened, so nothing is unclear."""

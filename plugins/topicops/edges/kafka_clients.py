@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,15 @@ from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.model.errors import ClusterUnreachableError, UsageError
+from topicops.edges.kafka_diagnosis import diagnosis
+from topicops.edges.port_probe import error_of
+from topicops.model.errors import (
+    CertificateError,
+    ClusterError,
+    ClusterUnreachableError,
+    LoginRefusedError,
+    UsageError,
+)
 
 CLIENT_ID = "topicops"
 MIN_RECONNECT_BACKOFF_MS = 100
@@ -74,6 +83,15 @@ ONLY_LIBRDKAFKA = frozenset(
 """How librdkafka runs, not whom it reaches or as whom: left out for kafka-python."""
 
 
+_AFTER = re.compile(r" \(after \d+ms in state \w+[^)]*\)$")
+"""What makes one complaint look like many."""
+REFUSALS: Mapping[int, type[ClusterError]] = {
+    KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
+    KafkaError._SSL: CertificateError,  # noqa: SLF001
+}
+"""What librdkafka tells its error callback alone, whatever its call ends with."""
+
+
 class Confluent:
     """One confluent-kafka AdminClient, made at the first call and anew after the transport failed.
 
@@ -88,11 +106,13 @@ class Confluent:
         self._patience_s = patience_s
         self._client: AdminClient | None = None
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._heard: set[int] = set()
 
     def client(self) -> AdminClient:
         """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
         if self._client is None:
             self._last_words.clear()
+            self._heard.clear()
             self._client = self._made()
         return self._client
 
@@ -106,6 +126,24 @@ class Confluent:
             self._client.poll(0)  # error callbacks run only in here
         return "; ".join(dict.fromkeys(self._last_words))
 
+    def is_refused(self) -> bool:
+        """Whether a login or a certificate was refused: then no answer will come, however long one waits."""
+        self.last_words()
+        return bool(self._heard & REFUSALS.keys())
+
+    def failure(self, text: str) -> ClusterError:
+        """Why a call of this client came to nothing, as the kind of error that it is; ``text`` comes first.
+
+        Asks each bootstrap server, which can take some seconds: for calls after which one gives up.
+        """
+        words = self.last_words()
+        kind = next((kind for code, kind in REFUSALS.items() if code in self._heard), ClusterUnreachableError)
+        found = diagnosis(self._properties)
+        if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
+            return error_of(found, f"{text}: ")
+        remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
+        return kind(f"{text}; last heard: {words or 'nothing'}{remedy}")
+
     def _made(self) -> AdminClient:
         try:
             return AdminClient(
@@ -116,7 +154,9 @@ class Confluent:
             raise UsageError(f"the Kafka connection cannot be used: {reason.str()}") from error
 
     def _hear(self, error: KafkaError) -> None:
-        self._last_words.append(f"{error.name()}: {error.str()}")
+        self._heard.add(error.code())
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it says nothing that is not known
+            self._last_words.append(f"{error.name()}: {_AFTER.sub('', error.str())}")
 
 
 class BrokerConnections:
@@ -138,13 +178,14 @@ class BrokerConnections:
         """``host:port`` of each broker by id, as the brokers that were reached tell it.
 
         Raises:
+            ConnectionSecurityError: none lets this identity in, or none is trusted, as far as kafka-python tells.
             ClusterUnreachableError: none of those that are known answers.
         """
         known = [*self._known(), *self._bootstrap_ids()]
         answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, enough=1)
         found = [answer for answer in answers.values() if not isinstance(answer, str) and answer.brokers]
         if not found:
-            raise ClusterUnreachableError("no broker answers: " + "; ".join(sorted(set(map(str, answers.values())))))
+            raise _no_answer(sorted(set(map(str, answers.values()))))
         self._manager.cluster.update_metadata(found[0])
         return {broker.node_id: f"{broker.host}:{broker.port}" for broker in found[0].brokers}
 
@@ -295,6 +336,16 @@ def _answer_or_sentence(future: Any) -> Any:
         return future.value
     error = future if isinstance(future, Exception) else future.exception
     return f"cannot be asked: {type(error).__name__}: {error}"
+
+
+def _no_answer(sentences: Sequence[str]) -> ClusterError:
+    text = "no broker answers: " + "; ".join(sentences)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return CertificateError(text)
+    if any(name in text for name in ("SaslAuthenticationFailed", "IllegalSaslState", "UnsupportedSaslMechanism")):
+        return LoginRefusedError(text)
+    hint = "; so looks a refused login too, and a port of another security.protocol" if "disconnected" in text else ""
+    return ClusterUnreachableError(text + hint)
 
 
 def _silence_kafka_python() -> None:

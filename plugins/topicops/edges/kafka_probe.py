@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline
+from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, settled
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.examination import BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.printable import printable
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 API_VERSIONS = 2
 """The last version whose answer has the usual form; of later ones kafka-python reads only those that it asked for."""
+TOPICS_A_REQUEST = 200
 SETTINGS = (
     "authorizer.class.name",
     "auto.create.topics.enable",
@@ -32,11 +34,17 @@ SETTINGS = (
 """What a broker is asked for."""
 
 
-def kafka_facts(roles: Mapping[KafkaRole, Mapping[str, str]], *, timeout_s: float = 10.0) -> KafkaFacts:
+def kafka_facts(
+    roles: Mapping[KafkaRole, Mapping[str, str]],
+    *,
+    topics: Mapping[KafkaRole, Sequence[str]] | None = None,
+    timeout_s: float = 20.0,
+) -> KafkaFacts:
     """Ask every broker, all at once, and the cluster once as each role.
 
     Args:
         roles: Librdkafka's properties by role; the reader asks the brokers.
+        topics: Live topics that a role would have to change; asked about only where brokers have an authorizer.
         timeout_s: For all of it.
 
     Raises:
@@ -60,6 +68,11 @@ def kafka_facts(roles: Mapping[KafkaRole, Mapping[str, str]], *, timeout_s: floa
         brokers=brokers,
         principals={role: _principal(properties) for role, properties in roles.items()},
         operations=operations,
+        topic_operations={
+            role: _topic_operations(roles[role], names, deadline)
+            for role, names in (topics or {}).items()
+            if any(facts.settings.get("authorizer.class.name") for facts in brokers.values())
+        },
     )
 
 
@@ -122,6 +135,37 @@ def _operations(described: Any) -> frozenset[str] | None:
     if described is None or described.authorized_operations is None:
         return None
     return frozenset(operation.name for operation in described.authorized_operations)
+
+
+def _topic_operations(
+    properties: Mapping[str, str], topics: Sequence[str], deadline: Deadline
+) -> dict[str, frozenset[str]]:
+    confluent = Confluent(properties)
+    found: dict[str, frozenset[str]] = {}
+    try:
+        for start in range(0, len(topics), TOPICS_A_REQUEST):
+            batch = TopicCollection(list(topics[start : start + TOPICS_A_REQUEST]))
+            asked = confluent.client().describe_topics(
+                batch, include_authorized_operations=True, request_timeout=deadline.left_s
+            )
+            settled(list(asked.values()), deadline.left_s)
+            found |= {topic: told for topic, future in asked.items() if (told := _told(future)) is not None}
+    except KafkaException as error:
+        log.debug("rights on topics are not told: %s; last heard: %s", error, confluent.last_words())
+    finally:
+        confluent.discard()
+    return found
+
+
+def _told(future: Future[Any]) -> frozenset[str] | None:
+    """What may be done to one topic; nothing at all where it may not even be described."""
+    if not future.done():
+        return None
+    error = future.exception()
+    if error is None:
+        return _operations(future.result())
+    is_refused = isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    return frozenset() if is_refused else None
 
 
 def _principal(properties: Mapping[str, str]) -> str:

@@ -39,7 +39,7 @@ def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quoru
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
-    """The quorum as the brokers tell it; None: ZooKeeper rules them.
+    """The quorum as the brokers tell it; None: ZooKeeper rules them, or did until a migration that is not over.
 
     Raises:
         ClusterUnreachableError: No broker answers.

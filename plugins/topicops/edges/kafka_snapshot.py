@@ -1,11 +1,14 @@
 """The live cluster out of the brokers' answers: for KRaft, and for a ZooKeeper that is closed. Never writes.
 
 Brokers have no ``sync`` and no transaction ids: a topic is described, its configs are read, and it is described again
-until two descriptions agree. Names are asked for with auto-creation off.
+until two descriptions agree. Each broker follows the controller by moments, so that a snapshot may be some tenths of a
+second old; the few topics of ``traces`` are read until every broker that answers has the same of them. Names are asked
+for with auto-creation off.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -24,9 +27,10 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from topicops.edges.kafka_clients import BrokerConnections, Confluent, settled
 from topicops.edges.kafka_quorum import ask_quorum
-from topicops.edges.kafka_reader import BrokerQuestions
+from topicops.edges.kafka_reader import BrokerQuestions, BrokerViews
 from topicops.model.collector import collector_off
 from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.ports import BrokerView
 from topicops.model.printable import printable
 from topicops.model.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 
@@ -39,6 +43,12 @@ LOOKS = 10
 """How often a moving topic is looked at before it is marked unstable."""
 FRAMES = 5
 """How often the whole is read again because brokers or controller changed meanwhile."""
+LOOK_PAUSE_S = 0.1
+"""Time for a broker to hear what another has heard."""
+BROKERS_COMPARED = 16
+"""How many brokers must have the same of a topic; of more, the first by id."""
+VIEW_TIMEOUT_S = 1.0
+"""How long brokers may take to tell their own view; silent ones are left out."""
 GRACE_S = 2.0
 """How much longer than librdkafka's own deadline a future is waited for."""
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -68,6 +78,10 @@ class Description(NamedTuple):
     def stamp(self) -> tuple[str, Assignment]:
         """Equal stamps of two looks: the topic did not change between them; who leads it is no change."""
         return self.topic_id, self.assignment
+
+
+Disagreement = Callable[[Mapping[str, Description | None]], frozenset[str]]
+"""From what was described, None for what is absent, to the names that some broker knows otherwise."""
 
 
 class Reassignment(NamedTuple):
@@ -106,6 +120,7 @@ class KafkaReader:
         self._timeout_s = timeout_s
         self._confluent = Confluent(properties)
         self._connections: BrokerConnections | None = None
+        self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         return self
@@ -118,9 +133,8 @@ class KafkaReader:
     def close(self) -> None:
         """Close all connections; safe to call twice."""
         self._confluent.discard()
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
+        self._views.close()
+        self._forget_connections()
 
     def cluster_id(self) -> str:
         """The brokers' word for the cluster they form. Raises ``ClusterUnreachableError``."""
@@ -146,9 +160,12 @@ class KafkaReader:
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """What the brokers know under the names; a config or a deletion marker without topic is not for them to see."""
+        """What all brokers have under the names; a config or a deletion marker without topic is not for them to see.
+
+        A topic of which they do not come to have the same is unstable.
+        """
         names = sorted(set(topics))
-        looks = self._looks(names)
+        looks = self._looks(names, disagreement=self._disagreement)
         return {
             name: TopicTraces(
                 live=_live_topic(name, looks, states=states) if name in looks.descriptions else None,
@@ -202,20 +219,37 @@ class KafkaReader:
         # Without a name: librdkafka lets a broker create what is asked for by name.
         return sorted(self._asked(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
 
-    def _looks(self, names: Sequence[str]) -> Looks:
-        """Describe, read the configs, describe again, until two descriptions of each topic agree."""
+    def _looks(self, names: Sequence[str], *, disagreement: Disagreement = lambda _: frozenset()) -> Looks:
+        """Describe, read the configs, describe again, until two descriptions of each topic agree.
+
+        Args:
+            disagreement: Asked about the topics that have settled.
+
+        """
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
         moving = frozenset(names)
         reassignments: Mapping[str, Reassignment] = {}
-        for _ in range(LOOKS):
+        for look in range(LOOKS):
+            if look:
+                time.sleep(LOOK_PAUSE_S)
             overrides |= self._overrides(sorted(moving & descriptions.keys()))
             reassignments = self._reassignments()
             again = self._descriptions(sorted(moving))
-            moving = frozenset(name for name in moving if _stamp(descriptions, name) != _stamp(again, name))
+            changed = frozenset(name for name in moving if _stamp(descriptions, name) != _stamp(again, name))
             descriptions = {name: d for name, d in descriptions.items() if name not in moving} | again
+            moving = changed | disagreement({name: again.get(name) for name in moving - changed})
             if not moving:
                 break
         return Looks(descriptions, overrides, reassignments, moving)
+
+    def _disagreement(self, described: Mapping[str, Description | None]) -> frozenset[str]:
+        if not described:
+            return frozenset()
+        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
+        views = [v for v in self._views.views(brokers, sorted(described)).values() if isinstance(v, BrokerView)]
+        return frozenset(
+            name for name, found in described.items() if any(_rows(view, name) != _assignment(found) for view in views)
+        )
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
         """By name, without those that are not there."""
@@ -249,8 +283,11 @@ class KafkaReader:
         if isinstance(reply, str):
             self._forget_connections()
             raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")
-        if reply.error_code != KafkaError.NO_ERROR:
-            raise self._refused("reassignments", KafkaError(reply.error_code))
+        error = KafkaError(reply.error_code)
+        if _is_transport(error):
+            raise ClusterUnreachableError(f"{self._servers}: reassignments: {error.name()} ({error.code()}); try again")
+        if error.code() != KafkaError.NO_ERROR:
+            raise self._refused("reassignments", error)
         return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
 
     def _in_batches(self, names: Sequence[str], call: BatchCall) -> dict[str, Any]:
@@ -291,10 +328,9 @@ class KafkaReader:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
-        words = self._confluent.last_words()
+        failure = self._confluent.failure(f"{self._servers}: {_text_of(error)}")
         self._confluent.discard()
-        heard = f"; last heard: {words}" if words else ""
-        return ClusterUnreachableError(f"{self._servers}: {_text_of(error)}{heard}")
+        return failure
 
     def _refused(self, what: str, reason: KafkaError) -> ClusterError:
         return ClusterError(
@@ -354,6 +390,16 @@ def _description(name: str, described: Any) -> Description:
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
         states={p.id: _state(p) for p in partitions},
     )
+
+
+def _assignment(description: Description | None) -> Assignment | None:
+    return None if description is None else description.assignment
+
+
+def _rows(view: BrokerView, topic: str) -> Assignment | None:
+    """The topic's replicas as one broker knows them; None: it knows no such topic."""
+    partitions = view.topics.get(topic)
+    return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 
 
 def _url_safe(topic_id: str) -> str:

@@ -37,7 +37,7 @@ from topicops.edges.local_state import (
     read_state,
     write_state,
 )
-from topicops.model.errors import ClusterUnreachableError, LocalClusterError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
@@ -444,8 +444,11 @@ class LocalCluster:
     def _quorum_leader(self) -> int | None:
         from topicops.edges.kafka_quorum import quorum_of
 
-        quorum = quorum_of({"bootstrap.servers": self.bootstrap_servers})
-        return quorum.leader if quorum else None
+        try:
+            quorum = quorum_of({"bootstrap.servers": self.bootstrap_servers})
+        except ClusterError:
+            return None
+        return quorum.leader if quorum and quorum.leader >= 0 else None
 
     def _broker(self, broker: int) -> Server:
         return self._state.server(broker_role(broker))

@@ -8,38 +8,25 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 from topicops.edges.connections import Tls
-from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError, ConnectionSecurityError
+from topicops.edges.port_probe import Finding, findings, is_alert, opened, speaks_tls, words_of
+from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
 from topicops.model.printable import printable
 
-PATIENCE_S = 1.5
-"""How long one server may take for each step of its answer."""
 QUESTION = b"srvr"
 """The one word that every server allows; even where it is forbidden, a server says so."""
 
 
-class Finding(NamedTuple):
-    """What is wrong with one server, as the kind of error that it is."""
-
-    kind: type[ClusterError]
-    text: str
-
-
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[Finding]:
-    """One finding for each server that has something wrong, all asked at once; those to be mended here come first.
+    """One finding for each server that has something wrong; those to be mended here come first.
 
     Args:
         servers: Host, as the connection names it, and port.
         context: How TLS is spoken; None: in plain text.
 
     """
-    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
-        answers = pool.map(lambda server: _examine(server[0], server[1], context), servers)
-        found = [finding for finding in answers if finding is not None]
-    return sorted(found, key=lambda finding: finding.kind is ClusterUnreachableError)
+    return findings(servers, lambda host, port: _examine(host, port, context))
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
@@ -94,9 +81,9 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> Finding | 
 def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> Finding:
     """Tell by a second question what a failed one means; ``error`` None: the server hung up without a word."""
     where = f"{host}:{port}"
-    if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+    if isinstance(error, ssl.SSLError) and is_alert(error):
         return _refused_certificate(where, f" ({error.reason})")
-    if context is None and _speaks_tls(host, port):
+    if context is None and speaks_tls(host, port):
         return Finding(
             ConnectionSecurityError, f"{where}: it speaks TLS alone; set tls: true in the connection's extra"
         )
@@ -106,9 +93,9 @@ def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: 
             f"{where}: it speaks no TLS; name the server's secure port, or take tls out of the connection",
         )
     hung_up = error is None or isinstance(error, ssl.SSLError | ConnectionError)
-    if context is not None and hung_up and _speaks_tls(host, port):
+    if context is not None and hung_up and speaks_tls(host, port):
         return _refused_certificate(where, "")
-    return Finding(ClusterUnreachableError, f"{where}: {_words(error)}")
+    return Finding(ClusterUnreachableError, f"{where}: {words_of(error)}")
 
 
 def _refused_certificate(where: str, reason: str) -> Finding:
@@ -119,14 +106,6 @@ def _refused_certificate(where: str, reason: str) -> Finding:
     )
 
 
-def _words(error: OSError | None) -> str:
-    if error is None:
-        return "it hangs up without a word"
-    if isinstance(error, TimeoutError):
-        return "no answer"
-    return printable(error.strerror or str(error))
-
-
 def _speaks_plainly(host: str, port: int) -> bool:
     try:
         return bool(_answer(host, port, None))
@@ -134,34 +113,10 @@ def _speaks_plainly(host: str, port: int) -> bool:
         return False
 
 
-def _speaks_tls(host: str, port: int) -> bool:
-    """Whether the other side answers a handshake, if only to refuse it. Nothing is sent, so nobody is trusted."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    try:
-        with (
-            socket.create_connection((host, port), timeout=PATIENCE_S) as connection,
-            context.wrap_socket(connection),
-        ):
-            return True
-    except ssl.SSLError as error:
-        return "ALERT" in (error.reason or "")
-    except OSError:
-        return False
-
-
 def _answer(host: str, port: int, context: ssl.SSLContext | None) -> bytes:
-    with socket.create_connection((host, port), timeout=PATIENCE_S) as connection:
-        if context is None:
-            return _asked(connection)
-        with context.wrap_socket(connection, server_hostname=host) as secure:
-            return _asked(secure)
-
-
-def _asked(connection: socket.socket) -> bytes:
-    connection.sendall(QUESTION)
-    return b"".join(_chunks(connection))
+    with opened(host, port, context) as connection:
+        connection.sendall(QUESTION)
+        return b"".join(_chunks(connection))
 
 
 def _chunks(connection: socket.socket) -> Iterable[bytes]:

@@ -28,7 +28,7 @@ from topicops.model.printable import printable
 
 T = TypeVar("T")
 FEATURE = "/feature"
-PATIENCE_S = 2.0
+PATIENCE_S = 4.0
 """How long one server may take for ``srvr``."""
 MOST_ANSWER_BYTES = 1 << 16
 _VERSION = re.compile(r"^Zookeeper version: ([0-9][^-, ]*)", re.MULTILINE)

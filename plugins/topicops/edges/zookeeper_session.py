@@ -31,6 +31,7 @@ from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
 from puresasl import SASLProtocolException
 
 from topicops.edges.connections import ZooKeeperAddress
+from topicops.edges.port_probe import error_of
 from topicops.edges.zookeeper_diagnosis import diagnosis, tls_context
 from topicops.edges.zookeeper_login import sasl_options
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError, UsageError
@@ -118,7 +119,7 @@ class ZooKeeperSession:
         if ended_by := self._last_words.refusal:
             return refused(self.hosts, ended_by)
         if found := diagnosis(self.client.hosts, self._context):
-            return found[0].kind(f"{within}: " + "; ".join(dict.fromkeys(finding.text for finding in found)))
+            return error_of(found, f"{within}: ")
         cause = self._last_words.text or "no server answered"
         return ClusterUnreachableError(f"{within}: {cause}; check the address, that it runs, and the network")
 

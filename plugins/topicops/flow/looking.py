@@ -5,6 +5,7 @@ Nothing is written, to no cluster and to no run.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,8 +16,9 @@ from topicops.model.errors import TopicopsError
 from topicops.model.examination import Area, Examination, Examined, KafkaFacts, KafkaRole, Problem, ZooKeeperFacts
 from topicops.model.ports import LiveReader
 from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.spec import Desired, Lifecycle
 from topicops.steps.doctor import examine
-from topicops.steps.target import require_cluster_id
+from topicops.steps.target import require_cluster, require_cluster_id
 from topicops.steps.topics import Listing, Wanted, list_topics
 
 
@@ -40,32 +42,38 @@ def _with_broker_defaults(run: Run, environment: Environment, live: ClusterSnaps
 
 def doctor(run: Run) -> Examination:
     """What can be seen of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
-    environment, _ = read_specs(run).require()
+    environment, desired = read_specs(run).require()
     problems: dict[Area, Problem] = {}
     snapshot, zookeeper = _live_side(run, environment, problems)
-    examined = Examined(
-        snapshot=snapshot, zookeeper=zookeeper, kafka=_broker_side(run, environment, problems), problems=problems
-    )
-    return examine(examined, environment)
+    changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
+    kafka = _broker_side(run, environment, changing, problems)
+    return examine(Examined(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, problems=problems), environment)
 
 
 def _live_side(
     run: Run, environment: Environment, problems: dict[Area, Problem]
 ) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
-    snapshot, zookeeper = None, None
-    area: Area = "zookeeper" if environment.spec.cluster.source == "zookeeper" else "snapshot"
     try:
         with cluster_reader(run, environment) as reader:
-            try:
-                require_cluster_id(reader.cluster_id(), environment)
-                snapshot = reader.snapshot(states=True)
-            except TopicopsError as error:
-                problems["snapshot"] = Problem(message=str(error), code=error.code)
-            if area == "zookeeper":
-                zookeeper = _zookeeper_side(run, environment, reader, is_whole=snapshot is not None)
+            snapshot = _whole_snapshot(reader, environment, problems)
+            return snapshot, _zookeeper_side(run, environment, reader, is_whole=snapshot is not None)
     except TopicopsError as error:
+        area: Area = "zookeeper" if environment.spec.cluster.source == "zookeeper" else "snapshot"
         problems[area] = Problem(message=str(error), code=error.code)
-    return snapshot, zookeeper
+        return None, None
+
+
+def _whole_snapshot(
+    reader: LiveReader, environment: Environment, problems: dict[Area, Problem]
+) -> ClusterSnapshot | None:
+    """Of the environment's own cluster, with states; None and a problem where there is none to be had."""
+    try:
+        snapshot = reader.snapshot(states=True)
+        require_cluster(snapshot, environment)
+    except TopicopsError as error:
+        problems["snapshot"] = Problem(message=str(error), code=error.code)
+        return None
+    return snapshot
 
 
 def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader, *, is_whole: bool) -> ZooKeeperFacts | None:
@@ -80,12 +88,27 @@ def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader, *, i
     return facts if is_whole else replace(facts, undecodable=undecodable_znodes(reader))
 
 
-def _broker_side(run: Run, environment: Environment, problems: dict[Area, Problem]) -> KafkaFacts | None:
+def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
+    """Live topics that a role may have to change for git: the deleter those with a tombstone."""
+    named = [topic for name, topic in sorted(desired.topics.items()) if name in live]
+    return {
+        "applier": [topic.name for topic in named if topic.lifecycle is not Lifecycle.ABSENT],
+        "deleter": [topic.name for topic in named if topic.lifecycle is Lifecycle.ABSENT],
+    }
+
+
+def _broker_side(
+    run: Run,
+    environment: Environment,
+    topics: Mapping[KafkaRole, Sequence[str]],
+    problems: dict[Area, Problem],
+) -> KafkaFacts | None:
     from topicops.edges.kafka_probe import kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
     try:
-        return kafka_facts({role: kafka_properties(environment, role, run.connections) for role in roles})
+        properties = {role: kafka_properties(environment, role, run.connections) for role in roles}
+        return kafka_facts(properties, topics=topics)
     except TopicopsError as error:
         problems["brokers"] = Problem(message=str(error), code=error.code)
         return None

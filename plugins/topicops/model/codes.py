@@ -240,7 +240,7 @@ _TABLE = (
          "`retention.ms` is 7d again a second after the apply.", "Find out who, then run again."),
     Code("TOP604", "partition count differs after apply", "The topic was changed meanwhile.",
          "12 partitions were asked for, 24 are live.", "Plan again."),
-    Code("TOP605", "ZooKeeper and brokers disagree", "A broker's own view is old.",
+    Code("TOP605", "ZooKeeper and brokers disagree", "A broker's own view is old, or a log is missing.",
          "ZooKeeper has 12 partitions, broker 2 tells of 6.", "Wait; restart the named broker if it stays."),
     Code("TOP606", "topic re-created outside git", "Another topic id under a known name.",
          "The same name with another topic id than at the last run.", "Find out who made it."),

@@ -76,6 +76,8 @@ class KafkaFacts:
     """As whom each role comes, as far as its own settings say; no secret."""
     operations: Mapping[KafkaRole, frozenset[str] | None]
     """What each role may do to the cluster, in Kafka's words: ``CREATE``; None: the brokers did not tell."""
+    topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """What a role may do to topics that it would have to change; without those of which the brokers did not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

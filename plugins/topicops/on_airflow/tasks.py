@@ -16,7 +16,14 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from topicops.model.changes import Action, GateWord
-from topicops.model.errors import FormatVersionError, SpecError, TopicopsError, UsageError, WrongTargetError
+from topicops.model.errors import (
+    ConnectionSecurityError,
+    FormatVersionError,
+    SpecError,
+    TopicopsError,
+    UsageError,
+    WrongTargetError,
+)
 
 if TYPE_CHECKING:
     from topicops.edges.connections import ConnectionSource
@@ -26,7 +33,7 @@ log = logging.getLogger(__name__)
 
 Facts = dict[str, object]
 
-NO_RETRY = (FormatVersionError, SpecError, UsageError, WrongTargetError)
+NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot mend."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""

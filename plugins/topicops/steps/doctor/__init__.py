@@ -24,6 +24,8 @@ RULES: Sequence[Rule] = (
     Rule("multi-read", ("zookeeper",), connection.many_znodes_are_read_at_once),
     Rule("lease-right", ("zookeeper",), connection.the_lease_may_be_held),
     Rule("kafka-rights", ("brokers",), connection.roles_may_do_their_part),
+    Rule("topic-rights", ("brokers",), connection.topics_may_be_changed),
+    Rule("excessive-rights", ("brokers",), connection.the_reader_only_reads),
     Rule("wrong-cluster", ("snapshot", "brokers"), connection.both_sides_are_one_cluster),
     Rule("migration", ("zookeeper",), settings.no_migration_is_prepared),
     Rule("feature-znode", ("zookeeper",), settings.features_are_readable),

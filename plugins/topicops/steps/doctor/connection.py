@@ -13,7 +13,13 @@ NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "applier": frozenset({"DESCRIBE", "CREATE"}),
     "deleter": frozenset({"DESCRIBE"}),
 }
-"""On the cluster; the rest is given topic by topic, and cannot be told from here."""
+"""On the cluster; CREATE may be given for a prefix of names instead."""
+CHANGING_OPERATIONS = frozenset({"ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "CREATE", "DELETE"})
+NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
+    "reader": frozenset({"DESCRIBE"}),
+    "applier": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
+    "deleter": frozenset({"DESCRIBE", "DELETE"}),
+}
 FIX_BY_AREA: Mapping[Area, str] = {
     "zookeeper": "correct cluster.zookeeper in the environment, or the connection",
     "snapshot": "do what the message says; no plan is made before",
@@ -70,6 +76,7 @@ def the_lease_may_be_held(examined: Examined, environment: Environment) -> Itera
         return
     path = f"{facts.chroot}/topicops"
     who = (facts.identities or ("SCHEME:ID",))[-1]
+    who = f"{who}:HASH" if who.startswith("digest:") else who
     if facts.has_lease_root:
         message = f"this identity ({who}) may not create the lease below {path}"
         fix = f"let an administrator run: zookeeper-shell HOST:PORT setAcl {path} {who}:cdr"
@@ -91,6 +98,33 @@ def roles_may_do_their_part(examined: Examined, _: Environment) -> Iterator[Trou
         message = f"Kafka does not grant on the cluster what a role may need: {listed(places)}"
         fix = "grant it on the cluster, or make sure that it is granted for each topic that git names"
         yield Trouble(Severity.WARNING, message, fix, "TOP804", places)
+
+
+def topics_may_be_changed(examined: Examined, _: Environment) -> Iterator[Trouble]:
+    """Of the topics that git names: all but those that are held back by a missing right on the cluster."""
+    places = tuple(
+        f"{topic}: {role} lacks {', '.join(sorted(lacking))}"
+        for role, operations_by_topic in kafka_of(examined).topic_operations.items()
+        for topic, operations in operations_by_topic.items()
+        if (lacking := NEEDED_TOPIC_OPERATIONS[role] - operations)
+    )
+    if places:
+        message = f"Kafka does not grant what a change of these topics needs: {listed(places)}"
+        yield Trouble(Severity.WARNING, message, "grant it on the topics, or on a prefix of theirs", "TOP804", places)
+
+
+def the_reader_only_reads(examined: Examined, _: Environment) -> Iterator[Trouble]:
+    """Of use where the reader has an identity of its own, and brokers that ask for rights."""
+    kafka = kafka_of(examined)
+    is_open = all(not facts.settings.get("authorizer.class.name") for facts in kafka.brokers.values())
+    if is_open or kafka.principals["reader"] == kafka.principals["applier"]:
+        return
+    excessive = tuple(sorted(CHANGING_OPERATIONS & (kafka.operations["reader"] or frozenset())))
+    if excessive:
+        message = f"the reader ({kafka.principals['reader']}) may do more to the cluster than read: {listed(excessive)}"
+        yield Trouble(
+            Severity.NOTICE, message, "take these rights from it: only the applier sends", "TOP804", excessive
+        )
 
 
 def both_sides_are_one_cluster(examined: Examined, _: Environment) -> Iterator[Trouble]:

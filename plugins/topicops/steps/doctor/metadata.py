@@ -124,7 +124,7 @@ def names_do_not_collide(examined: Examined, _: Environment) -> Iterator[Trouble
 def configs_have_a_topic(examined: Examined, _: Environment) -> Iterator[Trouble]:
     places = tuple(sorted(live_of(examined).orphan_configs))
     if places:
-        message = f"config znodes without a topic, which a new topic of that name would take on: {listed(places)}"
+        message = f"config znodes without a topic, left by a delete or made by a hand: {listed(places)}"
         fix = "have /config/topics/<name> removed with zookeeper-shell"
         yield Trouble(Severity.WARNING, message, fix, places=places)
 

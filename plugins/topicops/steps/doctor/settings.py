@@ -60,7 +60,8 @@ def enough_brokers_live(examined: Examined, environment: Environment) -> Iterato
 
 
 def all_brokers_have_a_rack_or_none(examined: Examined, _: Environment) -> Iterator[Trouble]:
-    racks = live_of(examined).racks
+    """Under KRaft brokers without a rack count as one rack, and nothing is refused."""
+    racks = live_of(examined).racks if live_of(examined).source == "zookeeper" else {}
     without = tuple(f"broker {broker}" for broker, rack in sorted(racks.items()) if rack is None)
     if without and len(without) < len(racks):
         message = f"{listed(without)} without a rack beside others with one: Kafka refuses to create and to expand"

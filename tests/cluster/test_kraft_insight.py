@@ -1,0 +1,92 @@
+"""``topicops doctor`` and ``topicops topics`` on a cluster without ZooKeeper."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fixtures.kafka_tool import kafka_topics
+from fixtures.workspace import Workspace
+from topicops.edges.local_cluster import LocalCluster
+
+STOPPED = 3
+ROWS = {"thin": [1, STOPPED], "under-min": [2, 1, STOPPED], "gone": [STOPPED]}
+NEEDS_ZOOKEEPER = {"clock-skew", "feature-znode", "lease-right", "migration", "multi-read", "undecodable-znode"}
+KAFKAS_OPTION = {"unavailable": "--unavailable-partitions"} | {
+    name: f"--{name}-partitions" for name in ("under-replicated", "under-min-isr", "at-min-isr")
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
+    """Three brokers, all of them running, with topics on them."""
+    home = fast_folder / "kraft-insight"
+    try:
+        cluster = LocalCluster.up(home, kraft=True)
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        configs = {"under-min": {"min.insync.replicas": "3"}}
+        new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in ROWS.items()]
+        for future in admin.create_topics(new).values():
+            future.result(60)
+        yield cluster
+    finally:
+        if cluster := LocalCluster.find(home):
+            cluster.down(now=True)
+
+
+@pytest.fixture
+def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
+    workspace.cluster = {
+        "class": "sandbox",
+        "id": cluster.cluster_id,
+        "source": "kafka",
+        "lease": "file",
+        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
+    }
+    return workspace
+
+
+# Runs first: the next one stops a broker.
+def test_a_clean_cluster_has_no_finding_and_what_needs_zookeeper_is_named(live: Workspace) -> None:
+    ended = live.run("doctor", "--environment", "local", "--format", "json")
+
+    told = json.loads(ended.out)
+    assert (ended.status, told["findings"]) == (0, [])
+    assert set(told["not_looked"]) >= NEEDS_ZOOKEEPER
+    assert "read through its brokers" in told["facts"]["mode"]
+
+
+@pytest.fixture(scope="module")
+def stopped(cluster: LocalCluster) -> LocalCluster:
+    cluster.stop_broker(STOPPED)
+    deadline = time.monotonic() + 60
+    while not kafka_topics(cluster, "--describe", "--unavailable-partitions"):
+        assert time.monotonic() < deadline, "not in time"
+    return cluster
+
+
+@pytest.mark.parametrize("name", KAFKAS_OPTION)
+def test_filters_print_the_lines_of_kafkas_own_tool(live: Workspace, stopped: LocalCluster, name: str) -> None:
+    ours = live.run("topics", "--environment", "local", f"--{name}")
+
+    # Kafka's lines end with eligible leader replicas, which 3.9 keeps nowhere by default.
+    kafkas = [re.sub(r"\tElr: .*", "", line) for line in kafka_topics(stopped, "--describe", KAFKAS_OPTION[name])]
+    assert ours.status == 0, ours.err
+    assert sorted(ours.out.splitlines()) == kafkas
+    assert kafkas
+
+
+def test_a_stopped_broker_and_what_it_took_along_are_found(live: Workspace, stopped: LocalCluster) -> None:
+    ended = live.run("doctor", "--environment", "local", "--format", "json")
+
+    found = {finding["id"]: finding["message"] for finding in json.loads(ended.out)["findings"]}
+    assert ended.status == 1
+    assert found.keys() == {"unregistered-broker", "no-leader"}
+    assert f"broker {STOPPED}" in found["unregistered-broker"]
+    assert "gone-0" in found["no-leader"]

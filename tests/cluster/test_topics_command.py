@@ -1,0 +1,167 @@
+"""``topicops topics`` beside Kafka's own ``kafka-topics --describe``, on a cluster with a stopped broker."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from fixtures.kafka_tool import kafka_topics
+from fixtures.workspace import Workspace
+from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.model.snapshot import ClusterSnapshot
+
+STOPPED = 3
+ROWS = {
+    "health-fine": [1, 2],
+    "health-thin": [1, STOPPED],
+    "health-at-min": [1, 2, STOPPED],
+    "health-under-min": [2, 1, STOPPED],
+    "health-gone": [STOPPED],
+    "health-moving": [1],
+}
+MIN_ISR = {"health-at-min": "2", "health-under-min": "3"}
+EXPECTED = {
+    "under-replicated": {"health-thin", "health-at-min", "health-under-min"},
+    "under-min-isr": {"health-under-min", "health-gone"},
+    "at-min-isr": {"health-thin", "health-at-min", "health-gone", "health-moving"},
+    "unavailable": {"health-gone"},
+}
+KAFKAS_OPTION = {"unavailable": "unavailable-partitions"} | {
+    name: f"{name}-partitions" for name in ("under-replicated", "under-min-isr", "at-min-isr")
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """With a partition of each filter's kind: made by hand, then one broker stopped, then one replica wished to it."""
+    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    new = [
+        NewTopic(name, 1, replica_assignment=[row], config={"min.insync.replicas": MIN_ISR.get(name, "1")})
+        for name, row in ROWS.items()
+    ]
+    settle(admin.create_topics(new))
+    local_cluster.stop_broker(STOPPED)
+    try:
+        until(lambda: leader_of(local_cluster, "health-gone") == -1)
+        move(local_cluster, "health-moving", [1, STOPPED])
+        until(lambda: look(local_cluster).topics["health-moving"].is_reassigning)
+        yield local_cluster
+    finally:
+        local_cluster.start_broker(STOPPED)
+        until(lambda: not look(local_cluster).topics["health-moving"].is_reassigning)
+        # A client of its own: the first may go on asking a broker that was stopped.
+        remover = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+        settle(remover.delete_topics(list(ROWS)))
+
+
+@pytest.fixture
+def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
+    workspace.cluster = {
+        "class": "sandbox",
+        "id": cluster.cluster_id,
+        "zookeeper": {"hosts": cluster.zookeeper_hosts},
+        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
+    }
+    return workspace
+
+
+def settle(futures: dict[str, object]) -> None:
+    for future in futures.values():
+        future.result(60)  # type: ignore[attr-defined]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.2)
+
+
+def look(cluster: LocalCluster) -> ClusterSnapshot:
+    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
+        return reader.snapshot(states=True)
+
+
+def leader_of(cluster: LocalCluster, topic: str) -> int:
+    return (look(cluster).topics[topic].states or {})[0].leader
+
+
+def move(cluster: LocalCluster, topic: str, replicas: list[int]) -> None:
+    """By the znode, which Kafka takes without asking whether the brokers live."""
+    wish = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}
+    client = KazooClient(hosts=cluster.zookeeper_hosts)
+    client.start(timeout=10)
+    try:
+        client.create("/admin/reassign_partitions", json.dumps(wish).encode())
+    finally:
+        client.stop()
+        client.close()
+
+
+def without_leader_candidates(line: str) -> str:
+    """Kafka's tool ends each line with what only KRaft has: eligible leader replicas."""
+    return re.sub(r"\tElr: .*", "", line)
+
+
+@pytest.mark.parametrize("source", ["zookeeper", "kafka"])
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_filter_of_partitions_prints_the_lines_of_kafkas_own_tool(
+    live: Workspace, cluster: LocalCluster, name: str, source: str
+) -> None:
+    live.cluster |= {"source": source} | ({"lease": "file"} if source == "kafka" else {})
+    ours = live.run("topics", "--environment", "local", f"--{name}")
+
+    kafkas = kafka_topics(cluster, "--describe", f"--{KAFKAS_OPTION[name]}")
+    assert ours.status == 0, ours.err
+    assert sorted(ours.out.splitlines()) == [without_leader_candidates(line) for line in kafkas]
+    assert EXPECTED[name] <= set(re.findall(r"Topic: (\S+)", ours.out))
+    assert not (ROWS.keys() - EXPECTED[name]) & set(re.findall(r"Topic: (\S+)", ours.out))
+
+
+def test_topics_with_overrides_are_kafkas_without_what_the_brokers_set_for_all(
+    live: Workspace, cluster: LocalCluster
+) -> None:
+    ours = live.run("topics", "--environment", "local", "--with-overrides")
+
+    # Kafka's tool takes every value that is no built-in default for an override, a broker's own settings among them.
+    kafkas = kafka_topics(cluster, "--describe", "--topics-with-overrides")
+    own = [(head, configs - {"file.delete.delay.ms=1000"}) for head, configs in map(head_and_configs, kafkas)]
+    assert sorted(map(head_and_configs, ours.out.splitlines())) == [pair for pair in own if pair[1]]
+    assert len(ours.out.splitlines()) >= len(ROWS)
+
+
+def head_and_configs(line: str) -> tuple[str, frozenset[str]]:
+    head, _, configs = line.partition("\tConfigs: ")
+    return head, frozenset(configs.split(",")) - {""}
+
+
+def test_unmanaged_topics_are_those_that_no_file_names(live: Workspace) -> None:
+    live.topic("health-fine", replicationFactor=2)
+
+    listed = live.run("topics", "--environment", "local", "--unmanaged", "--format", "json")
+
+    topics = {topic["name"]: topic for topic in json.loads(listed.out)["topics"]}
+    assert (ROWS.keys() - {"health-fine"}) <= topics.keys()
+    assert "health-fine" not in topics
+    assert {topic["managed"] for topic in topics.values()} == {False}
+
+
+def test_filters_narrow_each_other(live: Workspace) -> None:
+    listed = live.run("topics", "--environment", "local", "--under-replicated", "--under-min-isr", "--format", "json")
+
+    [topic] = json.loads(listed.out)["topics"]
+    [row] = topic["matching_partitions"]
+    assert (topic["name"], row["leader"], row["isr"], row["min_isr"]) == ("health-under-min", 2, [2, 1], 3)
+
+
+def test_a_run_that_only_looks_leaves_no_folder(live: Workspace) -> None:
+    live.run("topics", "--environment", "local", "--unavailable")
+
+    assert not (live.folder / "home" / "runs").exists()
