@@ -12,7 +12,13 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
 from topicops.model.changes import Action
 from topicops.model.environment import Risk
-from topicops.model.errors import ClusterUnreachableError, TopicopsError, WrongTargetError
+from topicops.model.errors import (
+    CertificateError,
+    ClusterUnreachableError,
+    LoginRefusedError,
+    TopicopsError,
+    WrongTargetError,
+)
 from topicops.model.results import QualityResult
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
@@ -137,6 +143,8 @@ def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
     [
         pytest.param(ClusterUnreachableError("zk1:2181: no answer"), True, id="an unreachable cluster"),
         pytest.param(WrongTargetError("another cluster"), False, id="the wrong cluster"),
+        pytest.param(LoginRefusedError("zk1:2181: the login was refused"), False, id="a refused login"),
+        pytest.param(CertificateError("zk1:2182: not trusted"), False, id="a certificate that is not trusted"),
     ],
 )
 def test_only_errors_that_may_pass_are_retried(tmp_path: Path, problem: TopicopsError, retried: bool) -> None:

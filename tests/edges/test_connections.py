@@ -251,6 +251,19 @@ def test_zookeeper_security_that_is_half_written_is_told_with_its_place_and_no_v
     assert SECRET not in _everything_said(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ssl.endpoint.identification.algorithm", "none"), ("enable.ssl.certificate.verification", False)],
+)
+def test_brokers_of_a_production_cluster_are_always_checked(name: str, value: object) -> None:
+    def source(_: str) -> ConnectionFields:
+        return ConnectionFields(conn_type="kafka", extra={"bootstrap.servers": "b1:9093", name: value})
+
+    with pytest.raises(UsageError, match=f"'k' has {name} that is not"):
+        kafka_properties(environment(kafka={"connection": "k"}), "reader", source)
+    assert name in kafka_properties(environment(kafka={"connection": "k"}, **{"class": "sandbox"}), "reader", source)
+
+
 def test_kafka_that_is_nowhere_is_told() -> None:
     with pytest.raises(UsageError, match=r"cluster\.kafka names neither bootstrapServers nor a connection"):
         kafka_properties(environment(), "reader")

@@ -12,9 +12,11 @@ import pytest
 from topicops.edges.git_repository import commit_of, unchanged_blobs
 
 
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
+
+
 def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -116,7 +118,7 @@ def in_conflict(folder: Path) -> None:
         file.write_text(text)
         git(folder, "commit", "-qam", text)
         git(folder, "checkout", "-q", branch)
-    subprocess.run(["git", "merge", "-q", "-"], cwd=folder, check=False, capture_output=True)
+    subprocess.run(["git", *IDENTITY, "merge", "-q", "-"], cwd=folder, check=False, capture_output=True)
 
 
 def told_to_leave_it(folder: Path, flag: str) -> None:

@@ -1,5 +1,6 @@
 """Whoever may not come in is told why: login, certificate, kind of port and dead port are different errors."""
 
+import json
 import socket
 import ssl
 from contextlib import closing
@@ -10,6 +11,7 @@ from kazoo.security import make_acl
 from fixtures import znode_tree
 from fixtures.relay import Relay
 from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
+from fixtures.workspace import Workspace
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections import Tls, ZooKeeperAddress
 from topicops.edges.zookeeper_lease import ZooKeeperLease
@@ -240,3 +242,40 @@ def test_a_missing_authority_is_named() -> None:
     error = error_on_entering(login("localhost:1", tls=Tls(ca_file="/nowhere/ca.pem")))
     assert_told(error, ConnectionSecurityError, "ca_file", "/nowhere/ca.pem", "No such file")
 
+
+# --- from a command ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("password", "status", "said"),
+    [
+        pytest.param(WRONG_PASSWORD, 1, "the login was refused", id="wrong password"),
+        pytest.param(PASSWORD, 0, "", id="right password"),
+    ],
+)
+def test_a_command_logs_in_with_its_connection_and_shows_no_secret(
+    secured_zookeeper: SecuredZooKeeper,
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    password: str,
+    status: int,
+    said: str,
+) -> None:
+    connection = {
+        "conn_type": "zookeeper",
+        "host": secured_zookeeper.secure,
+        "login": USER,
+        "password": password,
+        "extra": {"tls": True, "ca_file": str(secured_zookeeper.ca.certificate)},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_ZK_SECURED", json.dumps(connection))
+    workspace.cluster = {**workspace.cluster, "id": znode_tree.CLUSTER_ID, "zookeeper": {"connection": "zk_secured"}}
+    workspace.topic("orders")
+
+    ended = workspace.plan()
+
+    assert ended.status == status, ended.err
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+    written = "".join(file.read_text(errors="replace") for file in workspace.folder.rglob("*") if file.is_file())
+    assert not any(secret in ended.out + ended.err + written for secret in SECRETS)

@@ -19,6 +19,11 @@ from topicops.model.printable import printable
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 
+CHECKS_OF_SERVERS: Mapping[str, str] = {
+    "ssl.endpoint.identification.algorithm": "https",
+    "enable.ssl.certificate.verification": "true",
+}
+"""Librdkafka's properties that make TLS safe, with the value that does; both are its defaults."""
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
 """All that the extra of a ZooKeeper connection may hold."""
@@ -126,7 +131,18 @@ def kafka_properties(
         properties.setdefault(BOOTSTRAP_SERVERS, endpoint.bootstrap_servers)
     if not properties.get(BOOTSTRAP_SERVERS):
         raise UsageError(f"{place}: connection {connection_id!r} has no {BOOTSTRAP_SERVERS}; add it to its extra")
+    if environment.spec.cluster.cluster_class == "production":
+        _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
     return properties
+
+
+def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
+    """Whoever can redirect a connection could play a broker to a client that does not check whom it reached."""
+    for name, checked in CHECKS_OF_SERVERS.items():
+        if properties.get(name, checked).lower() != checked:
+            raise UsageError(
+                f"{where} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
+            )
 
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:

@@ -31,9 +31,9 @@ class Rule(NamedTuple):
 
 def listed(places: Iterable[str]) -> str:
     """``a, b, c and 4 more``."""
-    names = [printable(place) for place in places]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    found = tuple(places)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(map(printable, found[:NAMED])) + more
 
 
 def live_of(examined: Examined) -> ClusterSnapshot:
