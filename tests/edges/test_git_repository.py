@@ -11,7 +11,6 @@ import pytest
 
 from topicops.edges.git_repository import commit_of, unchanged_blobs
 
-
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
 
 
