@@ -8,11 +8,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import diff, plan, snapshot, validate
+from benchmarks import diff, plan, reading, snapshot, validate
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
-BENCHMARKS: tuple[Benchmark, ...] = (snapshot.BENCHMARK, diff.BENCHMARK, plan.BENCHMARK, validate.BENCHMARK)
+BENCHMARKS: tuple[Benchmark, ...] = (
+    reading.BENCHMARK,
+    snapshot.BENCHMARK,
+    diff.BENCHMARK,
+    plan.BENCHMARK,
+    validate.BENCHMARK,
+)
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"
 
