@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +22,10 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
+from fixtures.live import look, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.local_state import read_state, write_state
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.snapshot import ClusterSnapshot
 
 NOBODY = 9
 """A broker id that no broker has."""
@@ -74,18 +72,6 @@ def delete_topic(cluster: LocalCluster, name: str) -> None:
     # A client of its own: the first may go on asking a broker that was stopped.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.delete_topics([name])[name].result(60)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.2)
-
-
-def look(cluster: LocalCluster) -> ClusterSnapshot:
-    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
-        return reader.snapshot(states=True)
 
 
 @contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
+from fixtures.live import until
 from fixtures.workspace import Workspace
 from topicops.cli import local as cli
 from topicops.edges.kafka_reader import BrokerViews
@@ -49,7 +49,7 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
         admin = new_admin(cluster)
         for future in admin.delete_topics(topics).values():
             future.result(30)
-        until(lambda: not known(cluster, *topics))
+        until(lambda: not known(cluster, *topics), timeout_s=30)
 
 
 def new_admin(cluster: LocalCluster) -> AdminClient:
@@ -64,13 +64,6 @@ def known(cluster: LocalCluster, *topics: str) -> dict[int, Mapping[str, frozens
     return {b: v.directories for b, v in found.items() if v.topics and isinstance(v.directories, Mapping)}
 
 
-def until(holds: Callable[[], bool], *, timeout_s: float = 30.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.1)
-
-
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
     with KafkaReader({"bootstrap.servers": cluster.bootstrap_servers}) as reader:
         return reader.snapshot(states=True).topics
@@ -80,7 +73,7 @@ def by_hand(cluster: LocalCluster, name: str, **configs: str) -> None:
     """A topic of two partitions on every broker; a broker hears of it a moment after it is made."""
     admin = new_admin(cluster)
     admin.create_topics([NewTopic(name, 2, 3, config=configs)])[name].result(30)
-    until(lambda: known(cluster, name) == {broker: {name: frozenset({0, 1})} for broker in BROKERS})
+    until(lambda: known(cluster, name) == {broker: {name: frozenset({0, 1})} for broker in BROKERS}, timeout_s=30)
 
 
 @pytest.mark.parametrize("lease", ["file", "none"])

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from fixtures.live import look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.snapshot import LiveTopic
 
 KINDS = {"growing": 20, "drifting": 20, "going": 10}
 """Topics that are there before the hundred changes."""
@@ -53,11 +52,6 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
         until(lambda: not look(cluster).topics and not look(cluster).deleting)
 
 
-def look(cluster: LocalCluster) -> ClusterSnapshot:
-    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
-        return reader.snapshot(states=True)
-
-
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
     return look(cluster).topics
 
@@ -65,13 +59,6 @@ def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
 def wait_for(futures: Mapping[object, object]) -> None:
     for future in futures.values():
         future.result(60)  # type: ignore[attr-defined]
-
-
-def until(holds: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.2)
 
 
 def by_hand(admin: AdminClient, *names: str, partitions: int = 1, replication_factor: int = 3, **configs: str) -> None:

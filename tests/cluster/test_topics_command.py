@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from fixtures.kafka_tool import kafka_topics
+from fixtures.live import look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.snapshot import ClusterSnapshot
 
 STOPPED = 3
 ROWS = {
@@ -75,18 +73,6 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
 def settle(futures: dict[str, object]) -> None:
     for future in futures.values():
         future.result(60)  # type: ignore[attr-defined]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.2)
-
-
-def look(cluster: LocalCluster) -> ClusterSnapshot:
-    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
-        return reader.snapshot(states=True)
 
 
 def leader_of(cluster: LocalCluster, topic: str) -> int:

@@ -13,10 +13,9 @@ import pytest
 import yaml
 from confluent_kafka.admin import AdminClient
 
+from fixtures.live import look
 from fixtures.workflow import BRANCH, cloned, git, run_step, step
 from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.snapshot import ClusterSnapshot
 
 APPLY = "topicops plan -e local --engine python --out ../plan.json && topicops apply ../plan.json"
 ENVIRONMENT = {
@@ -56,11 +55,6 @@ def write(topics: Path, path: str, kind: str, name: str, **rest: object) -> None
 
 def describe(topics: Path, topic: str, **spec: object) -> None:
     write(topics, f"tests/{topic}.yaml", "Topic", topic, spec={"keyed": False, **spec})
-
-
-def look(cluster: LocalCluster) -> ClusterSnapshot:
-    with ZooKeeperReader(cluster.zookeeper_hosts) as reader:
-        return reader.snapshot(states=True)
 
 
 @pytest.fixture
