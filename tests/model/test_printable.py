@@ -20,6 +20,7 @@ from topicops.model.printable import markdown, printable, printable_lines
         pytest.param("\x00\x7f\x9b", r"\x00\x7f\x9b", id="C0, DEL and C1"),
         pytest.param("a\u202eb\u200bc", r"a\u202eb\u200bc", id="direction and zero width"),
         pytest.param("\u2028\u2029", r"\u2028\u2029", id="line and paragraph separators"),
+        pytest.param("a\u00a0b\u3000c", r"a\xa0b\u3000c", id="spaces that are not the space"),
         pytest.param("\ud800", r"\ud800", id="a lone surrogate"),
     ],
 )

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from html import escape
 
-_UNPRINTABLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls, format characters (bidirectional ones too), surrogates, unassigned, line and paragraph separators."""
 _MARKDOWN = re.compile(
     r"""
       (?P<entity> & (?=\#?\w+;)                 # a character reference
@@ -33,7 +30,7 @@ _ZERO_WIDTH_SPACE = "&#8203;"
 
 def printable(text: str) -> str:
     r"""``text`` on one line; every character that does not show as itself becomes ``\n``, ``\x1b`` or ``\u202e``."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
 
@@ -63,6 +60,8 @@ def _unmarked(match: re.Match[str]) -> str:
 
 
 def _escaped(character: str) -> str:
-    if unicodedata.category(character) in _UNPRINTABLE_CATEGORIES:
-        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return character
+    # Not printable are all controls, format characters (bidirectional ones too), surrogates, unassigned ones, and every
+    # separator but the ASCII space: a no-break space in a name looks like a plain one.
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
