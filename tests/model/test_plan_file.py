@@ -9,6 +9,7 @@ from topicops.model.canonical import sha256_of
 from topicops.model.changes import GateWord
 from topicops.model.environment import Risk
 from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.load import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plan import Blocked, ChangeSet, Drift, GatedChange, Paused, Plan, TopicActivity, digests_of
 from topicops.model.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
 from topicops.testing.builders import (
@@ -49,6 +50,15 @@ FULL = replace(
         "d": TopicActivity(end_offsets={0: 5, 1: 0}, groups=("billing",)),
         "j": TopicActivity(end_offsets=None, groups=None),
     },
+    load=LoadTable(
+        brokers=(
+            BrokerLoad(broker=1, rack="r1", before=Share(replicas=3, leaders=1), after=Share(replicas=9, leaders=3)),
+            BrokerLoad(broker=2, rack=None, before=Share(replicas=0, leaders=0), after=Share(replicas=6, leaders=2)),
+        ),
+        racks=(
+            RackLoad(rack="r1", brokers=1, before=Share(replicas=3, leaders=1), after=Share(replicas=9, leaders=3)),
+        ),
+    ),
     warnings=("no broker answered",),
 )
 
@@ -120,6 +130,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "unmanaged",
         "paused",
         "activity",
+        "load",
         "warnings",
         "summary",
         "checksum",

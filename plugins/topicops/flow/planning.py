@@ -28,6 +28,7 @@ from topicops.model.plan_file import changes_to_json, plan_to_json
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired
 from topicops.steps.gate import gate as gate_step
+from topicops.steps.placement.load_table import load_table
 from topicops.steps.plan import plan as plan_step
 from topicops.steps.plan import topics_with_rising_min_isr
 
@@ -116,7 +117,7 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
         warnings = (*warnings, BLIND_SPOTS)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
-        change_set = _narrowed(change_set, only)
+        change_set = _narrowed(change_set, live, only)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     return {
         "path": str(path),
@@ -198,11 +199,13 @@ def _ask_brokers(
     return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)
 
 
-def _narrowed(change_set: ChangeSet, only: str) -> ChangeSet:
+def _narrowed(change_set: ChangeSet, live: ClusterSnapshot, only: str) -> ChangeSet:
     """The part of a change set whose topics match the glob."""
+    changes = tuple(c for c in change_set.changes if fnmatchcase(c.topic, only))
     return replace(
         change_set,
-        changes=tuple(c for c in change_set.changes if fnmatchcase(c.topic, only)),
+        changes=changes,
+        load=load_table(live, changes),
         blocked=tuple(b for b in change_set.blocked if fnmatchcase(b.topic, only)),
         drift=tuple(d for d in change_set.drift if fnmatchcase(d.topic, only)),
         paused=tuple(p for p in change_set.paused if fnmatchcase(p.topic, only)),

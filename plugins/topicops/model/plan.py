@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from topicops.model.canonical import sha256_of
 from topicops.model.changes import ACTIONS, Action, Change, GateWord, Target, digest_of
 from topicops.model.diagnostics import Location
+from topicops.model.load import LoadTable
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 """Major: a reader of an older one must refuse. Minor: it may ignore what it does not know."""
 
 
@@ -99,6 +100,8 @@ class ChangeSet:
     unmanaged: tuple[str, ...] = ()
     paused: tuple[Paused, ...] = ()
     activity: Mapping[str, TopicActivity] = field(default_factory=dict)
+    load: LoadTable = field(default_factory=LoadTable)
+    """As if every change ran, whatever the gate says; outside every digest."""
     warnings: tuple[str, ...] = ()
     """What could not be asked, sentences."""
 

@@ -29,6 +29,7 @@ from topicops.model.changes import (
 from topicops.model.diagnostics import Location
 from topicops.model.environment import Risk
 from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.load import LoadTable
 from topicops.model.plan import (
     FORMAT_VERSION,
     Blocked,
@@ -88,6 +89,8 @@ class _Document(msgspec.Struct, kw_only=True):
     unmanaged: tuple[str, ...]
     paused: tuple[Paused, ...]
     activity: dict[str, TopicActivity]
+    load: LoadTable = LoadTable()
+    """Since 1.1."""
     warnings: tuple[str, ...]
 
 
@@ -165,6 +168,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "unmanaged": list(change_set.unmanaged),
         "paused": [_plain(paused) for paused in change_set.paused],
         "activity": {topic: _plain(change_set.activity[topic]) for topic in sorted(change_set.activity)},
+        "load": _plain(change_set.load),
         "warnings": list(change_set.warnings),
     }
 
@@ -255,6 +259,7 @@ def _change_set(document: _Document, changes: Sequence[Change]) -> ChangeSet:
         unmanaged=document.unmanaged,
         paused=document.paused,
         activity=document.activity,
+        load=document.load,
         warnings=document.warnings,
     )
 

@@ -39,6 +39,7 @@ from topicops.steps.blocking import (
     raised_min_isr,
 )
 from topicops.steps.placement import Load, PlacementRequest, place
+from topicops.steps.placement.load_table import load_table
 from topicops.steps.reassignment import reassignment_json, resized
 from topicops.steps.risk import config_risk, worst
 
@@ -95,6 +96,7 @@ def plan(
         unmanaged=tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED)),
         paused=tuple(_paused(desired, now=now)),
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
+        load=load_table(live, changes),
         warnings=tuple(warnings),
     )
 

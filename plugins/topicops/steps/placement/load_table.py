@@ -1,0 +1,49 @@
+"""What a plan does to the load of each broker and rack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from topicops.model.changes import Change, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.load import BrokerLoad, LoadTable, RackLoad, Share
+from topicops.model.snapshot import ClusterSnapshot
+from topicops.steps.placement.request import Load
+
+
+def load_table(live: ClusterSnapshot, changes: Sequence[Change]) -> LoadTable:
+    """Count replicas and first replicas on every live broker, without the changes and with all of them.
+
+    A replica that a running reassignment takes away is not counted. Empty when no change places a replica.
+    """
+    placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)]
+    if not placed:
+        return LoadTable()
+    deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
+    rows = {name: topic.target_assignment for name, topic in live.topics.items()}
+    before = Load.of(rows.values())
+    after = Load.of([*(row for name, row in rows.items() if name not in deleted), *placed])
+    brokers = tuple(
+        BrokerLoad(broker=broker, rack=rack, before=_share(before, broker), after=_share(after, broker))
+        for broker, rack in sorted(live.racks.items())
+    )
+    return LoadTable(brokers=brokers, racks=tuple(_racks(brokers)))
+
+
+def _racks(brokers: Sequence[BrokerLoad]) -> Iterator[RackLoad]:
+    for rack in sorted({load.rack for load in brokers if load.rack is not None}):
+        members = [load for load in brokers if load.rack == rack]
+        yield RackLoad(
+            rack=rack,
+            brokers=len(members),
+            before=_sum(load.before for load in members),
+            after=_sum(load.after for load in members),
+        )
+
+
+def _share(load: Load, broker: int) -> Share:
+    return Share(replicas=load.replicas.get(broker, 0), leaders=load.leaders.get(broker, 0))
+
+
+def _sum(shares: Iterable[Share]) -> Share:
+    found = list(shares)
+    return Share(replicas=sum(s.replicas for s in found), leaders=sum(s.leaders for s in found))
