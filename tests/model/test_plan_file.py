@@ -27,8 +27,11 @@ FULL = replace(
         [
             create_change("a", configs={"retention.ms": "5"}),
             replace(expand_change("b", risk=Risk.RISKY), notes=("keys move",)),
-            configure_change(
-                "c", before={"flush.ms": "5", "segment.ms": None}, after={"flush.ms": None, "segment.ms": "9"}
+            replace(
+                configure_change(
+                    "c", before={"flush.ms": "5", "segment.ms": None}, after={"flush.ms": None, "segment.ms": "9"}
+                ),
+                broker_defaults={"segment.ms": "604800000"},
             ),
             replace(delete_change("d"), topic_id=None),
         ]
@@ -138,7 +141,7 @@ def test_the_file_has_the_documented_shape() -> None:
     expansion = document["changes"][1]
     assert expansion["address"] == "topic.b"
     assert expansion["actions"] == ["expand"]
-    assert expansion["before"] == {"partitions": 3}
+    assert expansion["before"] == {"partitions": 3, "assignment": {"0": [1, 2, 3], "1": [2, 3, 1], "2": [3, 1, 2]}}
     assert expansion["after"] == {"partitions": 6, "assignment": {"3": [1, 2, 3], "4": [2, 3, 1], "5": [3, 1, 2]}}
     assert expansion["location"] == {"file": "topics/shop/b.yaml", "line": 4, "column": 9}
     assert (expansion["gate"], expansion["reasons"]) == ("held", ["is held"])

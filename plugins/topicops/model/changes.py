@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, assert_never
 
 from topicops.model.canonical import sha256_of
 from topicops.model.diagnostics import Location
@@ -91,6 +91,8 @@ class ExpandTopic(PlannedChange):
     action: ClassVar[Action] = "expand"
 
     partitions_before: int
+    assignment_before: Assignment = field(default_factory=dict)
+    """Rows that are live already, by which apply says what moved; empty in plans of format 1.0."""
     partitions: int
     """The total after the change, which is what Kafka's request carries."""
     assignment: Assignment
@@ -109,6 +111,8 @@ class ConfigureTopic(PlannedChange):
     """Canonical; None: no override. Same keys as ``configs``."""
     configs: Mapping[str, str | None]
     """None removes the override."""
+    broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    """What is in force where one side has no override; no entry: not known. An answer of the brokers, in no digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +153,16 @@ def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str
                 "assignment": _assignment_json(change.assignment),
             }
         case ExpandTopic():
-            before: dict[str, object] = {"partitions": change.partitions_before}
+            before: dict[str, object] = {
+                "partitions": change.partitions_before,
+                "assignment": _assignment_json(change.assignment_before),
+            }
             return before, {"partitions": change.partitions, "assignment": _assignment_json(change.assignment)}
         case ConfigureTopic():
             return {"configs": dict(change.configs_before)}, {"configs": dict(change.configs)}
         case DeleteTopic():
             return {"topic_id": change.topic_id, "partitions": change.partitions}, None
+    assert_never(change)
 
 
 def digest_of(change: Change, target: Target) -> str:
@@ -165,11 +173,15 @@ def digest_of(change: Change, target: Target) -> str:
             "target": [target.environment, target.cluster_id, target.chroot],
             "address": change.address,
             "actions": [change.action],
-            "before": before,
-            "after": {name: value for name, value in after.items() if name != "assignment"} if after else after,
+            "before": _without_assignment(before),
+            "after": _without_assignment(after),
             "precondition": change.precondition.to_json(),
         }
     )
+
+
+def _without_assignment(side: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if side is None else {name: value for name, value in side.items() if name != "assignment"}
 
 
 def _assignment_json(assignment: Assignment) -> dict[str, list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -69,6 +69,8 @@ class _ChangeEntry(msgspec.Struct, kw_only=True):
     reversible: bool
     digest: str
     notes: tuple[str, ...]
+    broker_defaults: dict[str, str] = {}
+    """Since 1.1."""
     precondition: Precondition
 
 
@@ -184,14 +186,13 @@ def _gated_json(gated: GatedChange) -> Json:
 
 def _change_json(change: Change, digest: str) -> Json:
     before, after = before_and_after(change)
-    reason = {"reason": change.reason} if isinstance(change, DeleteTopic) else {}
     return {
         "address": change.address,
         "topic": change.topic,
         "actions": [change.action],
         "before": before,
         "after": after,
-        **reason,
+        **_of_its_kind(change),
         "location": _plain(change.location),
         "risk": change.risk.value,
         "codes": list(change.codes),
@@ -200,6 +201,18 @@ def _change_json(change: Change, digest: str) -> Json:
         "notes": list(change.notes),
         "precondition": change.precondition.to_json(),
     }
+
+
+def _of_its_kind(change: Change) -> Json:
+    """What a reviewer of one kind needs beside its two sides."""
+    match change:
+        case DeleteTopic():
+            return {"reason": change.reason}
+        case ConfigureTopic():
+            return {"broker_defaults": dict(sorted(change.broker_defaults.items()))}
+        case CreateTopic() | ExpandTopic():
+            return {}
+    assert_never(change)
 
 
 def _summary(plan: Plan) -> Json:
@@ -307,6 +320,7 @@ def _expand(entry: _ChangeEntry, before: _Side, after: _Side) -> ExpandTopic:
         precondition=entry.precondition,
         notes=entry.notes,
         partitions_before=before.partitions,
+        assignment_before=before.assignment,
         partitions=after.partitions,
         assignment=after.assignment,
     )
@@ -323,6 +337,7 @@ def _configure(entry: _ChangeEntry, before: _Side, after: _Side) -> ConfigureTop
         notes=entry.notes,
         configs_before=before.configs,
         configs=after.configs,
+        broker_defaults=entry.broker_defaults,
     )
 
 

@@ -245,6 +245,7 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
         ),
         notes=tuple(EXPANSION_NOTES[code] for code in codes),
         partitions_before=topic.partitions,
+        assignment_before=topic.target_assignment,
         partitions=desired.partitions,
         assignment=_placed(situation, load),
     )
@@ -280,6 +281,11 @@ def _configure(situation: Situation, _: Load) -> ConfigureTopic:
         notes=tuple(_config_notes(situation)),
         configs_before=edits.before,
         configs=edits.after,
+        broker_defaults={
+            name: defaults[name]
+            for name in edits.after
+            if name in defaults and None in (edits.before[name], edits.after[name])
+        },
     )
 
 

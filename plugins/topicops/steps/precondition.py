@@ -12,6 +12,9 @@ from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTo
 from topicops.model.snapshot import Assignment, LiveTopic, TopicTraces
 from topicops.model.topic_config import canonical_overrides
 
+ROWS_SHOWN = 10
+"""Of an assignment that moved; a topic may have thousands of partitions."""
+
 
 class Match(StrEnum):
     BEFORE = "before"
@@ -148,9 +151,12 @@ def _stability(live: LiveTopic) -> Iterator[str]:
 def _digest_differences(change: ExpandTopic, live: LiveTopic, *, partitions: int) -> Iterator[str]:
     planned = change.precondition.assignment_digest
     rows = {p: replicas for p, replicas in live.target_assignment.items() if p < partitions}
-    if planned is not None and assignment_digest(rows) != planned:
-        listed = "; ".join(f"{p}: {list(rows[p])}" for p in sorted(rows)[:10])
-        yield f"assignment: planned digest {planned}, live {assignment_digest(rows)} ({listed})"
+    if planned is None or assignment_digest(rows) == planned:
+        return
+    moved = list(_row_differences(change.assignment_before, rows))
+    yield from moved[:ROWS_SHOWN] or [f"assignment: planned digest {planned}, live {assignment_digest(rows)}"]
+    if len(moved) > ROWS_SHOWN:
+        yield f"replicas of {len(moved) - ROWS_SHOWN} more partitions: moved as well"
 
 
 def _row_differences(planned: Assignment, live: Mapping[int, Sequence[int]]) -> Iterator[str]:

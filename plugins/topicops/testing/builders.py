@@ -200,6 +200,7 @@ def expand_change(name: str, before: int = 3, after: int = 6, *, risk: Risk = Ri
         reversible=False,
         precondition=Precondition(identity=topic_id(name), partitions=before),
         partitions_before=before,
+        assignment_before=round_robin(before),
         partitions=after,
         assignment={p: row for p, row in round_robin(after).items() if p >= before},
     )

@@ -59,6 +59,7 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
             assignment_digest=assignment_digest(live.target_assignment),
         ),
         partitions_before=live.partitions,
+        assignment_before=live.target_assignment,
         partitions=live.partitions + len(new_replicas),
         assignment=rows(*new_replicas, first=live.partitions),
     )
