@@ -48,7 +48,7 @@ def test_above_what_runs_unattended_a_change_needs_an_approval(unattended: Risk,
 
 def test_a_reason_says_both_sides_and_where_the_limit_stands() -> None:
     (gated,) = gate(change_set([expand_change("c", risk=Risk.RISKY)]), environment()).changes
-    assert gated.reasons == ("risky needs an approval, up to notice runs without (policy.unattended, by default)",)
+    assert gated.reasons == ("risk risky, up to notice allowed without an approval (policy.unattended, by default)",)
     two = gate(change_set([delete_change("a"), delete_change("b")]), environment(policy=ANYTHING_GOES))
     assert two.changes[0].reasons == ("2 deletes, 1 allowed (limits.deletesPerRun, topics/environments/local.yaml:11)",)
 
@@ -86,6 +86,18 @@ def test_a_topic_that_is_protected_by_now_is_not_touched_even_with_an_approval(n
     plan = gate(change_set(changes), environment(policy=policy), approved=digests(*changes))
     assert words(plan) == [DROPPED] * 3
     assert all(entry.reasons[0].startswith("TOP408: the topic is protected by the pattern") for entry in plan.changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("_schemas", "TOP408: the topic is protected by the pattern _schemas (built in)"),
+        ("pay", "TOP408: the topic is protected by the pattern p* (policy.protectedTopics, by default)"),
+    ],
+)
+def test_a_pattern_is_named_with_the_place_that_it_comes_from(name: str, reason: str) -> None:
+    (entry,) = gate(change_set([delete_change(name)]), environment(policy=Policy(protected_topics=("p*",)))).changes
+    assert entry.reasons == (reason,)
 
 
 def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
@@ -135,7 +147,7 @@ def test_a_change_too_large_for_one_run_leaves_the_budget_to_others() -> None:
     plan = gate(change_set(changes), environment(limits=Limits(replicas_per_run=3)))
     assert words(plan) == [DROPPED, RUN, RUN]
     assert plan.changes[0].reasons == (
-        "27 new replicas, 3 allowed (limits.replicasPerRun, topics/environments/local.yaml:13)",
+        "27 new replicas in this run, 3 allowed (limits.replicasPerRun, topics/environments/local.yaml:13)",
     )
 
 

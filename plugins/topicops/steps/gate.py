@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from topicops.model.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, GateWord, digest_of
-from topicops.model.environment import Environment
+from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 from topicops.model.errors import ArtifactError
 from topicops.model.plan import ChangeSet, ClusterFacts, GatedChange, Plan
 
@@ -89,7 +89,8 @@ def _protection_reasons(change: Change, environment: Environment) -> Iterator[st
     """Protection may have come after the plan."""
     pattern = next((p for p in environment.protected_topics if fnmatchcase(change.topic, p)), None)
     if pattern is not None:
-        place = environment.place_of("policy.protectedTopics")
+        is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
+        place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
         yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
 
 
@@ -126,7 +127,7 @@ def _expansion_reasons(change: Change, environment: Environment) -> Iterator[str
 def _budget_reasons(change: Change, environment: Environment, *, used: int) -> Iterator[str]:
     allowed, wanted = environment.spec.limits.replicas_per_run, used + _new_replicas(change)
     if _new_replicas(change) and wanted > allowed:
-        yield f"{wanted} new replicas, {allowed} allowed ({environment.place_of('limits.replicasPerRun')})"
+        yield f"{wanted} new replicas in this run, {allowed} allowed ({environment.place_of('limits.replicasPerRun')})"
 
 
 def _new_replicas(change: Change) -> int:
@@ -137,7 +138,7 @@ def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:
     unattended = environment.spec.policy.unattended
     if change.risk.rank > unattended.rank:
         place = environment.place_of("policy.unattended")
-        yield f"{change.risk} needs an approval, up to {unattended} runs without ({place})"
+        yield f"risk {change.risk}, up to {unattended} allowed without an approval ({place})"
 
 
 def _gated(
