@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 
 from topicops.edges.artifact_store import prune_runs
 from topicops.flow.run import (
@@ -23,12 +22,12 @@ from topicops.flow.run import (
 from topicops.model.changes import ACTIONS, GateWord
 from topicops.model.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.environment import Environment
-from topicops.model.plan import ChangeSet, Plan, TopicActivity
+from topicops.model.plan import Plan, TopicActivity
 from topicops.model.plan_file import changes_to_json, plan_to_json
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired
 from topicops.steps.gate import gate as gate_step
-from topicops.steps.placement.load_table import load_table
+from topicops.steps.narrow import narrow
 from topicops.steps.plan import plan as plan_step
 from topicops.steps.plan import topics_with_rising_min_isr
 
@@ -117,7 +116,7 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
         warnings = (*warnings, BLIND_SPOTS)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
-        change_set = _narrowed(change_set, live, only)
+        change_set = narrow(change_set, live, desired.topics, only)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     return {
         "path": str(path),
@@ -197,17 +196,3 @@ def _ask_brokers(
     defaults = brokers.broker_defaults()
     activity = brokers.activity(doomed) if doomed and defaults is not None else {}
     return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)
-
-
-def _narrowed(change_set: ChangeSet, live: ClusterSnapshot, only: str) -> ChangeSet:
-    """The part of a change set whose topics match the glob."""
-    changes = tuple(c for c in change_set.changes if fnmatchcase(c.topic, only))
-    return replace(
-        change_set,
-        changes=changes,
-        load=load_table(live, changes),
-        blocked=tuple(b for b in change_set.blocked if fnmatchcase(b.topic, only)),
-        drift=tuple(d for d in change_set.drift if fnmatchcase(d.topic, only)),
-        paused=tuple(p for p in change_set.paused if fnmatchcase(p.topic, only)),
-        unmanaged=tuple(name for name in change_set.unmanaged if fnmatchcase(name, only)),
-    )

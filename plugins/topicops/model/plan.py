@@ -19,6 +19,7 @@ class Blocked:
     """A topic whose difference no change can mend now; it holds nobody else up."""
 
     topic: str
+    owner: str = ""
     codes: tuple[str, ...]
     """All reasons that hold, sorted."""
     reasons: tuple[str, ...]
@@ -39,6 +40,7 @@ class Drift:
     """A live override that no spec names, reported and left alone."""
 
     topic: str
+    owner: str = ""
     config: str
     value: str
     location: Location
@@ -47,6 +49,7 @@ class Drift:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused:
     topic: str
+    owner: str = ""
     reason: str
     until: str
     """RFC 3339 UTC."""
@@ -74,6 +77,8 @@ class ClusterFacts:
     live_topics: int
     managed_topics: int
     """Live topics that a spec of this environment names."""
+    planned_deletes: int = 0
+    """Of the whole plan, also where only a part of it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,15 +181,13 @@ def _replication_factor(situation: Situation) -> Obstacle | None:
         return Obstacle(
             code="TOP423",
             reason=f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each",
-            way_out=f"{RUN_REASSIGNMENT}, then plan again",
+            way_out=_way_to_move(situation),
             field="replicationFactor",
         )
-    keep = f"or set replicationFactor: {found[0]} in the spec"
-    can_move = wanted <= len(situation.live.brokers)
     return Obstacle(
         code="TOP402",
         reason=f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it",
-        way_out=(f"{RUN_REASSIGNMENT}, " if can_move else f"start brokers until {wanted} are live, ") + keep,
+        way_out=f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec",
         field="replicationFactor",
     )
 
@@ -207,9 +205,28 @@ def _assignment(situation: Situation) -> Obstacle | None:
         code="TOP425",
         reason=f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}"
         + (f"; {len(moved)} partitions differ" if len(moved) > 1 else ""),
-        way_out=f"{RUN_REASSIGNMENT}, or write the live assignment into the spec",
+        way_out=f"{_way_to_move(situation)}, or write the live assignment into the spec",
         field="assignment",
     )
+
+
+def _way_to_move(situation: Situation) -> str:
+    """What a person does so that replicas move."""
+    hindrance = hindrance_to_move(situation)
+    return f"{hindrance or RUN_REASSIGNMENT}, then plan again"
+
+
+def hindrance_to_move(situation: Situation) -> str | None:
+    """What must be done before Kafka's tool would take a reassignment of this topic; None: it would."""
+    desired, live = situation.desired, set(situation.live.brokers)
+    if situation.is_reassigning:
+        return "wait until the reassignment that is running has ended"
+    named = {broker for row in (desired.assignment or {}).values() for broker in row}
+    if named - live:
+        return f"start broker(s) {_listed(sorted(named - live))}"
+    if desired.replication_factor > len(live):
+        return f"start brokers until {desired.replication_factor} are live"
+    return None
 
 
 def _gaps(situation: Situation) -> Obstacle | None:
@@ -301,8 +318,15 @@ def estimated_znode_bytes(situation: Situation) -> int:
     kept = sum(_row_bytes(p, sum(len(str(b)) + 1 for b in row)) for p, row in existing.items())
     id_digits = max((len(str(b)) for b in situation.live.brokers), default=1)
     per_row = situation.replication_factor * (id_digits + 1)
-    added = sum(_row_bytes(p, per_row) for p in range(len(existing), situation.desired.partitions))
-    return ZNODE_FRAME_BYTES + kept + added
+    new = situation.desired.partitions - len(existing)
+    id_digits_of_new = _digits_up_to(situation.desired.partitions) - _digits_up_to(len(existing))
+    return ZNODE_FRAME_BYTES + kept + id_digits_of_new + new * (len('"":[],') + per_row)
+
+
+def _digits_up_to(number: int) -> int:
+    """How many digits the whole numbers from 0 to below ``number`` have in all; no loop over millions."""
+    powers = range(1, len(str(number)) + 1)
+    return number + sum(max(0, number - 10**power) for power in powers)
 
 
 def _row_bytes(partition: int, replicas: int) -> int:

@@ -29,12 +29,12 @@ def gate(
         tombstones: Topics that git says shall be absent; None: the plan was made from it just now.
 
     """
-    digests = [digest_of(change, change_set.target) for change in change_set.changes]
     too_many = list(delete_limit_reasons(change_set, environment))
     far_too_many = list(delete_percent_reasons(change_set, environment))
     replicas = 0
     gated = []
-    for change, digest in zip(change_set.changes, digests, strict=True):
+    for change in change_set.changes:
+        digest = digest_of(change, change_set.target)
         dropped = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
         dropped += _state_reasons(change, change_set.facts, environment)
         dropped += _expansion_reasons(change, environment)
@@ -72,8 +72,12 @@ def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Ite
 
 
 def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
-    """One reason when the deletes are too large a part of the managed topics; no approval lifts it."""
-    deletes, managed = _deletes(change_set), change_set.facts.managed_topics
+    """One reason when the deletes are too large a part of the managed topics; no approval lifts it.
+
+    Those of the whole plan count: asking for one topic after the other is no way around.
+    """
+    facts = change_set.facts
+    deletes, managed = max(_deletes(change_set), facts.planned_deletes), facts.managed_topics
     percent = environment.spec.limits.deletes_percent
     allowed = max(1, -(-managed * percent // 100))
     if deletes > allowed:
