@@ -7,7 +7,8 @@ from typing import Literal
 from topicops.flow.run import Run
 from topicops.model.plan import Plan
 from topicops.model.plan_file import plan_to_json
-from topicops.steps.render_plan import plan_markdown, plan_text
+from topicops.steps.render.markdown import plan_markdown
+from topicops.steps.render.text import plan_text
 
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}

@@ -58,6 +58,8 @@ class PlannedChange:
     action: ClassVar[Action]
 
     topic: str
+    owner: str = ""
+    """As the spec names it; outside the digest. Empty in plans of format 1.0."""
     location: Location
     risk: Risk
     codes: tuple[str, ...] = ()

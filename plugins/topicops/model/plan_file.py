@@ -59,6 +59,8 @@ class _Side(msgspec.Struct, kw_only=True):
 class _ChangeEntry(msgspec.Struct, kw_only=True):
     address: str
     topic: str
+    owner: str = ""
+    """Since 1.1."""
     actions: tuple[Action]
     before: _Side | None
     after: _Side | None
@@ -189,6 +191,7 @@ def _change_json(change: Change, digest: str) -> Json:
     return {
         "address": change.address,
         "topic": change.topic,
+        "owner": change.owner,
         "actions": [change.action],
         "before": before,
         "after": after,
@@ -297,6 +300,7 @@ def _change(entry: _ChangeEntry, target: Target) -> Change:
 def _create(entry: _ChangeEntry, _: _Side, after: _Side) -> CreateTopic:
     return CreateTopic(
         topic=entry.topic,
+        owner=entry.owner,
         location=entry.location,
         risk=entry.risk,
         codes=entry.codes,
@@ -313,6 +317,7 @@ def _create(entry: _ChangeEntry, _: _Side, after: _Side) -> CreateTopic:
 def _expand(entry: _ChangeEntry, before: _Side, after: _Side) -> ExpandTopic:
     return ExpandTopic(
         topic=entry.topic,
+        owner=entry.owner,
         location=entry.location,
         risk=entry.risk,
         codes=entry.codes,
@@ -329,6 +334,7 @@ def _expand(entry: _ChangeEntry, before: _Side, after: _Side) -> ExpandTopic:
 def _configure(entry: _ChangeEntry, before: _Side, after: _Side) -> ConfigureTopic:
     return ConfigureTopic(
         topic=entry.topic,
+        owner=entry.owner,
         location=entry.location,
         risk=entry.risk,
         codes=entry.codes,
@@ -344,6 +350,7 @@ def _configure(entry: _ChangeEntry, before: _Side, after: _Side) -> ConfigureTop
 def _delete(entry: _ChangeEntry, before: _Side, _: _Side) -> DeleteTopic:
     return DeleteTopic(
         topic=entry.topic,
+        owner=entry.owner,
         location=entry.location,
         risk=entry.risk,
         codes=entry.codes,

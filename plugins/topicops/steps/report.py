@@ -10,15 +10,8 @@ from topicops.model.plan import Plan
 from topicops.model.printable import markdown, printable
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
 from topicops.model.snapshot import Source
-from topicops.steps.render_plan import (
-    MARKDOWN_LIMIT,
-    PARTICIPLES,
-    approval_line,
-    clipped,
-    final_hold_line,
-    summary_line,
-    words,
-)
+from topicops.steps.render.fitting import MARKDOWN_LIMIT, clipped, words
+from topicops.steps.render.wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 
 FORMAT_VERSION = "1.0"
 

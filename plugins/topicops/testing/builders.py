@@ -180,6 +180,7 @@ def environment(
 def create_change(name: str, partitions: int = 3, *, configs: Mapping[str, str] | None = None) -> CreateTopic:
     return CreateTopic(
         topic=name,
+        owner="team-shop",
         location=location(name),
         risk=Risk.SAFE,
         reversible=True,
@@ -194,6 +195,7 @@ def create_change(name: str, partitions: int = 3, *, configs: Mapping[str, str] 
 def expand_change(name: str, before: int = 3, after: int = 6, *, risk: Risk = Risk.NOTICE) -> ExpandTopic:
     return ExpandTopic(
         topic=name,
+        owner="team-shop",
         location=location(name),
         risk=risk,
         codes=("TOP403",) if risk is Risk.RISKY else (),
@@ -216,6 +218,7 @@ def configure_change(
     old = {"compression.type": None} if before is None else before
     return ConfigureTopic(
         topic=name,
+        owner="team-shop",
         location=location(name),
         risk=risk,
         reversible=risk is not Risk.DESTRUCTIVE,
@@ -228,6 +231,7 @@ def configure_change(
 def delete_change(name: str, partitions: int = 3) -> DeleteTopic:
     return DeleteTopic(
         topic=name,
+        owner="team-shop",
         location=location(name),
         risk=Risk.DESTRUCTIVE,
         reversible=False,

@@ -34,6 +34,7 @@ def rows(*replicas: Sequence[int], first: int = 0) -> Assignment:
 def create_topic(topic: str, *replicas: Sequence[int], configs: Mapping[str, str] | None = None) -> CreateTopic:
     return CreateTopic(
         topic=topic,
+        owner="team-shop",
         location=_location(topic),
         risk=Risk.SAFE,
         reversible=True,
@@ -49,6 +50,7 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
     """Add the given rows to a topic as it is now."""
     return ExpandTopic(
         topic=live.name,
+        owner="team-shop",
         location=_location(live.name),
         risk=Risk.RISKY,
         codes=("TOP403",),
@@ -71,6 +73,7 @@ def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> Confi
     before = {name: found.get(name) for name in configs}
     return ConfigureTopic(
         topic=live.name,
+        owner="team-shop",
         location=_location(live.name),
         risk=Risk.NOTICE,
         reversible=True,
@@ -83,6 +86,7 @@ def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> Confi
 def delete_topic(live: LiveTopic, *, reason: str = "replaced") -> DeleteTopic:
     return DeleteTopic(
         topic=live.name,
+        owner="team-shop",
         location=_location(live.name),
         risk=Risk.DESTRUCTIVE,
         reversible=False,
