@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import assert_never
 
 from topicops.model.canonical import assignment_digest
 from topicops.model.changes import (
@@ -35,12 +36,14 @@ from topicops.steps.blocking import (
     create_obstacles,
     delete_obstacles,
     expired_pause,
+    hindrance_to_move,
     names_by_folded,
     raised_min_isr,
 )
 from topicops.steps.placement import Load, PlacementRequest, place
 from topicops.steps.placement.load_table import load_table
 from topicops.steps.reassignment import reassignment_json, resized
+from topicops.steps.renames import rename_notes
 from topicops.steps.risk import config_risk, worst
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
@@ -84,12 +87,12 @@ def plan(
     """
     judged = [judge(situation) for situation in situations(desired, live, delta, environment, now=now)]
     load = Load.of(topic.target_assignment for topic in live.topics.values()) if judged else Load()
-    changes = tuple(_changes([judgement for judgement in judged if not judgement.obstacles], load))
+    changes = _noted(tuple(_changes([judgement for judgement in judged if not judgement.obstacles], load)))
     deleted = sorted(change.topic for change in changes if isinstance(change, DeleteTopic))
     return ChangeSet(
         target=Target(environment=environment.name, cluster_id=live.cluster_id, chroot=live.chroot),
         source=PlanSource(commit=desired.commit, desired_digest=desired.digest, topics=len(desired.topics)),
-        facts=cluster_facts(desired, live),
+        facts=cluster_facts(desired, live, planned_deletes=len(deleted)),
         changes=changes,
         blocked=tuple(_blocked(judgement, load) for judgement in judged if judgement.obstacles),
         drift=tuple(entry for judgement in judged for entry in _drift(judgement.situation)),
@@ -131,13 +134,14 @@ def situations(
     ]
 
 
-def cluster_facts(desired: Desired, live: ClusterSnapshot) -> ClusterFacts:
+def cluster_facts(desired: Desired, live: ClusterSnapshot, *, planned_deletes: int) -> ClusterFacts:
     return ClusterFacts(
         live_brokers=len(live.brokers),
         has_controller=live.controller_id is not None,
         offline_partitions=live.offline_partitions,
         live_topics=len(live.topics),
         managed_topics=len(desired.topics.keys() & live.topics.keys()),
+        planned_deletes=planned_deletes,
     )
 
 
@@ -155,6 +159,7 @@ def judge(situation: Situation) -> Judgement:
             return _judge_expired_pause(situation)
         case Lifecycle.PRESENT:
             return _judge_present(situation)
+    assert_never(desired.lifecycle)
 
 
 def _rests(desired: DesiredTopic, *, now: datetime) -> bool:
@@ -212,11 +217,23 @@ def _changes(judged: Sequence[Judgement], load: Load) -> Iterator[Change]:
             yield change
 
 
+def _noted(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """What only the whole plan shows is noted at the changes that it is about."""
+    notes = rename_notes(changes)
+    if not notes:
+        return changes
+    return tuple(
+        replace(change, notes=(notes[change.topic], *change.notes)) if change.topic in notes else change
+        for change in changes
+    )
+
+
 def _create(situation: Situation, load: Load) -> CreateTopic:
     desired = situation.desired
     replaced = desired.name in situation.live.orphan_configs
     return CreateTopic(
         topic=desired.name,
+        owner=desired.owner,
         location=desired.location,
         risk=Risk.SAFE,
         reversible=True,
@@ -234,6 +251,7 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
     codes = _expansion_codes(situation, topic)
     return ExpandTopic(
         topic=desired.name,
+        owner=desired.owner,
         location=desired.location_of("assignment" if desired.assignment else "partitions"),
         risk=Risk.RISKY if codes else Risk.NOTICE,
         codes=codes,
@@ -273,6 +291,7 @@ def _configure(situation: Situation, _: Load) -> ConfigureTopic:
     )
     return ConfigureTopic(
         topic=desired.name,
+        owner=desired.owner,
         location=_config_location(desired, tuple(edits.after)),
         risk=risk,
         codes=codes,
@@ -308,7 +327,8 @@ def _delete(situation: Situation, _: Load) -> DeleteTopic:
     desired, topic = situation.desired, _live(situation)
     return DeleteTopic(
         topic=desired.name,
-        location=desired.location,
+        owner=desired.owner,
+        location=desired.location_of("lifecycle.state"),
         risk=Risk.DESTRUCTIVE,
         reversible=False,
         precondition=Precondition(identity=topic.identity, partitions=topic.partitions),
@@ -354,6 +374,7 @@ def _blocked(judgement: Judgement, load: Load) -> Blocked:
     field = next((obstacle.field for obstacle in found if obstacle.field in desired.locations), "")
     return Blocked(
         topic=judgement.topic,
+        owner=desired.owner,
         codes=tuple(obstacle.code for obstacle in found),
         reasons=tuple(obstacle.reason for obstacle in found),
         way_out="; ".join(dict.fromkeys(obstacle.way_out for obstacle in found)),
@@ -365,7 +386,7 @@ def _blocked(judgement: Judgement, load: Load) -> Blocked:
 def _reassignment(judgement: Judgement, load: Load) -> str | None:
     situation, topic = judgement.situation, judgement.situation.topic
     codes = {obstacle.code for obstacle in judgement.obstacles}
-    if topic is None or not codes & REASSIGNABLE:
+    if topic is None or not codes & REASSIGNABLE or hindrance_to_move(situation):
         return None
     rows = _wanted_rows(situation.desired, topic, situation.live, load)
     return reassignment_json(topic.name, rows) if rows else None
@@ -394,7 +415,7 @@ def _drift(situation: Situation) -> Iterator[Drift]:
     if desired.lifecycle is not Lifecycle.PRESENT or topic is None or being_deleted(situation):
         return
     for name, value in situation.edits.unlisted.items():
-        yield Drift(topic=desired.name, config=name, value=value, location=desired.location)
+        yield Drift(topic=desired.name, owner=desired.owner, config=name, value=value, location=desired.location)
 
 
 def _paused(desired: Desired, *, now: datetime) -> Iterator[Paused]:
@@ -402,4 +423,4 @@ def _paused(desired: Desired, *, now: datetime) -> Iterator[Paused]:
         topic = desired.topics[name]
         if topic.lifecycle is Lifecycle.PAUSED and _rests(topic, now=now):
             until = f"{topic.until:%Y-%m-%dT%H:%M:%SZ}" if topic.until else ""
-            yield Paused(topic=name, reason=topic.reason, until=until, location=topic.location)
+            yield Paused(topic=name, owner=topic.owner, reason=topic.reason, until=until, location=topic.location)
