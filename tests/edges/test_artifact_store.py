@@ -6,22 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.artifact_store import (
-    ArtifactStore,
-    FileJournal,
-    open_intents,
-    prune_runs,
-    read_journal,
-    runs_folder,
-)
-from topicops.model.changes import digest_of
+from topicops.edges.artifact_store import ArtifactStore, prune_runs, runs_folder
 from topicops.model.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.diagnostics import Diagnostic, Location, Severity
 from topicops.model.errors import ArtifactError
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired, DesiredTopic, Lifecycle
-from topicops.testing.changes import TARGET, create_topic
 from topicops.testing.fake_cluster import FakeCluster
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
@@ -204,73 +195,3 @@ def test_pruning_follows_no_link(tmp_path: Path) -> None:
 
     assert prune_runs(tmp_path, now=NOW) == ()
     assert outside.is_dir()
-
-
-# --- journal --------------------------------------------------------------------------------------------------------
-
-CHANGE = create_topic("a", (1, 2))
-DIGEST = digest_of(CHANGE, TARGET)
-DONE = Outcome(topic="a", action="create", digest=DIGEST, status=OutcomeStatus.DONE, sent=True)
-
-
-def test_intents_and_outcomes_are_read_back_in_order(tmp_path: Path) -> None:
-    journal = FileJournal(tmp_path / "run" / "journal.jsonl", now=lambda: NOW)
-    journal.intend(CHANGE, DIGEST)
-    journal.record(DONE)
-
-    intent, outcome = read_journal(tmp_path / "run" / "journal.jsonl")
-
-    assert (intent.kind, intent.topic, intent.action, intent.digest, intent.at) == (
-        "intent",
-        "a",
-        "create",
-        DIGEST,
-        NOW,
-    )
-    assert (outcome.kind, outcome.status, outcome.sent) == ("outcome", OutcomeStatus.DONE, True)
-
-
-def test_an_intent_without_an_outcome_is_open(tmp_path: Path) -> None:
-    journal = FileJournal(tmp_path / "journal.jsonl")
-    journal.intend(CHANGE, DIGEST)
-    assert [entry.digest for entry in open_intents(read_journal(tmp_path / "journal.jsonl"))] == [DIGEST]
-
-    journal.record(DONE)
-    assert open_intents(read_journal(tmp_path / "journal.jsonl")) == ()
-
-
-def test_a_line_torn_by_a_crash_is_left_out_and_the_next_run_starts_a_new_one(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    FileJournal(path).intend(CHANGE, DIGEST)
-    with path.open("ab") as file:
-        file.write(b'{"at":"2025-03-01T12:30:15Z","kind":"out')
-    assert len(read_journal(path)) == 1
-
-    FileJournal(path).record(DONE)
-
-    assert [entry.kind for entry in read_journal(path)] == ["intent", "outcome"]
-
-
-def test_a_line_that_is_whole_and_not_ours_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    path.write_text('{"kind": "gossip"}\n')
-    with pytest.raises(ArtifactError, match=r"journal\.jsonl:1: not a line of a journal"):
-        read_journal(path)
-
-
-def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="cannot be read"):
-        read_journal(tmp_path / "journal.jsonl")
-
-
-def test_a_journal_that_cannot_be_written_says_so_before_any_request(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    journal = FileJournal(tmp_path / "file" / "journal.jsonl")
-    with pytest.raises(ArtifactError, match="nothing more is sent"):
-        journal.intend(CHANGE, DIGEST)
-
-
-def test_a_full_disk_says_so_before_any_request() -> None:
-    journal = FileJournal(Path("/dev/full"))
-    with pytest.raises(ArtifactError, match="No space left"):
-        journal.intend(CHANGE, DIGEST)

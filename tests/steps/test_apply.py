@@ -22,7 +22,7 @@ from topicops.testing.fake_cluster import (
     FakeCluster,
     Fault,
 )
-from topicops.testing.fakes import FakeClock, FakeJournal, FakeLease
+from topicops.testing.fakes import FakeAuditLog, FakeClock, FakeJournal, FakeLease
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT
@@ -36,6 +36,7 @@ class World:
         self.clock = FakeClock()
         self.lease = FakeLease()
         self.journal = FakeJournal()
+        self.audit = FakeAuditLog()
         self.environment = sandbox()
         self.interrupted: Callable[[], bool] = lambda: False
         self.seen: list[Outcome] = []
@@ -48,6 +49,7 @@ class World:
             admin=self.cluster,
             lease=self.lease,
             journal=self.journal,
+            audit=self.audit,
             questions=self.cluster,
             environment=self.environment,
             clock=self.clock,

@@ -1,4 +1,4 @@
-"""A run's folder: one artifact for each step, and the journal. Files are whole or they are not there."""
+"""A run's folder: one artifact for each step. Files are whole or they are not there."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 from pydantic import BaseModel
 
-from topicops.model.changes import Action, Change
+from topicops.edges.durable_lines import make_folder, sync_folder
 from topicops.model.errors import ArtifactError
-from topicops.model.results import Outcome, OutcomeStatus
 
 T = TypeVar("T")
 
@@ -106,7 +104,7 @@ class ArtifactStore:
     def _write(self, name: str, content: bytes) -> Path:
         path = self.path(name)
         try:
-            _write_atomically(path, content)
+            write_atomically(path, content)
         except OSError as error:
             raise ArtifactError(
                 f"{path}: cannot be written: {error.strerror}; check the disk, then run again"
@@ -128,110 +126,6 @@ def _as_read(value_type: type, written: object) -> object:
     return value_type.model_validate(written) if issubclass(value_type, BaseModel) else written
 
 
-class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a journal."""
-
-    at: datetime
-    kind: Literal["intent", "outcome"]
-    topic: str
-    action: Action
-    digest: str
-    status: OutcomeStatus | None = None
-    """Only of an outcome."""
-    message: str = ""
-    sent: bool = False
-
-
-class FileJournal:
-    """Fills ``model.ports.Journal`` with JSON lines; each is on the disk before the call returns.
-
-    Raises:
-        ArtifactError: The line could not be made durable. Whoever meant to send a request must not.
-
-    """
-
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._path = path
-        self._now = now
-        self._is_open = False
-
-    def intend(self, change: Change, digest: str) -> None:
-        entry = JournalEntry(
-            at=self._now(), kind="intent", topic=change.topic, action=change.action, digest=digest, sent=False
-        )
-        self._append(entry)
-
-    def record(self, outcome: Outcome) -> None:
-        entry = JournalEntry(
-            at=self._now(),
-            kind="outcome",
-            topic=outcome.topic,
-            action=outcome.action,
-            digest=outcome.digest,
-            status=outcome.status,
-            message=outcome.message,
-            sent=outcome.sent,
-        )
-        self._append(entry)
-
-    def _append(self, entry: JournalEntry) -> None:
-        try:
-            self._append_durably(msgspec.json.encode(entry) + b"\n")
-        except OSError as error:
-            raise ArtifactError(
-                f"{self._path}: the journal cannot be written: {error.strerror}; nothing more is sent"
-            ) from error
-
-    def _append_durably(self, line: bytes) -> None:
-        first = not self._is_open
-        if first:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            if first and _ends_torn(self._path):
-                file.write(b"\n")
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        if first:
-            _sync_folder(self._path.parent)
-        self._is_open = True
-
-
-def read_journal(path: Path) -> tuple[JournalEntry, ...]:
-    """Read a journal, oldest line first. A line that a crash tore off is left out: it never took effect.
-
-    Raises:
-        ArtifactError: The file is missing, or a line that is not torn cannot be understood.
-
-    """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
-    # Only the end of the file, or the line before a resumed journal's fresh start, can be torn.
-    return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
-
-
-def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """Intents without an outcome: what a crashed run may have sent and nobody has looked at since."""
-    pending: dict[str, JournalEntry] = {}
-    for entry in entries:
-        if entry.kind == "intent":
-            pending[entry.digest] = entry
-        else:
-            pending.pop(entry.digest, None)
-    return tuple(pending.values())
-
-
-def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
-    if not line or not line.endswith(b"}"):
-        return None
-    try:
-        return msgspec.json.decode(line, type=JournalEntry)
-    except msgspec.DecodeError as error:
-        raise ArtifactError(f"{path}:{number}: not a line of a journal: {error}") from error
-
-
 def _folder_name(name: str) -> str:
     if name in (".", ".."):
         return name.replace(".", "%2E")
@@ -243,8 +137,9 @@ def _folder_name(name: str) -> str:
     return f"{encoded[:_LONGEST_NAME]}%{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_atomically(path: Path, content: bytes) -> None:
+    """The new content or the old one, on the disk when it returns. Raises ``OSError``."""
+    make_folder(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -256,25 +151,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Without it a new name may be lost in a power cut although the file's content is safe.
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _ends_torn(path: Path) -> bool:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        if size == 0:
-            return False
-        file.seek(size - 1)
-        return file.read(1) != b"\n"
+    sync_folder(path.parent)
 
 
 def _last_written(run: Path) -> float:

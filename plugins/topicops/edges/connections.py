@@ -136,6 +136,17 @@ def kafka_properties(
     return properties
 
 
+def principal_of(properties: Mapping[str, str]) -> str:
+    """Whom the brokers see, as far as the properties tell: ``User:alice``; a certificate by its file."""
+    if user := properties.get("sasl.username"):
+        return f"User:{user}"
+    if properties.get("security.protocol", "").lower().startswith("sasl"):
+        return f"by {properties.get('sasl.mechanisms') or properties.get('sasl.mechanism') or 'SASL'}"
+    if certificate := properties.get("ssl.certificate.location"):
+        return f"by certificate {certificate}"
+    return "User:ANONYMOUS"
+
+
 def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
     """Whoever can redirect a connection could play a broker to a client that does not check whom it reached."""
     for name, checked in CHECKS_OF_SERVERS.items():

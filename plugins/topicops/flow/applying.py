@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topicops.edges.artifact_store import FileJournal
-from topicops.edges.connections import kafka_properties, zookeeper_address
+from topicops.edges.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.connections import Role, kafka_properties, principal_of, zookeeper_address
+from topicops.edges.journal import FileJournal
 from topicops.edges.last_good import LastGood
-from topicops.flow.run import Facts, Run, cluster_reader, now, outcomes_file, read_specs
+from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, now, outcomes_file, read_specs
+from topicops.flow.seams import SEAMS
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import ArtifactError, UnrecordedError, UsageError, WrongTargetError
@@ -49,6 +51,7 @@ def apply(
     *,
     actions: Collection[Action] = ACTIONS,
     approved: Collection[str] = NOBODY,
+    approver: str | None = None,
     lock_timeout_s: float = 0.0,
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
@@ -57,6 +60,7 @@ def apply(
 
     Args:
         approved: Digests of held changes that a person has approved.
+        approver: Who that was, where it is known.
         attempt: Which try of a task this is; each has a journal of its own.
 
     Raises:
@@ -74,7 +78,7 @@ def apply(
         # Before the lease, which is a write: not even that goes to another cluster.
         require_cluster_id(reader.cluster_id(), environment)
         require_planned_target(plan, reader.cluster_id(), reader.chroot)
-        with _lease(run, environment, f"apply {kind}", lock_timeout_s) as lease:
+        with SEAMS.get().lease(_lease(run, environment, f"apply {kind}", lock_timeout_s)) as lease:
             # Behind it: the wait may have been long, and what the holder before made is whole by now.
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
             require_whole(run, environment, live)
@@ -82,7 +86,8 @@ def apply(
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
-            outcomes = _send(run, environment, final, actions, live, reader, lease, journal, interrupted)
+            audit = _audit_log(run, environment, final, approver)
+            outcomes = _send(run, environment, final, actions, live, reader, lease, journal, audit, interrupted)
     return _close_sent(run, actions, outcomes, live)
 
 
@@ -91,6 +96,7 @@ def apply_plan(
     plan: Plan,
     *,
     approved: Collection[str] = NOBODY,
+    approver: str | None = None,
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> int:
@@ -104,7 +110,7 @@ def apply_plan(
     require_planned_target(plan, live.cluster_id, live.chroot)
     final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
     run.store.write_text("plan.json", plan_to_json(final))
-    apply(run, approved=approved, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
+    apply(run, approved=approved, approver=approver, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
         verify_or_say_why(run, interrupted=interrupted)
     report(run, interrupted=interrupted())
@@ -219,6 +225,20 @@ def _admin(run: Run, environment: Environment) -> AbstractContextManager[KafkaAd
     )
 
 
+def _audit_log(run: Run, environment: Environment, plan: Plan, approver: str | None) -> FileAuditLog:
+    roles: dict[Action, Role] = {action: "deleter" if action == "delete" else "applier" for action in ACTIONS}
+    principals = {a: principal_of(kafka_properties(environment, role, run.connections)) for a, role in roles.items()}
+    origin = AuditOrigin(
+        environment=environment.name,
+        run=run.name,
+        plan=plan.fingerprint,
+        commit=plan.change_set.source.commit,
+        approver=approver,
+        principals=principals,
+    )
+    return FileAuditLog(audit_folder(run.home), origin)
+
+
 def _questions(run: Run, environment: Environment) -> ClusterQuestions:
     from topicops.edges.kafka_reader import BrokerQuestions
 
@@ -244,6 +264,7 @@ def _send(
     reader: LiveReader,
     lease: Lease,
     journal: Journal,
+    audit: FileAuditLog,
     interrupted: Callable[[], bool],
 ) -> Sequence[Outcome]:
     """Brokers are asked only where something may run."""
@@ -252,14 +273,17 @@ def _send(
         return ()
     with _admin(run, environment) as admin:
         require_same_cluster(admin.cluster_id(), live)
+        audit.check()
         _expect_deletes(run, live, to_run)
+        seams = SEAMS.get()
         return apply_step(
             plan,
             actions=actions,
-            reader=reader,
-            admin=admin,
+            reader=seams.reader(reader),
+            admin=seams.admin(admin),
             lease=lease,
-            journal=journal,
+            journal=seams.journal(journal),
+            audit=seams.audit(audit),
             questions=_questions(run, environment),
             environment=environment.spec,
             clock=time.monotonic,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.artifact_store import ArtifactStore, runs_folder
 from topicops.edges.connections import ConnectionSource, from_environment, kafka_properties, zookeeper_address
+from topicops.flow.seams import SEAMS
 from topicops.model.changes import Action
 from topicops.model.delta import Delta
 from topicops.model.environment import Environment
@@ -41,6 +42,11 @@ Facts = dict[str, object]
 def home_folder() -> Path:
     """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
     return Path(os.environ.get("TOPICOPS_HOME") or ".topicops").absolute()
+
+
+def audit_folder(home: Path) -> Path:
+    """Where the audit logs are, one for each environment."""
+    return home / "audit"
 
 
 def silent(_: str) -> None:
@@ -102,7 +108,7 @@ def open_run(
     """
     home = home or home_folder()
     return Run(
-        store=ArtifactStore(runs_folder(home, group, run_id)),
+        store=SEAMS.get().store(ArtifactStore(runs_folder(home, group, run_id))),
         environment=environment,
         topics=topics,
         home=home,

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plan import TopicActivity
-from topicops.model.results import Outcome
+from topicops.model.plan import GatedChange, TopicActivity
+from topicops.model.results import Mutation, Outcome
 from topicops.model.snapshot import Broker, ClusterSnapshot, TopicTraces
 
 
@@ -42,6 +42,8 @@ class AnswerKind(StrEnum):
     """It did happen, or may yet: read back until that is known, never send again blindly."""
     RETRY = "retry"
     """It did not happen; after a wait and a fresh look it may be sent again."""
+    CONTROLLER_MOVED = "controller moved"
+    """It went to a broker that is no longer the controller: read back; what is not in effect may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Answer:
     kind: AnswerKind
     error: str = ""
     """``NAME (code): message``; empty when accepted."""
+    wait_s: float = 0.0
+    """How long a quota keeps these brokers from taking the next request."""
 
 
 class TopicAdmin(Protocol):
@@ -122,6 +126,16 @@ class Lease(Protocol):
 class Journal(Protocol):
     """What this run is about to do, and what came of it; durable before it returns."""
 
-    def intend(self, change: Change, digest: str) -> None: ...
+    def intend(self, changes: Sequence[GatedChange]) -> None:
+        """Before the request that carries them. Raises ``ArtifactError``: then it must not be sent."""
+        ...
 
-    def record(self, outcome: Outcome) -> None: ...
+    def record(self, outcomes: Sequence[Outcome]) -> None: ...
+
+
+class AuditLog(Protocol):
+    """What was ever sent to one environment's cluster; nothing is taken out of it."""
+
+    def append(self, mutations: Sequence[Mutation]) -> None:
+        """Durable before it returns. Raises ``ArtifactError``: then none of them is in it."""
+        ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from topicops.model.changes import Action
+from topicops.model.changes import Action, Change
 
 
 class OutcomeStatus(StrEnum):
@@ -34,6 +34,22 @@ class Outcome:
     """Why, and what next; old and new value field by field when refused. Empty when done."""
     sent: bool = False
     """Whether a mutating request left for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """One change for which at least one request left, once it is decided: a line of the audit log."""
+
+    change: Change
+    digest: str
+    requests: int
+    """How many left: more than one where a quota or an election was in the way."""
+    answer: str
+    """The last one: ``accepted``, or ``NAME (code): message``."""
+    status: OutcomeStatus
+    id_before: str | None
+    """Topic id, or ``czxid:<n>``; None: there was no topic."""
+    id_after: str | None
 
 
 class Verdict(StrEnum):

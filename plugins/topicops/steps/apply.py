@@ -23,9 +23,18 @@ from topicops.model.changes import (
 from topicops.model.environment import EnvironmentSpec
 from topicops.model.errors import ClusterError, TopicopsError
 from topicops.model.plan import GatedChange, Plan
-from topicops.model.ports import Answer, AnswerKind, ClusterQuestions, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.ports import (
+    Answer,
+    AnswerKind,
+    AuditLog,
+    ClusterQuestions,
+    Journal,
+    Lease,
+    LiveReader,
+    TopicAdmin,
+)
 from topicops.model.printable import printable
-from topicops.model.results import Outcome, OutcomeStatus
+from topicops.model.results import Mutation, Outcome, OutcomeStatus
 from topicops.model.snapshot import Broker, TopicTraces
 from topicops.steps.activity import activity_reason
 from topicops.steps.precondition import Comparison, Match, compare
@@ -34,8 +43,14 @@ logger = logging.getLogger(__name__)
 
 SETTLE_S = 60.0
 """How long an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
+ELECTION_S = 10.0
+"""How long a request to a former controller is read back before it may be sent to the new one."""
 RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
+QUOTA_PATIENCE_S = 900.0
+"""How long a quota may delay one request in all, beside the waits above."""
+NOT_READ = "not read"
+"""Stands for a topic id that could not be read back."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 
@@ -51,6 +66,7 @@ def apply(
     admin: TopicAdmin,
     lease: Lease,
     journal: Journal,
+    audit: AuditLog,
     questions: ClusterQuestions | None,
     environment: EnvironmentSpec,
     clock: Callable[[], float],
@@ -73,6 +89,7 @@ def apply(
         admin=admin,
         lease=lease,
         journal=journal,
+        audit=audit,
         questions=questions,
         environment=environment,
         clock=clock,
@@ -99,6 +116,16 @@ class _StopError(Exception):
     """Nothing more may be sent; the text says why."""
 
 
+@dataclass(slots=True)
+class _Sent:
+    """What left for one change, and what came back."""
+
+    id_before: str | None
+    answer: Answer
+    """The last one."""
+    requests: int = 0
+
+
 @dataclass(slots=True, kw_only=True)
 class _Run:
     """The ports of one apply, and the outcomes so far by digest."""
@@ -108,6 +135,7 @@ class _Run:
     admin: TopicAdmin
     lease: Lease
     journal: Journal
+    audit: AuditLog
     questions: ClusterQuestions | None
     environment: EnvironmentSpec
     clock: Callable[[], float]
@@ -115,10 +143,16 @@ class _Run:
     progress: Callable[[Outcome], None]
     interrupted: Callable[[], bool]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    told_to_wait: dict[str, Answer] = field(default_factory=dict)
-    """Sent, surely without effect, and not decided yet; by digest."""
-    journal_problem: str = ""
-    """Why the journal can no longer be written: outcomes are still counted, nothing more is sent."""
+    unwritten: list[Outcome] = field(default_factory=list)
+    """Decided, and not in the journal yet."""
+    identities: dict[str, str | None] = field(default_factory=dict)
+    """What each topic was at its last look, by digest; None: absent."""
+    sent: dict[str, _Sent] = field(default_factory=dict)
+    """By digest."""
+    resume_at: float = 0.0
+    """When the brokers' quota lets the next request through, by ``clock``."""
+    disk_problem: str = ""
+    """Why journal or audit log can no longer be written: outcomes are still counted, nothing more is sent."""
 
     def run_all(self, to_run: Sequence[GatedChange]) -> None:
         growing = [gated for gated in to_run if not isinstance(gated.change, DeleteTopic)]
@@ -133,10 +167,11 @@ class _Run:
     def leave_unsent(self, to_run: Sequence[GatedChange], reason: str) -> None:
         """Close the account: what has no outcome yet was not sent."""
         for gated in self._undecided(to_run):
-            if answer := self.told_to_wait.get(gated.digest):
-                self._decide(gated, OutcomeStatus.FAILED, f"{answer.error}; not sent again: {reason}", sent=True)
+            if sent := self.sent.get(gated.digest):
+                self._decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}", sent=True)
             else:
                 self._decide(gated, OutcomeStatus.NOT_SENT, reason)
+        self._write_down()
 
     # --- before any request -------------------------------------------------------------------------------------
 
@@ -144,6 +179,7 @@ class _Run:
         """Decide what needs no request, before the brokers' dry run could mistake it for an error."""
         self._confirm(gated_changes)
         self._ready(gated_changes)
+        self._write_down()
 
     def _validate(self, gated_changes: Sequence[GatedChange]) -> None:
         if not self.environment.apply.validate_only:
@@ -156,15 +192,16 @@ class _Run:
             for gated in self._ready([gated for gated in batch if gated.digest in rejected]):
                 message = f"the brokers' dry run answered {rejected[gated.digest].error}; nothing was sent"
                 self._decide(gated, OutcomeStatus.FAILED, message)
+            self._write_down()
 
     def _validated(self, batch: Sequence[GatedChange]) -> list[Answer]:
         """Ask for a dry run; it changes nothing, so what met a bad moment is asked again."""
         answers = self._dry_run(batch)
         for wait in RETRY_WAITS_S:
-            again = [i for i, a in enumerate(answers) if a.kind in (AnswerKind.RETRY, AnswerKind.UNCLEAR)]
+            again = [i for i, a in enumerate(answers) if a.kind not in (AnswerKind.ACCEPTED, AnswerKind.FAILED)]
             if not again:
                 break
-            self.sleep(wait)
+            self._pause(wait)
             for index, answer in zip(again, self._dry_run([batch[i] for i in again]), strict=True):
                 answers[index] = answer
         return answers
@@ -178,40 +215,61 @@ class _Run:
     # --- create, expand, configure ------------------------------------------------------------------------------
 
     def _run_batch(self, batch: Sequence[GatedChange]) -> None:
-        for wait in (*RETRY_WAITS_S, None):
-            batch = self._send_ready(batch)
-            if not batch:
+        self._send_until_decided(batch, self._send_ready)
+
+    def _send_until_decided(
+        self, batch: Sequence[GatedChange], send: Callable[[Sequence[GatedChange]], Sequence[GatedChange]]
+    ) -> None:
+        """Send again what was told to wait, as long as a quota says and a few times besides."""
+        waits, quota_left_s = iter(RETRY_WAITS_S), QUOTA_PATIENCE_S
+        while batch := send(batch):
+            quota_s = max(self.sent[gated.digest].answer.wait_s for gated in batch)
+            wait = quota_s or next(waits, None)
+            quota_left_s -= quota_s
+            if wait is None or quota_left_s < 0:
+                self._give_up(batch)
                 return
-            if wait is not None:
-                self.sleep(wait)
-        self._give_up(batch)
+            self._pause(wait)
 
     def _send_ready(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
         """Send those of the batch that still may go; give those that were told to wait, the others are decided."""
-        self._confirm(batch)
+        self._pause(self.resume_at - self.clock())
+        self._stop_if_it_must()
         ready = self._ready(batch)
+        self._write_down()
         if not ready:
             return []
-        for gated in ready:
-            self.journal.intend(gated.change, gated.digest)
-        answers = list(zip(ready, self._send([gated.change for gated in ready]), strict=True))
-        self._conclude(answers)
+        self.journal.intend(ready)
+        # Last of all: a process that was paused on the way here must not send.
+        self.lease.confirm()
+        self._conclude(list(zip(ready, self._send(ready), strict=True)))
         return self._undecided(ready)
 
     def _give_up(self, batch: Sequence[GatedChange]) -> None:
         for gated in batch:
-            error = self.told_to_wait[gated.digest].error
-            message = f"sent {len(RETRY_WAITS_S) + 1} times, last answer {error}; run again later"
+            sent = self.sent[gated.digest]
+            message = f"sent {sent.requests} times, last answer {sent.answer.error}; run again later"
             self._decide(gated, OutcomeStatus.FAILED, message, sent=True)
+        self._write_down()
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, in steps that an interrupt ends."""
+        end = self.clock() + seconds
+        while (left := end - self.clock()) > 0:
+            self._stop_if_interrupted()
+            self.sleep(min(left, LONGEST_WAIT_S))
 
     def _confirm(self, about_to: Sequence[GatedChange]) -> None:
         """Stop unless not interrupted and the lease still ours; when there is nothing to send, neither is needed."""
         if not about_to:
             return
-        self._stop_if_interrupted()
-        if self.journal_problem:
-            raise _StopError(self.journal_problem)
+        self._stop_if_it_must()
         self.lease.confirm()
+
+    def _stop_if_it_must(self) -> None:
+        self._stop_if_interrupted()
+        if self.disk_problem:
+            raise _StopError(self.disk_problem)
 
     def _stop_if_interrupted(self) -> None:
         if self.interrupted():
@@ -227,6 +285,7 @@ class _Run:
 
     def _may_go(self, gated: GatedChange, traces: TopicTraces, brokers: Mapping[int, Broker]) -> bool:
         comparison = compare(gated.change, traces)
+        self.identities[gated.digest] = traces.live.identity if traces.live else None
         dead = _dead_brokers(gated.change, traces, brokers)
         if comparison.match is Match.AFTER:
             self._decide(gated, OutcomeStatus.ALREADY_SO)
@@ -238,12 +297,15 @@ class _Run:
             return True
         return False
 
-    def _send(self, changes: Sequence[Change]) -> Sequence[Answer]:
+    def _send(self, ready: Sequence[GatedChange]) -> Sequence[Answer]:
         """One request of one kind. An error on the way is an unclear answer: the request may have left."""
+        for gated in ready:
+            no_answer = _Sent(self.identities[gated.digest], Answer(AnswerKind.UNCLEAR, "no answer"))
+            self.sent.setdefault(gated.digest, no_answer).requests += 1
         try:
-            return self._sent_by_kind(changes)
+            return self._sent_by_kind([gated.change for gated in ready])
         except ClusterError as error:
-            return [Answer(AnswerKind.UNCLEAR, str(error))] * len(changes)
+            return [Answer(AnswerKind.UNCLEAR, str(error))] * len(ready)
 
     def _sent_by_kind(self, changes: Sequence[Change]) -> Sequence[Answer]:
         match changes[0]:
@@ -260,23 +322,29 @@ class _Run:
     # --- what an answer means -----------------------------------------------------------------------------------
 
     def _conclude(self, answers: Sequence[tuple[GatedChange, Answer]]) -> None:
-        self.told_to_wait.update({gated.digest: answer for gated, answer in answers if answer.kind is AnswerKind.RETRY})
         for gated, answer in answers:
+            self.sent[gated.digest].answer = answer
+            self.resume_at = max(self.resume_at, self.clock() + answer.wait_s)
             if answer.kind is AnswerKind.ACCEPTED:
                 self._decide(gated, OutcomeStatus.DONE, sent=True)
-        self._settle([pair for pair in answers if pair[1].kind is AnswerKind.FAILED], patience_s=0)
-        self._settle([pair for pair in answers if pair[1].kind is AnswerKind.UNCLEAR], patience_s=SETTLE_S)
+        self._write_down()  # before a long look at the others
+        for kind, patience_s in _PATIENCE_S.items():
+            self._settle([pair for pair in answers if pair[1].kind is kind], patience_s)
+            self._write_down()
 
-    def _settle(self, answers: Sequence[tuple[GatedChange, Answer]], *, patience_s: float) -> None:
-        """Find out by reading whether requests took effect; they are never sent again.
+    def _settle(self, answers: Sequence[tuple[GatedChange, Answer]], patience_s: float) -> None:
+        """Find out by reading whether requests took effect.
 
-        A refusal is read back as well, once: the client may have repeated a request that had already worked.
+        A refusal is read back as well, once: the client may have repeated a request that had already worked. What went
+        to a former controller stays undecided while its topic is as before.
         """
         comparisons = self._read_back([gated for gated, _ in answers], patience_s)
         for gated, answer in answers:
             comparison = comparisons.get(gated.digest)
             if comparison is not None and comparison.match is Match.AFTER:
                 self._decide(gated, OutcomeStatus.DONE, sent=True)
+                continue
+            if answer.kind is AnswerKind.CONTROLLER_MOVED and _is_as_before(comparison):
                 continue
             status = OutcomeStatus.FAILED if answer.kind is AnswerKind.FAILED else OutcomeStatus.UNKNOWN
             self._decide(gated, status, _unsettled_message(answer, comparison, patience_s), sent=True)
@@ -309,22 +377,16 @@ class _Run:
     def _run_delete(self, gated: GatedChange, change: DeleteTopic) -> None:
         """One topic a request, and the next one only when nothing of this one is left."""
         self._stop_deletes_after_trouble()
-        for wait in (*RETRY_WAITS_S, None):
-            if not self._send_delete(gated, change):
-                break
-            if wait is None:
-                self._give_up([gated])
-            else:
-                self.sleep(wait)
+        self._send_until_decided([gated], lambda _: self._send_delete(gated, change))
         self._wait_until_gone(gated, change)
 
     def _send_delete(self, gated: GatedChange, change: DeleteTopic) -> list[GatedChange]:
         """Like ``_send_ready``, for a topic at rest only; that is asked before the last look, as it takes a while."""
         self._confirm([gated])
-        if not self._ready([gated]):
-            return []
-        if reason := self._activity_reason(change):
+        if self._ready([gated]) and (reason := self._activity_reason(change)):
             self._decide(gated, OutcomeStatus.REFUSED, reason)
+        self._write_down()
+        if not self._undecided([gated]):
             return []
         return self._send_ready([gated])
 
@@ -366,16 +428,48 @@ class _Run:
             topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message, sent=sent
         )
         self.outcomes[gated.digest] = outcome
+        self.unwritten.append(outcome)
         _log(change, outcome)
         self.progress(outcome)
-        self._record(outcome)
 
-    def _record(self, outcome: Outcome) -> None:
-        # What was done stays done when it cannot be written down; `_confirm` stops the next request.
+    def _write_down(self) -> None:
+        """First the audit log: where that fails, the intent stays open, and a later run finds and enters it."""
+        outcomes, self.unwritten = self.unwritten, []
+        if not outcomes:
+            return
         try:
-            self.journal.record(outcome)
+            if mutations := self._mutations([outcome for outcome in outcomes if outcome.sent]):
+                self.audit.append(mutations)
+            self.journal.record(outcomes)
         except TopicopsError as error:
-            self.journal_problem = str(error)
+            # What was done stays done when it cannot be written down; nothing more is sent.
+            self.disk_problem = str(error)
+
+    def _mutations(self, outcomes: Sequence[Outcome]) -> list[Mutation]:
+        changes = {gated.digest: gated.change for gated in self.plan.changes}
+        after = self._identities_after([changes[outcome.digest] for outcome in outcomes])
+        return [
+            _mutation(changes[outcome.digest], outcome, self.sent[outcome.digest], after[outcome.topic])
+            for outcome in outcomes
+        ]
+
+    def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """By topic; only a look tells the id of a new one."""
+        if not changes:
+            return {}
+        try:
+            traces = self.reader.traces([change.topic for change in changes])
+        except ClusterError:
+            return {change.topic: NOT_READ for change in changes}
+        return {topic: found.live.identity if found.live else None for topic, found in traces.items()}
+
+
+_PATIENCE_S: Mapping[AnswerKind, float] = {
+    AnswerKind.FAILED: 0.0,
+    AnswerKind.CONTROLLER_MOVED: ELECTION_S,
+    AnswerKind.UNCLEAR: SETTLE_S,
+}
+"""How long the effect of a request is looked for, by the answer to it."""
 
 
 def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) -> Iterator[list[GatedChange]]:
@@ -445,6 +539,22 @@ def _is_out_of_the_way(change: DeleteTopic, traces: TopicTraces) -> bool:
     identity = change.precondition.identity or change.topic_id
     # Auto-creation may have brought the name back at once: then the old topic is gone all the same.
     return traces.live is not None and identity is not None and traces.live.identity != identity
+
+
+def _is_as_before(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.match is Match.BEFORE
+
+
+def _mutation(change: Change, outcome: Outcome, sent: _Sent, id_after: str | None) -> Mutation:
+    return Mutation(
+        change=change,
+        digest=outcome.digest,
+        requests=sent.requests,
+        answer=sent.answer.error or "accepted",
+        status=outcome.status,
+        id_before=sent.id_before,
+        id_after=id_after,
+    )
 
 
 def _is_decided(comparison: Comparison | None) -> bool:

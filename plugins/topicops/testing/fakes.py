@@ -1,13 +1,13 @@
-"""Stand-ins for time, lease and journal that record what was asked of them."""
+"""Stand-ins for time, lease, journal and audit log that record what was asked of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from topicops.model.changes import Change
 from topicops.model.errors import ArtifactError, LeaseLostError
-from topicops.model.results import Outcome
+from topicops.model.plan import GatedChange
+from topicops.model.results import Mutation, Outcome
 
 
 class FakeClock:
@@ -60,13 +60,26 @@ class FakeJournal:
     """``("intent", digest)`` or ``("outcome", digest)``."""
     disk_full: bool = False
 
-    def intend(self, change: Change, digest: str) -> None:  # noqa: ARG002 - the port has it
-        self._append("intent", digest)
+    def intend(self, changes: Sequence[GatedChange]) -> None:
+        self._append("intent", [gated.digest for gated in changes])
 
-    def record(self, outcome: Outcome) -> None:
-        self._append("outcome", outcome.digest)
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        self._append("outcome", [outcome.digest for outcome in outcomes])
 
-    def _append(self, kind: str, digest: str) -> None:
+    def _append(self, kind: str, digests: Sequence[str]) -> None:
         if self.disk_full:
             raise ArtifactError("journal.jsonl: the journal cannot be written: No space left on device")
-        self.lines.append((kind, digest))
+        self.lines += [(kind, digest) for digest in digests]
+
+
+@dataclass(slots=True)
+class FakeAuditLog:
+    """Remembers its lines in order; ``disk_full`` makes every further one fail."""
+
+    mutations: list[Mutation] = field(default_factory=list)
+    disk_full: bool = False
+
+    def append(self, mutations: Sequence[Mutation]) -> None:
+        if self.disk_full:
+            raise ArtifactError("local.jsonl: the audit log cannot be written: No space left on device")
+        self.mutations += mutations
