@@ -6,8 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.parse_cache import Judgement, ParseCache, users_cache
+from topicops.model.collector import collector_off
 
 
+@collector_off()
 def judge(topics: Path, *, environment: str | None, now: datetime, cache: ParseCache | None = None) -> Judgement:
     """Every problem of every file, as ``steps.validate.validate`` finds them.
 

@@ -37,17 +37,18 @@ _LINES_KEPT = 1 << 14
 
 class _Line(NamedTuple):
     column: int
-    key: Text
-    value: Node | None
-    """None: it follows on the lines below."""
+    """0: the line says nothing."""
+    name: str
+    entry: Entry
+    """Of a line whose value follows below: the key twice, until that is known."""
     events: int
     """How many events of libyaml it is; two of them for what follows below."""
-    depth: int
-    """1 for a value that holds others."""
+    opens: bool
+    """Whether its value follows on the lines below."""
 
 
-_EMPTY = _Line(0, Text("", True, Span(0, 0, 0, 0)), None, 0, 0)
-"""Nothing, or a comment."""
+_NO_TEXT = Text("", True, Span(0, 0, 0, 0))
+_NOTHING_SAID = _Line(0, "", (_NO_TEXT, _NO_TEXT), 0, False)
 
 
 class _NotSimpleError(Exception):
@@ -74,66 +75,66 @@ def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
 def _document(lines: list[str], deepest: int) -> tuple[Fields, int]:
     """Mappings are opened and closed by their columns; ``fields`` is the innermost one that is open."""
     fields: dict[str, Entry] = {}
-    outer: list[tuple[dict[str, Entry], int, int, Text]] = []
-    column, start, events = 1, 0, 2
+    outer: list[tuple[dict[str, Entry], int, Text]] = []
+    column, events = 1, 2
     waiting: Text | None = None
     for number, line in enumerate(lines, 1):
-        read = _read_line(number, line)
-        if read is _EMPTY:
-            continue
-        here, key, value, more, depth = read
-        if waiting is not None:
-            if here <= column:
-                raise _NotSimpleError  # nothing below the key: null
-            outer.append((fields, column, start, waiting))
-            fields, column, start, waiting = {}, here, number, None
-        while here < column:
-            fields, column, start = _close(fields, column, start, outer, number, here)
-        if here != column or key.text in fields or len(outer) + 1 + depth > deepest:
+        here, name, entry, more, opens = _read_line(number, line)
+        if here != column or waiting is not None:
+            if not here:
+                continue
+            if waiting is not None:
+                if here <= column or len(outer) + 3 > deepest:  # null, or too deep if brackets follow
+                    raise _NotSimpleError
+                outer.append((fields, column, waiting))
+                fields, column, waiting = {}, here, None
+            while here < column:
+                fields, column = _close(fields, outer, number, here)
+            if here != column:
+                raise _NotSimpleError
+        if name in fields:
             raise _NotSimpleError
-        start = start or number
+        fields[name] = entry
         events += more
-        if value is None:
-            waiting = key
-            fields[key.text] = (key, key)  # until what is below is known
-        else:
-            fields[key.text] = (key, value)
+        if opens:
+            waiting = entry[0]
     if waiting is not None or not fields or lines[-1]:
         raise _NotSimpleError
     while outer:
-        fields, column, start = _close(fields, column, start, outer, len(lines), 1)
-    return Fields(tuple(fields.values()), Span(start, 1, len(lines), 1)), events
+        fields, column = _close(fields, outer, len(lines), 1)
+    return _ended(fields, len(lines), 1), events
 
 
 def _close(
-    fields: dict[str, Entry],
-    column: int,
-    start: int,
-    outer: list[tuple[dict[str, Entry], int, int, Text]],
-    line: int,
-    here: int,
-) -> tuple[dict[str, Entry], int, int]:
-    """Put the innermost mapping, which ends at ``line`` and ``here``, into the one around it."""
-    around, around_column, around_start, key = outer.pop()
-    around[key.text] = (key, Fields(tuple(fields.values()), Span(start, column, line, here)))
-    return around, around_column, around_start
+    fields: dict[str, Entry], outer: list[tuple[dict[str, Entry], int, Text]], line: int, column: int
+) -> tuple[dict[str, Entry], int]:
+    """Put the innermost mapping into the one around it, which goes on at ``line`` and ``column``."""
+    around, around_column, key = outer.pop()
+    around[key.text] = (key, _ended(fields, line, column))
+    return around, around_column
+
+
+def _ended(fields: dict[str, Entry], line: int, column: int) -> Fields:
+    entries = tuple(fields.values())
+    first = entries[0][0].span
+    return Fields(entries, Span(first.line, first.column, line, column))
 
 
 @lru_cache(maxsize=_LINES_KEPT)
 def _read_line(number: int, line: str) -> _Line:
-    """One line at its place; many files have the same one there."""
+    """One line at its place; many files have the same one there, and then share what it says."""
     found = _LINE.fullmatch(line)
     if found is None:
         if _NOTHING.fullmatch(line):
-            return _EMPTY
+            return _NOTHING_SAID
         raise _NotSimpleError
-    indentation, key_text, gap, value = found.groups()
+    indentation, name, gap, value = found.groups()
     column = len(indentation) + 1
-    key = _key(key_text, number, column)
+    key = _key(name, number, column)
     if value is None:
-        return _Line(column, key, None, 3, 1)
-    node = _value(value, number, column + len(key_text) + 1 + len(gap))
-    return _Line(column, key, node, 1 + _events(node), 0 if isinstance(node, Text) else 1)
+        return _Line(column, name, (key, key), 3, True)
+    node = _value(value, number, column + len(name) + 1 + len(gap))
+    return _Line(column, name, (key, node), 1 + _events(node), False)
 
 
 def _key(text: str, line: int, column: int) -> Text:

@@ -30,6 +30,8 @@ Mark = Any
 LARGEST_FILE = 64 * 1024
 DEEPEST = 16
 MOST_NODES = 2_000
+ROOM_FOR_EXCEPTIONS = 16
+"""A file of exceptions speaks of many topics, and may be so many times as large."""
 
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
 _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
@@ -78,31 +80,34 @@ def tree_of(read: Sequence[ReadPlace]) -> Tree:
     return Tree(documents=tuple(documents), problems=problems, files=len(read))
 
 
-def read_document(data: bytes, file: str) -> Node:
+def read_document(data: bytes, file: str, *, room: int = 1) -> Node:
     """What the bytes of one file say.
+
+    Args:
+        room: How many times as many nodes as in other files there may be.
 
     Raises:
         UnreadableError: with the one diagnostic that ends the file.
     """
     try:
-        return nodes_of(data)
+        return nodes_of(data, room=room)
     except _FoundError as found:
         raise UnreadableError(_diagnostic(found, file)) from found
 
 
-def nodes_of(data: bytes) -> Node:
+def nodes_of(data: bytes, *, room: int = 1) -> Node:
     """As ``read_document``, for a caller that names the file later: raises ``_FoundError``."""
     text = _decoded(data)
     if "\t" not in text and "\r" not in text:
         simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
         if simple is not None:
             return simple
-    return nodes_of_events(text)
+    return nodes_of_events(text, most_nodes=room * MOST_NODES)
 
 
-def nodes_of_events(text: str) -> Node:
+def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
     """What libyaml's events say, whatever the file looks like; or ``_FoundError``."""
-    return _Reading(text).document()
+    return _Reading(text, most_nodes).document()
 
 
 def source_line(file: Path, line: int) -> str:
@@ -114,10 +119,10 @@ def source_line(file: Path, line: int) -> str:
     return lines[line - 1].rstrip("\r") if line <= len(lines) else ""
 
 
-def regular_text(file: Path) -> str | None:
-    """The whole of a file; None where it is not a regular, readable file of UTF-8 within the limit."""
+def regular_text(file: Path, *, room: int = 1) -> str | None:
+    """The whole of a file; None where it is not a regular, readable file of UTF-8 within ``room`` times the limit."""
     try:
-        return open_regular(file).decode()
+        return open_regular(file, room=room).decode()
     except (_FoundError, UnicodeDecodeError):
         return None
 
@@ -212,7 +217,14 @@ def walk(topics: Path) -> Iterator[Place]:
 
 
 def read_file(place: Place) -> Node:
-    return nodes_of(open_regular(place.path))
+    room = room_of(place)
+    return nodes_of(open_regular(place.path, room=room), room=room)
+
+
+def room_of(place: Place) -> int:
+    """How many times as large as others this file may be."""
+    is_for_many = place.folders == ("environments",) and place.name.endswith(".exceptions.yaml")
+    return ROOM_FOR_EXCEPTIONS if is_for_many else 1
 
 
 def read_place(place: Place, read: Callable[[Place], Node] = read_file) -> ReadPlace:
@@ -271,34 +283,37 @@ def _with_our_extension(place: Place) -> str | None:
     return f"{stem}.yaml" if extension.lower() in (".yml", ".yaml") and not is_taken else None
 
 
-def open_regular(path: str | Path) -> bytes:
-    """The bytes of a regular file of at most 64 KiB, opened without following a link or waiting for a pipe."""
+_WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+"""A pipe or device opened this way neither blocks nor is read."""
+
+
+def open_regular(path: str | Path, *, room: int = 1) -> bytes:
+    """The bytes of a regular file of at most ``room`` times 64 KiB, opened without following a link or waiting for a pipe."""
     try:
-        # Closed below; a pipe or device opened this way neither blocks nor is read.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = os.open(path, _WITH_CARE)  # closed below
     except OSError as error:
         raise _cannot_open(error) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _not_regular("not a regular file")
-        return _all_of(descriptor, status.st_size)
+        return _all_of(descriptor, status.st_size, room * LARGEST_FILE)
     except OSError as error:
         raise _cannot_open(error) from error
     finally:
         os.close(descriptor)
 
 
-def _all_of(descriptor: int, size: int) -> bytes:
-    data = os.read(descriptor, LARGEST_FILE + 1)
-    if 0 < len(data) == size <= LARGEST_FILE:
+def _all_of(descriptor: int, size: int, largest: int) -> bytes:
+    data = os.read(descriptor, min(size, largest) + 1)
+    if 0 < len(data) == size <= largest:
         return data
-    while len(data) <= LARGEST_FILE:
-        part = os.read(descriptor, LARGEST_FILE + 1 - len(data))
+    while len(data) <= largest:
+        part = os.read(descriptor, largest + 1 - len(data))
         if not part:
             return data
         data += part
-    raise _FoundError("TOP103", START, f"more than {LARGEST_FILE:,} bytes", "one topic a file; shorten the comments")
+    raise _FoundError("TOP103", START, f"more than {largest:,} bytes", "one topic a file; shorten the comments")
 
 
 def _cannot_open(error: OSError) -> _FoundError:
@@ -353,8 +368,9 @@ _NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
 class _Reading:
     """One pass over the events of one file."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
         self.text = text
+        self.most_nodes = most_nodes
         self.nodes = 0
         self.has_tabs = "\t" in text
 
@@ -430,8 +446,8 @@ class _Reading:
 
     def _count(self) -> None:
         self.nodes += 1
-        if self.nodes > MOST_NODES:
-            raise _FoundError("TOP105", START, f"more than {MOST_NODES:,} values", "split the file")
+        if self.nodes > self.most_nodes:
+            raise _FoundError("TOP105", START, f"more than {self.most_nodes:,} values", "split the file")
 
     def _refused_mark(self, first: str, mark: Mark) -> _FoundError:
         code = "TOP110" if first == "!" else "TOP108"

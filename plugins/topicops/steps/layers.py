@@ -5,10 +5,11 @@ Only configs merge by key. Each value keeps the place where it was written, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import msgspec
 
@@ -175,7 +176,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def policies(self) -> frozenset[str] | None:
         """The words of ``cleanup.policy``; None where no layer gives it."""
         text = self.config("cleanup.policy")
-        return frozenset(text.split(",")) if text is not None else None
+        return _policies(text) if text is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +193,8 @@ class World:
     unread_topics: frozenset[str] = field(default_factory=frozenset)
     """Names of topic files that cannot be read."""
     environment_unreadable: bool = False
+    environments: tuple[ReadFile, ...] = ()
+    """The files of all environments and of their exceptions."""
 
     @cached_property
     def environment_name(self) -> str | None:
@@ -213,6 +216,18 @@ class World:
     def complete(self) -> tuple[MergedTopic, ...]:
         """Those of ``merged`` of which all layers could be read."""
         return tuple(topic for topic in self.merged if topic.complete)
+
+    def giving(self, config: str) -> Sequence[MergedTopic]:
+        """Those of ``complete`` for which a layer gives this config."""
+        return self._complete_by_config.get(config, ())
+
+    @cached_property
+    def _complete_by_config(self) -> Mapping[str, Sequence[MergedTopic]]:
+        found: defaultdict[str, list[MergedTopic]] = defaultdict(list)
+        for topic in self.complete:
+            for config in topic.configs:
+                found[config].append(topic)
+        return found
 
     @cached_property
     def environment_spec(self) -> Section:
@@ -263,12 +278,12 @@ class World:
             yield overrides.section(name).section("configs"), None, True
 
     def _merge(self, topic: TopicSource) -> MergedTopic:
-        name = topic.spec.get("profile", str)
-        lower = self._lower.get(name)
-        is_known = lower is not None and (name is not None or "profile" not in topic.spec)
-        merged = (lower or self._lower[None]).under(topic.layer)
-        if topic.label in self._upper:
-            merged = merged.under(self._upper[topic.label])
+        name, lowers, uppers = topic.spec.get("profile", str), self._lower, self._upper
+        lower = lowers.get(name)
+        is_known = lower is not None and (name is not None or "profile" not in topic.spec.values)
+        merged = (lower or lowers[None]).under(topic.layer)
+        if topic.label in uppers:
+            merged = merged.under(uppers[topic.label])
         assignment, settings = None, merged.settings
         if "assignment" in topic.spec.values:
             assignment = _assignment_of(topic)
@@ -296,6 +311,11 @@ class World:
         """What lies above a topic, by its name."""
         overrides = self.environment_spec.section("overrides")
         return {name: layer_of(overrides.section(name)) for name in overrides.values}
+
+
+@cache
+def _policies(text: str) -> frozenset[str]:
+    return frozenset(text.split(","))
 
 
 def release(text: str) -> tuple[int, ...]:

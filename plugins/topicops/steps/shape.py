@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from topicops.model.codes import WARNINGS
 from topicops.model.diagnostics import Diagnostic, Fix, Location, Note, Position, Severity
-from topicops.model.document import NULLS, START, Fields, Items, Node, Span, Text
+from topicops.model.document import NULLS, START, Entry, Fields, Items, Node, Span, Text
 from topicops.model.environment import Written
 from topicops.model.respelling import known_unit, plain_number, truth_word, utc_time
 from topicops.model.topic_config import (
@@ -170,41 +170,65 @@ class _Field(NamedTuple):
 def read_section(root: Node, model: type[Written], file: str) -> tuple[Section, list[Finding]]:
     """``root`` held to ``model``: every value that is right, and a finding for everything that is not."""
     walk = _Walk(file)
-    read = _read_mapping(root, walk, model, top=True)
+    read = _file_reader(model)(root, walk)
     return (read if isinstance(read, Section) else Section(file)), walk.found
 
 
-def _read_mapping(node: Node, walk: _Walk, model: type[Written], *, top: bool = False) -> Section | Bad:
-    if not isinstance(node, Fields):
-        return _wrong_type(node, walk, "a mapping of fields")
-    fields, required = _fields_of(model), _required_fields_of(model)
-    values: dict[str, Value] = {}
-    for key, below in node.entries:
-        name = key.text
-        known = fields.get(name)
-        if known is None:
-            meant = _meant_field(name, below, node, walk, fields)
-            walk.bad("TOP201", key.span, f"unknown field {name}", _did_you_mean(name, fields), meant)
-        elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
-            values[name] = Value(known.read(below, walk), below.span, key.span)
-    first = START if top else node.first
-    if not required <= values.keys():
-        for name in (name for name in fields if name in required and name not in values):
-            walk.bad("TOP202", first, f"{name} is missing")
-    return Section(walk.file, first, values)
-
-
 @cache
-def _fields_of(model: type[Written]) -> Mapping[str, _Field]:
-    return {
+def _file_reader(model: type[Written]) -> Reader:
+    return _mapping_reader(model, top=True)
+
+
+def _mapping_reader(model: type[Written], *, top: bool = False) -> Reader:
+    """Of a mapping with the fields of ``model``; ``top`` when it is a whole file."""
+    fields = {
         info.alias or name: _Field(info.is_required(), _reader_of(info.annotation, info.metadata))
         for name, info in _model_fields(model).items()
     }
+    required = {name for name, field in fields.items() if field.required}
+    known = _Known()
+
+    def read(node: Node, walk: _Walk) -> Section | Bad:
+        if not isinstance(node, Fields):
+            return _wrong_type(node, walk, "a mapping of fields")
+        values: dict[str, Value] = {}
+        for entry in node.entries:
+            kept = known.get(id(entry))
+            if kept is not None:
+                values[entry[0].text] = kept[1]
+                continue
+            key, below = entry
+            field = fields.get(key.text)
+            if field is None:
+                meant = _meant_field(key.text, below, node, walk, fields)
+                walk.bad("TOP201", key.span, f"unknown field {key.text}", _did_you_mean(key.text, fields), meant)
+            elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
+                values[key.text] = known.read(entry, field.read, walk)
+        first = START if top else node.first
+        if required and not required <= values.keys():
+            for name in (name for name in fields if name in required and name not in values):
+                walk.bad("TOP202", first, f"{name} is missing")
+        return Section(walk.file, first, values)
+
+    return read
 
 
-@cache
-def _required_fields_of(model: type[Written]) -> frozenset[str]:
-    return frozenset(name for name, field in _fields_of(model).items() if field.required)
+class _Known(dict[int, tuple[Entry, Value]]):
+    """What the fields of one sort of mapping say, by the identity of the entry, which is kept alive.
+
+    Files that have the same line at the same place share its entry, see ``edges.simple_yaml``, and it is read once.
+    """
+
+    _MOST = 1 << 14
+
+    def read(self, entry: Entry, read: Reader, walk: _Walk) -> Value:
+        key, below = entry
+        value = Value(read(below, walk), below.span, key.span)
+        if below.__class__ is Text and value.value is not BAD:
+            if len(self) == self._MOST:
+                self.clear()
+            self[id(entry)] = entry, value
+        return value
 
 
 def _model_fields(model: type[Written]) -> Mapping[str, FieldInfo]:
@@ -234,7 +258,7 @@ def _reader_of(annotation: object, limits: Sequence[object] = ()) -> Reader:
 
 def _reader_of_class(annotation: type, limits: Sequence[object]) -> Reader:
     if issubclass(annotation, Written):
-        return lambda node, walk: _read_mapping(node, walk, annotation)
+        return _mapping_reader(annotation)
     if issubclass(annotation, StrEnum):
         return _word_reader([word.value for word in annotation])
     if annotation is int:
@@ -387,20 +411,30 @@ def _entries_reader(key_type: object, value_type: object) -> Reader:
     """A mapping whose keys people choose; null stays where the type allows it."""
     keeps_null = type(None) in get_args(value_type)
     read_value = _reader_of(value_type)
-    patterns = [limit.pattern for limit in get_args(key_type) if isinstance(limit, StringConstraints)]
-    legal_key = re.compile(str(patterns[0])) if patterns else None
+    pattern = next((str(limit.pattern) for limit in get_args(key_type) if isinstance(limit, StringConstraints)), None)
+    legal_key = re.compile(pattern) if pattern else None
+    known = _Known()
 
     def read(node: Node, walk: _Walk) -> object:
         if not isinstance(node, Fields):
             return _wrong_type(node, walk, "a mapping")
         values = {}
-        for key, below in node.entries:
-            if legal_key is not None and not legal_key.fullmatch(key.text):
-                walk.bad("TOP211", key.span, f"a key matches {legal_key.pattern}; {_shown(key.text)} does not")
-            if not (isinstance(below, Text) and below.is_null):
+        for entry in node.entries:
+            kept = known.get(id(entry))
+            if kept is not None:
+                values[entry[0].text] = kept[1]
+                continue
+            key, below = entry
+            is_legal = legal_key is None or legal_key.fullmatch(key.text) is not None
+            if not is_legal:
+                walk.bad("TOP211", key.span, f"a key matches {pattern}; {_shown(key.text)} does not")
+            if isinstance(below, Text) and below.is_null:
+                if keeps_null:
+                    values[key.text] = Value(None, below.span, key.span)
+            elif is_legal:
+                values[key.text] = known.read(entry, read_value, walk)
+            else:
                 values[key.text] = Value(read_value(below, walk), below.span, key.span)
-            elif keeps_null:
-                values[key.text] = Value(None, below.span, key.span)
         return Section(walk.file, node.first, values)
 
     return read

@@ -9,7 +9,7 @@ from datetime import datetime
 from topicops.model.canonical import assignment_digest, sha256_of
 from topicops.model.collector import collector_off
 from topicops.model.diagnostics import Diagnostic, Location, Severity
-from topicops.model.document import Document, Fields, FileKind, Text, Tree
+from topicops.model.document import Fields, FileKind, Tree
 from topicops.model.environment import Environment, EnvironmentSpec, Written
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.spec import API_VERSION, Desired, DesiredTopic, Lifecycle
@@ -19,6 +19,7 @@ from topicops.steps.rules import RULES, Rule
 from topicops.steps.rules.assignments import assignments_are_sound
 from topicops.steps.rules.environments import written_exceptions
 from topicops.steps.rules.lifecycles import WARNED_BEFORE, lifecycles_are_complete
+from topicops.steps.rules.names import files_are_named_after_topics, names_are_legal
 from topicops.steps.rules.references import profiles_exist
 from topicops.steps.rules.twins import names_do_not_clash
 from topicops.steps.shape import Finding, Section, Value, read_section
@@ -35,7 +36,9 @@ NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP
 
 BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
     assignments_are_sound,
+    files_are_named_after_topics,
     lifecycles_are_complete,
+    names_are_legal,
     names_do_not_clash,
     profiles_exist,
 )
@@ -89,11 +92,12 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
     files, found = read_files(tree)
     no_environment = _in_none(tree, files, now)
     names = [environment] if environment is not None else _names(tree)
-    worlds = [_in_environment(no_environment, files, name) for name in names] or [no_environment]
+    worlds = [_in_environment(no_environment, name) for name in names] or [no_environment]
     diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
     found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
+    others = [_in_environment(no_environment, name) for name in _names(tree)]
     for world in worlds:
-        diagnostics += _judge(world, found_everywhere)
+        diagnostics += _judge(world, found_everywhere, others)
     ordered = _once(diagnostics)
     until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
@@ -128,33 +132,32 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
     for document in tree.documents:
         if document.root is None:
             continue
-        foreign = list(_foreign(document))
-        if foreign:
-            found += foreign
-            continue
         body, problems = read_section(document.root, MODELS[document.kind], document.file)
-        found += problems
-        if isinstance(document.root, Fields):
+        foreign = _foreign(body, document.kind)
+        found += foreign or problems
+        if not foreign and isinstance(document.root, Fields):
             files[document.file] = (TopicSource if document.kind == "Topic" else ReadFile)(document, body)
     return files, found
 
 
-def _foreign(document: Document) -> Iterator[Finding]:
+def _foreign(body: Section, kind: FileKind) -> list[Finding]:
     """What makes a file another sort than its folder says; then nothing else of it is judged."""
-    if not isinstance(document.root, Fields):
-        return
-    wanted = {"apiVersion": API_VERSION, "kind": document.kind}
-    for key, value in document.root.entries:
-        expected = wanted.get(key.text)
-        if expected and isinstance(value, Text) and not value.is_null and value.text != expected:
-            summary = f"{key.text} {value.text!r} is not known here"
-            yield Finding("TOP206", document.file, value.span, summary, f"this folder holds: {key.text}: {expected}")
+    return [
+        Finding(
+            "TOP206",
+            body.file,
+            body.values[name].span,
+            f"{name} {given!r} is not known here",
+            f"this folder holds: {name}: {wanted}",
+        )
+        for name, wanted in (("apiVersion", API_VERSION), ("kind", kind))
+        if (given := body.get(name, str)) is not None and given != wanted
+    ]
 
 
 def world_of(tree: Tree, environment: str, now: datetime) -> World:
     """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
-    files = read_files(tree)[0]
-    return _in_environment(_in_none(tree, files, now), files, environment)
+    return _in_environment(_in_none(tree, read_files(tree)[0], now), environment)
 
 
 def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
@@ -166,13 +169,12 @@ def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
         exceptions=None,
         now=now,
         unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
+        environments=tuple(f for f in files.values() if f.document.kind in ("Environment", "Exceptions")),
     )
 
 
-def _in_environment(world: World, files: Mapping[str, ReadFile], environment: str) -> World:
-    its = {
-        f.document.kind: f for f in files.values() if not isinstance(f, TopicSource) and f.document.stem == environment
-    }
+def _in_environment(world: World, environment: str) -> World:
+    its = {file.document.kind: file for file in world.environments if file.document.stem == environment}
     file = its.get("Environment")
     return replace(world, environment=file, exceptions=its.get("Exceptions"), environment_unreadable=file is None)
 
@@ -180,8 +182,21 @@ def _in_environment(world: World, files: Mapping[str, ReadFile], environment: st
 # ---- judging ----
 
 
-def _judge(world: World, found_everywhere: Mapping[Rule, Iterable[Finding]]) -> Iterator[Diagnostic]:
-    lifted = _lifted(world)
+def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
+    """Every problem that is an error as ``environment`` has the topics; what keeps files from being read is not one."""
+    files, found = read_files(tree)
+    no_environment = _in_none(tree, files, now)
+    world = _in_environment(no_environment, environment)
+    lifted = _lifted_for(world, [_in_environment(no_environment, name) for name in _names(tree)])
+    for finding in (*found, *(finding for rule in RULES for finding in rule(world))):
+        if finding.diagnostic(lifted=(finding.topic, finding.code) in lifted).is_error:
+            yield finding
+
+
+def _judge(
+    world: World, found_everywhere: Mapping[Rule, Iterable[Finding]], others: Iterable[World]
+) -> Iterator[Diagnostic]:
+    lifted = _lifted_for(world, others)
     for rule in RULES:
         for finding in found_everywhere[rule] if rule in found_everywhere else rule(world):
             yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
@@ -193,9 +208,23 @@ def _lifted(world: World) -> frozenset[tuple[str | None, str]]:
     for exception in written_exceptions(world):
         topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
         is_over = exception.is_bad("until") or (until is not None and until <= world.now)
-        if topic and code and code.startswith("TOP3") and code not in NOT_LIFTABLE and not is_over:
+        if topic and code and is_liftable(code) and not is_over:
             found.add((topic, code))
     return frozenset(found)
+
+
+def is_liftable(code: str) -> bool:
+    """Whether an exception can make a warning of it."""
+    return code.startswith("TOP3") and code not in NOT_LIFTABLE
+
+
+def _lifted_for(world: World, others: Iterable[World]) -> frozenset[tuple[str | None, str]]:
+    """As ``_lifted``; what is said of topics of other environments alone is lifted by the exceptions of those."""
+    elsewhere = frozenset[tuple[str | None, str]]().union(*map(_lifted, others))
+    if not elsewhere:
+        return elsewhere
+    here = {topic.label for topic in world.here}
+    return _lifted(world) | {(topic, code) for topic, code in elsewhere if topic not in here}
 
 
 def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.model.topic_config import local_retention
-from topicops.steps.layers import MergedTopic, Setting, World
+from topicops.steps.layers import Setting, World
 from topicops.steps.shape import Finding
 
 UNLIMITED = -1
 
 
 def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "min.insync.replicas"):
+    for topic in world.giving("min.insync.replicas"):
         least, replicas = topic.config_number("min.insync.replicas"), topic.number("replicationFactor")
         if least is None or replicas is None or least < replicas:
             continue
@@ -44,7 +44,7 @@ def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
 
 
 def compaction_lags_agree(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "min.compaction.lag.ms"):
+    for topic in world.giving("min.compaction.lag.ms"):
         least, most = topic.config_number("min.compaction.lag.ms"), topic.config_number("max.compaction.lag.ms")
         if least is not None and most is not None and least > most:
             summary = f"min.compaction.lag.ms {least} is above max.compaction.lag.ms {most}"
@@ -59,7 +59,7 @@ def compaction_lags_agree(world: World) -> Iterator[Finding]:
 
 
 def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "remote.storage.enable"):
+    for topic in world.giving("remote.storage.enable"):
         if topic.config("remote.storage.enable") != "true":
             continue
         for unit in ("ms", "bytes"):
@@ -77,7 +77,7 @@ def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
 def local_retention_is_the_total_where_nothing_is_copied(world: World) -> Iterator[Finding]:
     """Only without ZooKeeper: with it, the config cannot be used at all."""
     name = "remote.log.copy.disable"
-    for topic in _giving(world, name) if not world.reads_zookeeper else ():
+    for topic in world.giving(name) if not world.reads_zookeeper else ():
         if topic.config(name) != "true" or topic.config("remote.storage.enable") != "true":
             continue
         for unit in ("ms", "bytes"):
@@ -102,7 +102,7 @@ def _is_longer(local: int, total: int) -> bool:
 
 
 def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "segment.ms"):
+    for topic in world.giving("segment.ms"):
         segment, kept = topic.config_number("segment.ms"), topic.config_number("retention.ms")
         expires = topic.policies is None or "delete" in topic.policies
         if segment is not None and kept is not None and expires and UNLIMITED < kept < segment:
@@ -114,7 +114,7 @@ def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
 
 
 def segments_hold_the_largest_batch(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "segment.bytes"):
+    for topic in world.giving("segment.bytes"):
         segment, largest = topic.config_number("segment.bytes"), topic.config_number("max.message.bytes")
         if segment is not None and largest is not None and segment < largest:
             summary = f"segment.bytes {segment} is below max.message.bytes {largest}"
@@ -129,7 +129,7 @@ def segments_hold_the_largest_batch(world: World) -> Iterator[Finding]:
 
 
 def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "segment.jitter.ms"):
+    for topic in world.giving("segment.jitter.ms"):
         jitter, age = topic.config_number("segment.jitter.ms"), topic.config_number("segment.ms")
         if jitter is not None and age is not None and jitter > age:
             summary = f"segment.jitter.ms {jitter} is above segment.ms {age}"
@@ -144,8 +144,9 @@ def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
 
 
 def compaction_has_keys(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "cleanup.policy"):
-        if not topic.keyed and topic.policies and "compact" in topic.policies:
+    for topic in world.giving("cleanup.policy"):
+        policies = topic.policies
+        if policies and "compact" in policies and not topic.keyed:
             summary = "compaction needs keys, and keyed is false"
             keyed, remedy = topic.source.spec.values["keyed"], "a broker refuses records without a key there"
             setting, says_so = topic.configs["cleanup.policy"], Setting(False, topic.source.file, keyed.span, keyed.key)
@@ -153,7 +154,7 @@ def compaction_has_keys(world: World) -> Iterator[Finding]:
 
 
 def tiered_topics_are_not_compacted(world: World) -> Iterator[Finding]:
-    for topic in _giving(world, "remote.storage.enable"):
+    for topic in world.giving("remote.storage.enable"):
         if topic.config("remote.storage.enable") == "true" and topic.policies and "compact" in topic.policies:
             yield topic.configs["remote.storage.enable"].finding(
                 "TOP324",
@@ -167,12 +168,7 @@ def tiered_topics_are_not_compacted(world: World) -> Iterator[Finding]:
 
 def unclean_elections_are_noticed(world: World) -> Iterator[Finding]:
     name = "unclean.leader.election.enable"
-    for topic in _giving(world, name):
+    for topic in world.giving(name):
         if topic.config(name) == "true":
             summary = "an unclean election may lose acknowledged records"
             yield topic.configs[name].finding("TOP312", summary, "wanted only where loss is fine", topic=topic.label)
-
-
-def _giving(world: World, name: str) -> Iterator[MergedTopic]:
-    """Topics of which everything is known, and for which a layer gives this config."""
-    return (topic for topic in world.complete if name in topic.configs)

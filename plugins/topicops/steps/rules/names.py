@@ -13,6 +13,8 @@ from topicops.steps.shape import Finding
 LONGEST_NAME = 249
 """A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
+"""Nothing is wrong with these, which is seen soonest."""
 
 
 def name_trouble(name: str) -> tuple[str, str] | None:
@@ -27,15 +29,15 @@ def name_trouble(name: str) -> tuple[str, str] | None:
 
 
 def names_are_legal(world: World) -> Iterator[Finding]:
-    for source in _named_files(world):
-        trouble = name_trouble(source.name or "")
+    for source, name in _named_files(world):
+        trouble = None if _USUAL_NAME.fullmatch(name) else name_trouble(name)
         if trouble:
             yield _at_name(source, *trouble)
 
 
 def files_are_named_after_topics(world: World) -> Iterator[Finding]:
-    for source in _named_files(world):
-        name, stem = source.name or "", source.document.stem
+    for source, name in _named_files(world):
+        stem = source.document.stem
         if name != stem and not name_trouble(name):
             yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
 
@@ -56,10 +58,10 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
-def _named_files(world: World) -> Iterator[ReadFile]:
+def _named_files(world: World) -> Iterator[tuple[ReadFile, str]]:
     profiles = (profile for profile in world.profiles.values() if profile is not None)
-    others = (found for found in (world.environment, world.exceptions) if found is not None)
-    return (source for source in (*world.topics, *profiles, *others) if source.name is not None)
+    every = (*world.topics, *profiles, *world.environments)
+    return ((source, name) for source in every if (name := source.name) is not None)
 
 
 def _at_name(source: ReadFile, code: str, summary: str, remedy: str = "") -> Finding:

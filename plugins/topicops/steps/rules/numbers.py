@@ -22,9 +22,11 @@ def numbers_are_given(world: World) -> Iterator[Finding]:
 
 def partitions_stay_in_the_limit(world: World) -> Iterator[Finding]:
     limit = world.partitions_per_topic
-    for topic in world.merged:
-        setting, number = topic.settings.get("partitions"), topic.number("partitions")
-        if topic.complete and setting and number and limit is not None and number > limit:
+    if limit is None:
+        return
+    for topic in world.complete:
+        setting = topic.settings.get("partitions")
+        if setting is not None and (number := setting.number) is not None and number > limit:
             remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
             summary, place = f"{number} partitions, {limit} allowed", _limit(world, "limits", "partitionsPerTopic")
             yield setting.finding("TOP320", summary, remedy, topic=topic.label, against=place, why="the limit")
@@ -32,9 +34,11 @@ def partitions_stay_in_the_limit(world: World) -> Iterator[Finding]:
 
 def replication_is_high_enough(world: World) -> Iterator[Finding]:
     lowest = world.min_replication_factor
-    for topic in world.merged:
-        setting, number = topic.settings.get("replicationFactor"), topic.number("replicationFactor")
-        if topic.complete and setting and number and lowest is not None and number < lowest:
+    if lowest is None:
+        return
+    for topic in world.complete:
+        setting = topic.settings.get("replicationFactor")
+        if setting is not None and (number := setting.number) is not None and number < lowest:
             summary = f"replication factor {number}, at least {lowest} needed here"
             remedy = "policy.minReplicationFactor is the limit"
             place = _limit(world, "policy", "minReplicationFactor")

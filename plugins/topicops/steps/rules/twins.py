@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from topicops.steps.layers import TopicSource, World
 from topicops.steps.rules.names import name_trouble
@@ -27,18 +27,19 @@ def skeleton(name: str) -> str:
 
 
 def names_do_not_clash(world: World) -> Iterator[Finding]:
-    """One finding for each pair, the gravest, in the later file."""
-    topics = sorted((t for t in world.topics if t.name and not name_trouble(t.name)), key=lambda t: t.file)
-    # A pair that clashes in any way has the same skeleton, so few pairs are looked at.
-    for group in _groups(topics, lambda topic: skeleton(folded(topic.label))):
-        for index, later in enumerate(group):
-            yield from (found for earlier in group[:index] if (found := _clash(earlier, later)))
+    """One finding for each pair, the gravest, in the later file; an illegal name clashes with nothing."""
+    for group in _look_alikes(world.topics):
+        topics = sorted((topic for topic in group if not name_trouble(topic.label)), key=lambda topic: topic.file)
+        for index, later in enumerate(topics):
+            yield from (found for earlier in topics[:index] if (found := _clash(earlier, later)))
 
 
-def _groups(topics: Sequence[TopicSource], key: Callable[[TopicSource], str]) -> Iterator[list[TopicSource]]:
+def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:
+    """A pair that clashes in any way has the same skeleton, so few pairs need a look."""
     groups: defaultdict[str, list[TopicSource]] = defaultdict(list)
     for topic in topics:
-        groups[key(topic)].append(topic)
+        if topic.name is not None:
+            groups[skeleton(topic.name)].append(topic)
     return (group for group in groups.values() if len(group) > 1)
 
 
