@@ -68,6 +68,7 @@ def test_an_approval_covers_exactly_the_changes_it_names() -> None:
         pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 11, 1, RUN, id="a small part is rounded up to one"),
         pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 20, 2, HELD, id="over the percentage"),
         pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 21, 2, RUN, id="rounded up"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=1), 101, 2, RUN, id="rounded up by a hundredth"),
         pytest.param(Limits(deletes_per_run=9, deletes_percent=0), 500, 1, RUN, id="at least one"),
     ],
 )
@@ -77,6 +78,22 @@ def test_over_a_limit_all_deletes_are_held(
     changes = [delete_change(f"t{n}") for n in range(deletes)]
     world = change_set(changes, about=facts(managed_topics=managed_topics))
     assert set(words(gate(world, environment(limits=limits, policy=ANYTHING_GOES)))) == {expected}
+
+
+def test_deletes_over_a_limit_hold_nothing_but_deletes() -> None:
+    changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"), delete_change("e")]
+    world = change_set(changes, about=facts(managed_topics=2))
+    found = gate(world, environment(policy=ANYTHING_GOES))
+    assert words(found) == [RUN, RUN, RUN, HELD, HELD]
+    assert found.change_set is world
+
+
+def test_a_part_of_a_plan_is_held_to_the_whole_plans_share_of_deletes() -> None:
+    part = change_set([delete_change("a")], about=replace(facts(managed_topics=20), planned_deletes=2))
+    where = environment(policy=ANYTHING_GOES, limits=Limits(deletes_per_run=1))
+    (held,) = gate(part, where, approved=digests(*part.changes)).changes
+    assert (held.gate, held.in_question) == (HELD, False)
+    assert held.reasons[0].startswith("2 deletes, 1 allowed: 5 % of 20 managed topics (limits.deletesPercent, ")
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "_schemas", "payments.ledger"])
@@ -106,7 +123,9 @@ def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
     where = environment(policy=ANYTHING_GOES, limits=limits)
     plan = gate(change_set([kept, dropped]), where, approved=digests(kept, dropped), tombstones={"a"})
     assert words(plan) == [RUN, DROPPED]
-    assert "its tombstone is gone" in plan.changes[1].reasons[0]
+    assert plan.changes[1].reasons == (
+        "its tombstone is gone, or holds until later: no file says by now that it shall be absent",
+    )
 
 
 def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> None:
@@ -162,7 +181,8 @@ def test_a_held_change_uses_no_budget() -> None:
 def test_an_expansion_beyond_the_factor_is_dropped(after: int, expected: GateWord) -> None:
     (gated,) = gate(change_set([expand_change("a", 3, after)]), environment()).changes
     assert gated.gate is expected
-    assert ("TOP405: 13 partitions, 12 allowed: 4 times 3" in "".join(gated.reasons)) == (expected is DROPPED)
+    too_many = "TOP405: 13 partitions, 12 allowed: 4 times 3 (limits.expansionFactor, by default)"
+    assert gated.reasons == ((too_many,) if expected is DROPPED else ())
 
 
 @pytest.mark.parametrize(
@@ -203,6 +223,27 @@ def test_of_two_gates_the_stricter_word_counts(first: GateWord, second: GateWord
     assert entry.reasons == (entry.gate.value,)
 
 
+@pytest.mark.parametrize("first_in_question", [True, False])
+@pytest.mark.parametrize("second_in_question", [True, False])
+def test_held_twice_is_in_question_only_if_both_gates_say_so_and_keeps_every_reason_once(
+    first_in_question: bool, second_in_question: bool
+) -> None:
+    first, second = (gated_as(HELD, in_question=asked) for asked in (first_in_question, second_in_question))
+    (entry,) = first.changes
+    other = replace(second, changes=(replace(second.changes[0], reasons=("held", "too many")),))
+    (both,) = stricter(replace(first, changes=(replace(entry, reasons=("risky", "held")),)), other).changes
+    assert both.in_question is (first_in_question and second_in_question)
+    assert both.reasons == ("held", "too many", "risky")
+
+
+def test_an_approved_change_runs_without_a_reason_left() -> None:
+    change = expand_change("a", risk=Risk.RISKY)
+    first, approved = gate(change_set([change]), environment()), digests(change)
+    (entry,) = stricter(first, gate(change_set([change]), environment(), approved=approved), approved=approved).changes
+    assert entry == GatedChange(change=change, digest=digest_of(change, TARGET), gate=RUN)
+    assert entry.in_question is False
+
+
 def test_an_approval_counts_against_the_earlier_gate_where_it_was_in_question() -> None:
     approved = {gated_as(HELD).changes[0].digest}
     assert words(stricter(gated_as(HELD, in_question=True), gated_as(RUN), approved=approved)) == [RUN]
@@ -213,7 +254,7 @@ def test_an_approval_counts_against_the_earlier_gate_where_it_was_in_question() 
 
 
 def test_gates_of_different_changes_are_not_compared() -> None:
-    with pytest.raises(ArtifactError, match="not of the same changes"):
+    with pytest.raises(ArtifactError, match=r"^the two gates are not of the same changes; make the plan again$"):
         stricter(gated_as(RUN), gate(change_set([create_change("b")]), environment()))
 
 

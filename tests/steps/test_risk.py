@@ -18,9 +18,69 @@ def test_the_throttle_lists_are_never_planned() -> None:
         config_risk("leader.replication.throttled.replicas", None, "*", None)
 
 
+BOTH_WAYS = [
+    ("cleanup.policy", "compact", "delete", "destructive", "destructive", "destructive", "TOP414"),
+    ("compression.gzip.level", "1", "2", "notice", "notice", "notice", None),
+    ("compression.lz4.level", "1", "2", "notice", "notice", "notice", None),
+    ("compression.type", "gzip", "zstd", "notice", "notice", "notice", None),
+    ("compression.zstd.level", "-5", "2", "notice", "notice", "notice", None),
+    ("delete.retention.ms", "10", "90", "notice", "risky", "risky", None),
+    ("file.delete.delay.ms", "10", "90", "notice", "notice", "notice", None),
+    ("flush.messages", "10", "90", "risky", "risky", "risky", None),
+    ("flush.ms", "10", "90", "risky", "risky", "risky", None),
+    ("index.interval.bytes", "10", "90", "notice", "notice", "notice", None),
+    ("local.retention.bytes", "10", "90", "notice", "risky", "risky", None),
+    ("local.retention.ms", "10", "90", "notice", "risky", "risky", None),
+    ("max.compaction.lag.ms", "10", "90", "notice", "notice", "notice", None),
+    ("max.message.bytes", "10", "90", "notice", "risky", "risky", "TOP424"),
+    ("message.downconversion.enable", "false", "true", "risky", "risky", "risky", None),
+    ("message.format.version", "2.8", "3.0", "risky", "risky", "risky", None),
+    ("message.timestamp.after.max.ms", "10", "90", "notice", "risky", "risky", None),
+    ("message.timestamp.before.max.ms", "10", "90", "notice", "risky", "risky", None),
+    ("message.timestamp.difference.max.ms", "10", "90", "notice", "risky", "risky", None),
+    ("message.timestamp.type", "CreateTime", "LogAppendTime", "risky", "risky", "risky", None),
+    ("min.cleanable.dirty.ratio", "0.1", "0.9", "notice", "notice", "notice", None),
+    ("min.compaction.lag.ms", "10", "90", "notice", "notice", "notice", None),
+    ("min.insync.replicas", "1", "2", "risky", "risky", "risky", None),
+    ("preallocate", "false", "true", "notice", "notice", "notice", None),
+    ("remote.log.copy.disable", "false", "true", "risky", "risky", "risky", None),
+    ("remote.log.delete.on.disable", "false", "true", "risky", "risky", "risky", None),
+    ("remote.storage.enable", "false", "true", "risky", "destructive", "risky", None),
+    ("retention.bytes", "50", "90", "notice", "destructive", "destructive", "TOP413"),
+    ("retention.ms", "50", "90", "notice", "destructive", "destructive", "TOP413"),
+    ("segment.bytes", "50", "90", "notice", "notice", "risky", None),
+    ("segment.index.bytes", "50", "90", "notice", "notice", "risky", None),
+    ("segment.jitter.ms", "10", "90", "notice", "notice", "notice", None),
+    ("segment.ms", "50", "90", "notice", "notice", "risky", None),
+    ("unclean.leader.election.enable", "false", "true", "risky", "notice", "risky", None),
+]
+"""Config, a lower and a higher value, the risk of going up, of going down, from an unknown default up, and the code."""
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "up", "down", "unknown", "code"), BOTH_WAYS, ids=[row[0] for row in BOTH_WAYS]
+)
+def test_every_config_has_its_risk_in_both_directions(
+    name: str, low: str, high: str, up: str, down: str, unknown: str, code: str | None
+) -> None:
+    codes = (code,) if code else ()
+    codes_up = codes if code == "TOP414" else ()
+    assert config_risk(name, low, high, None) == (Risk(up), codes_up)
+    assert config_risk(name, None, high, low) == (Risk(up), codes_up)
+    assert config_risk(name, high, low, None) == (Risk(down), codes)
+    assert config_risk(name, high, None, low) == (Risk(down), codes)
+    assert config_risk(name, None, high, None) == (Risk(unknown), codes)
+    assert config_risk(name, low, None, low) == (Risk.NOTICE, ())
+
+
+def test_the_table_names_every_config_that_can_be_planned() -> None:
+    assert {row[0] for row in BOTH_WAYS} == set(TOPIC_CONFIGS) - THROTTLE_LISTS
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after", "risk", "codes"),
     [
+        pytest.param("retention.bytes", "-1", "-5", "notice", (), id="two spellings of no limit"),
         pytest.param("retention.ms", "1000", "3999", "notice", (), id="retention up, less than four times"),
         pytest.param("retention.ms", "1000", "4000", "risky", (), id="retention up, four times"),
         pytest.param("retention.ms", "1000", "-1", "risky", (), id="retention to no limit"),
@@ -69,6 +129,7 @@ def test_the_table_of_risk(name: str, before: str, after: str, risk: str, codes:
         pytest.param("retention.ms", None, "2000", "1000", "notice", (), id="up from the brokers' default"),
         pytest.param("retention.ms", None, "1000", "1000", "notice", (), id="an override equal to the default"),
         pytest.param("retention.ms", "2000", None, "1000", "destructive", ("TOP413",), id="down to the default"),
+        pytest.param("retention.ms", "500", None, "1000", "notice", (), id="up to the brokers' default"),
         pytest.param("retention.ms", None, "2000", None, "destructive", ("TOP413",), id="from an unknown default"),
         pytest.param("retention.ms", "2000", None, None, "destructive", ("TOP413",), id="to an unknown default"),
         pytest.param("segment.ms", None, "2000", None, "risky", (), id="unknown counts as below a quarter"),

@@ -159,7 +159,7 @@ def _gated(
 def _approved(entry: GatedChange, approved: Collection[str]) -> GatedChange:
     if not entry.in_question or entry.digest not in approved:
         return entry
-    return replace(entry, gate=GateWord.RUN, reasons=(), in_question=False)
+    return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
 
 
 def _stricter(one: GatedChange, other: GatedChange) -> GatedChange:

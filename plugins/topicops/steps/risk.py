@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import assert_never
 
 from topicops.model.environment import Risk
@@ -153,17 +154,17 @@ def _ordered_risk(row: Ordered, old: ConfigValue | None, new: ConfigValue | None
     before, after = _size(row, old), _size(row, new)
     if before is None or after is None:
         return worst([_down(row, far=True), _up(row, far=True)])
-    if after == before:
-        return Risk.NOTICE, ()
     if after > before:
         return _up(row, far=after >= FAR_UP * before)
-    return _down(row, far=after * FAR_DOWN < before)
+    if after < before:
+        return _down(row, far=after * FAR_DOWN < before)
+    return Risk.NOTICE, ()
 
 
 def _size(row: Ordered, value: ConfigValue | None) -> float | None:
     if not isinstance(value, int | float):
         return None
-    return float("inf") if row.unlimited and value < 0 else value
+    return inf if row.unlimited and value < 0 else value
 
 
 def _up(row: Ordered, *, far: bool) -> Rating:
