@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from topicops.model.canonical import canonical_json
 from topicops.model.snapshot import Assignment
-from topicops.steps.placement.balanced import candidates, lightest
+from topicops.steps.placement.leaders import spread_leaders
 from topicops.steps.placement.request import Load
+from topicops.steps.placement.tally import Tally
 
 
 def reassignment_json(topic: str, rows: Assignment) -> str:
@@ -21,46 +22,33 @@ def resized(
 ) -> Assignment | None:
     """The rows with another replication factor, with the fewest moves: replicas on live brokers stay where they may.
 
+    Leaders stay too, unless the topic's would be less even. A row that has its replicas on live brokers is left alone.
+
+    Args:
+        racks: Rack by live broker. Where only some have one, racks do not count.
+        load: The cluster's, this topic included.
+
     Returns:
         None where there are fewer live brokers than replicas.
 
     """
-    if replication_factor > len(racks):
+    if not 0 < replication_factor <= len(racks):
         return None
-    rack_of = _rack_of(racks)
-    kept = {p: [b for b in row if b in racks] for p, row in rows.items()}
-    topic = Load.of([{p: tuple(row) for p, row in kept.items()}])
+    changing = sorted(p for p, row in rows.items() if len(row) != replication_factor or not racks.keys() >= set(row))
+    tally = Tally(_rack_of(racks), topic=Load.of([rows]), cluster=load)
     found: dict[int, tuple[int, ...]] = {}
-    for partition in sorted(kept):
-        shrunk = _shrunk(kept[partition], replication_factor, rack_of, topic=topic)
-        row = _grown(shrunk, replication_factor, rack_of, topic=topic, cluster=load)
-        added = {partition: tuple(b for b in row if b not in kept[partition])}
-        topic, load = topic.plus(added), load.plus(added)
-        found[partition] = tuple(row)
-    return found
+    for partition in changing:
+        live = [broker for broker in rows[partition] if broker in racks]
+        found[partition] = tally.grown(tally.shrunk(live, replication_factor), replication_factor)
+    return {**rows, **_led(tally.evened(found, rows), rows)}
 
 
 def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
-    """Where some brokers have no rack, racks do not count, and each broker is one of its own."""
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     return known if len(known) == len(racks) else {broker: str(broker) for broker in racks}
 
 
-def _shrunk(row: Sequence[int], size: int, rack_of: dict[int, str], *, topic: Load) -> list[int]:
-    """Drop followers: those that share a rack first, then those on the brokers that hold most of this topic."""
-    kept = list(row)
-    while len(kept) > size:
-        racks = [rack_of[broker] for broker in kept]
-        position = max(
-            range(1, len(kept)),
-            key=lambda i: (racks.count(racks[i]) > 1, topic.replicas.get(kept[i], 0), i),
-        )
-        del kept[position]
-    return kept
-
-
-def _grown(row: Sequence[int], size: int, rack_of: dict[int, str], *, topic: Load, cluster: Load) -> list[int]:
-    grown = list(row)
-    while len(grown) < size:
-        grown.append(lightest(candidates(grown, rack_of), topic=topic, cluster=cluster, leads=not grown))
-    return grown
+def _led(changed: Assignment, rows: Assignment) -> Assignment:
+    """The changed rows, each with a leader; who leads other topics does not count, since it would move leaders too."""
+    others = Load.of([{p: row for p, row in rows.items() if p not in changed}])
+    return spread_leaders(changed, topic=others, cluster=others)
