@@ -14,7 +14,21 @@ from functools import cache
 import typer
 
 from topicops import __version__
-from topicops.cli import apply, code, demo, doctor, explain, local, plan, schema, show, topics, validate, verify
+from topicops.cli import (
+    apply,
+    code,
+    demo,
+    doctor,
+    explain,
+    importing,
+    local,
+    plan,
+    schema,
+    show,
+    topics,
+    validate,
+    verify,
+)
 from topicops.cli.output import complain
 from topicops.model.errors import SpecError, TopicopsError
 
@@ -40,6 +54,7 @@ app.command("apply")(apply.apply_command)
 app.command("verify")(verify.verify_command)
 app.command("doctor")(doctor.doctor_command)
 app.command("topics")(topics.topics_command)
+app.command("import")(importing.import_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(local.app, name="local")
 

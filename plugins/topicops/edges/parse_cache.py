@@ -30,7 +30,7 @@ from yaml._yaml import get_version_string as libyaml_version
 from topicops import __version__
 from topicops.edges.git_repository import unchanged_blobs
 from topicops.edges.kafka_jars import default_cache
-from topicops.edges.yaml_files import Place, nodes_of, open_regular, read_place, require_folder, tree_of, walk
+from topicops.edges.yaml_files import Place, nodes_of, open_regular, read_place, require_folder, room_of, tree_of, walk
 from topicops.model.collector import collector_off
 from topicops.model.diagnostics import Diagnostic
 from topicops.model.document import Fields, Items, Node, Text, Tree
@@ -199,10 +199,11 @@ class _Reading:
 
     def _open(self, place: Place, blob: str | None) -> Node:
         agreed, self.agrees = self.agrees, False
-        data = open_regular(place.path)
+        room = room_of(place)
+        data = open_regular(place.path, room=room)
         is_blob = blob is not None and _blob_id(data, len(blob)) == blob
         self.agrees = agreed and is_blob
-        root = nodes_of(data)
+        root = nodes_of(data, room=room)
         if blob is not None and is_blob:
             self.fresh[blob] = root
         return root

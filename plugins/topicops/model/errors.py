@@ -32,6 +32,10 @@ class SpecError(TopicopsError):
         super().__init__(f"{errors} error(s) in the specs")
 
 
+class SpecFileError(TopicopsError):
+    """A spec file could not be written: another stands in its place, it changed meanwhile, or the disk refuses."""
+
+
 class ClusterError(TopicopsError):
     """ZooKeeper or the brokers answered with an error, or not at all; nothing was concluded from it."""
 

@@ -1,0 +1,77 @@
+"""Between files and cluster without a plan: specs for what lives. Writes files, and nothing to a cluster."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from topicops.flow.run import Run, cluster_reader, now
+from topicops.model.environment import Environment
+from topicops.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from topicops.steps.adopt import Adoption, Before, Wishes
+
+
+def import_topics(run: Run, wishes: Wishes) -> Adoption:
+    """Write specs for the live topics that none describes. Files that are there stay, but for new exceptions.
+
+    Raises:
+        SpecError: With every problem of the files that are there.
+        WrongTargetError: Another cluster answers.
+        SpecFileError: A file cannot be written.
+
+    """
+    from topicops.edges.spec_files import document_of
+    from topicops.steps.adopt import adopt
+
+    before = _before(run)
+    adoption = adopt(before, wishes, partial(document_of, run.topics))
+    _write(run, adoption, before.exceptions_text)
+    return adoption
+
+
+def _before(run: Run) -> Before:
+    from topicops.edges.yaml_files import ROOM_FOR_EXCEPTIONS, read_tree, regular_text
+    from topicops.steps.adopt import Before
+    from topicops.steps.validate import validate
+
+    at = now()
+    run.say(f"Reading {run.topics}")
+    tree = read_tree(run.topics)
+    environment, desired = validate(tree, environment=run.environment, now=at).require()
+    run.say(f"Reading the live topics of {run.environment}")
+    return Before(
+        tree=tree,
+        environment=environment,
+        desired=desired,
+        live=live_side(run, environment),
+        exceptions_text=regular_text(run.topics / _exceptions_file(run), room=ROOM_FOR_EXCEPTIONS),
+        now=at,
+    )
+
+
+def live_side(run: Run, environment: Environment) -> ClusterSnapshot:
+    """The environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
+    from topicops.steps.target import require_cluster_id
+
+    with cluster_reader(run, environment) as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+        return reader.snapshot()
+
+
+def _exceptions_file(run: Run) -> str:
+    return f"environments/{run.environment}.exceptions.yaml"
+
+
+def _write(run: Run, adoption: Adoption, exceptions_before: str | None) -> None:
+    """Exceptions first, topics last: what a cut-off leaves is valid, and another import goes on from there."""
+    from topicops.edges.spec_files import replace_text, write_new
+
+    if adoption.exceptions_text is not None:
+        if exceptions_before is None:
+            write_new(run.topics, {_exceptions_file(run): adoption.exceptions_text})
+        else:
+            path = run.topics / _exceptions_file(run)
+            replace_text(path, adoption.exceptions_text, before=exceptions_before)
+    write_new(run.topics, adoption.files)

@@ -1,0 +1,40 @@
+"""What commands that write specs for people take from them: owners, domains, and values of configs."""
+
+from __future__ import annotations
+
+import re
+
+from topicops.model.errors import UsageError
+
+LONGEST_OWNER = 200
+FOLDERS_WITH_MEANING = frozenset({"profiles", "environments"})
+"""No topic can lie there."""
+_PLACEHOLDER = re.compile(
+    r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
+)
+_FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+
+
+def checked_owner(owner: str) -> str:
+    """An owner as somebody can be asked. Raises ``UsageError``."""
+    if _PLACEHOLDER.fullmatch(owner):
+        raise UsageError(f"--owner {owner!r} is nobody who could be asked; name a team, as in: --owner team-payments")
+    if len(owner) > LONGEST_OWNER or not owner.isprintable():
+        raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
+    return owner
+
+
+def checked_domain(domain: str) -> str:
+    """A folder below ``topics/``. Raises ``UsageError``."""
+    if domain in FOLDERS_WITH_MEANING or not _FOLDER.fullmatch(domain):
+        raise UsageError(
+            f"--domain {domain!r}: one folder of letters, digits, dot, underscore and dash; "
+            f"{' and '.join(sorted(FOLDERS_WITH_MEANING))} hold other files"
+        )
+    return domain
+
+
+def domain_of(topic: str, *, otherwise: str) -> str:
+    """The first dotted part of a name, if it can be a folder of topics."""
+    first, dot, _ = topic.partition(".")
+    return first if dot and first and first not in FOLDERS_WITH_MEANING else otherwise
