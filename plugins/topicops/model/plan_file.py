@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, assert_never
+from typing import Annotated, TypeVar, assert_never
 
 import msgspec
 
@@ -44,9 +44,10 @@ from topicops.model.plan import (
 )
 
 Json = Mapping[str, object]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class _Side(msgspec.Struct, kw_only=True):
+class Side(msgspec.Struct, kw_only=True):
     """One side of a change; which fields are given depends on the action."""
 
     partitions: int = 0
@@ -56,35 +57,36 @@ class _Side(msgspec.Struct, kw_only=True):
     assignment: dict[int, tuple[int, ...]] = {}
 
 
-class _ChangeEntry(msgspec.Struct, kw_only=True):
+class ChangeEntry(msgspec.Struct, kw_only=True):
     address: str
     topic: str
     owner: str = ""
     """Since 1.1."""
     actions: tuple[Action]
-    before: _Side | None
-    after: _Side | None
+    before: Side | None
+    after: Side | None
     reason: str = ""
     location: Location
     risk: Risk
     codes: tuple[str, ...]
     reversible: bool
-    digest: str
+    digest: Sha256
     notes: tuple[str, ...]
     broker_defaults: dict[str, str] = {}
     """Since 1.1."""
     precondition: Precondition
 
 
-class _GatedEntry(_ChangeEntry, kw_only=True):
+class GatedEntry(ChangeEntry, kw_only=True):
     gate: GateWord
     reasons: tuple[str, ...]
     in_question: bool
 
 
-class _Document(msgspec.Struct, kw_only=True):
+class Document(msgspec.Struct, kw_only=True):
     """What both files hold."""
 
+    format_version: Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
     source: PlanSource
     target: Target
     facts: ClusterFacts
@@ -96,20 +98,25 @@ class _Document(msgspec.Struct, kw_only=True):
     load: LoadTable = LoadTable()
     """Since 1.1."""
     warnings: tuple[str, ...]
+    checksum: Sha256
 
 
-class _ChangesDocument(_Document, kw_only=True):
-    changes: tuple[_ChangeEntry, ...]
+class ChangesDocument(Document, kw_only=True):
+    changes: tuple[ChangeEntry, ...]
 
 
-class _PlanDocument(_Document, kw_only=True):
-    fingerprint: str
+class PlanDocument(Document, kw_only=True):
+    """``plan.json``, and what its schema is made from."""
+
+    fingerprint: Sha256
+    applyable: bool
     complete: bool
     errored: bool
-    changes: tuple[_GatedEntry, ...]
+    changes: tuple[GatedEntry, ...]
+    summary: dict[str, int]
 
 
-AnyDocument = TypeVar("AnyDocument", bound=_Document)
+AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 
 def changes_to_json(change_set: ChangeSet) -> str:
@@ -126,7 +133,7 @@ def changes_from_json(text: str) -> ChangeSet:
         FormatVersionError: A newer major version has written it.
 
     """
-    document = _opened(text, _ChangesDocument)
+    document = _opened(text, ChangesDocument)
     return _change_set(document, [_change(entry, document.target) for entry in document.changes])
 
 
@@ -151,7 +158,7 @@ def plan_from_json(text: str) -> Plan:
         FormatVersionError: A newer major version has written it.
 
     """
-    document = _opened(text, _PlanDocument)
+    document = _opened(text, PlanDocument)
     if document.errored or not document.complete:
         raise ArtifactError("the plan is not complete; make it again")
     gated = tuple(_gated(entry, document.target) for entry in document.changes)
@@ -252,7 +259,7 @@ def _opened(text: str, kind: type[AnyDocument]) -> AnyDocument:
     if checksum != sha256_of(raw):
         raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; make the plan again")
     try:
-        return msgspec.convert(raw, type=kind, str_keys=True)
+        return msgspec.convert({**raw, "checksum": checksum}, type=kind, str_keys=True)
     except msgspec.ValidationError as error:
         raise ArtifactError(f"the plan has not the shape it should have ({error}); make it again") from error
 
@@ -261,10 +268,13 @@ def _check_version(version: object) -> None:
     major = version.partition(".")[0] if isinstance(version, str) else None
     if major != FORMAT_VERSION.partition(".")[0]:
         found = version if isinstance(version, str) else "none"
-        raise FormatVersionError(f"the plan has format version {found}, this program reads {FORMAT_VERSION}; update it")
+        raise FormatVersionError(
+            f"the plan has format version {found}, this program reads {FORMAT_VERSION} and what is like it; "
+            "make the plan again with this program, or read it with the one that wrote it"
+        )
 
 
-def _change_set(document: _Document, changes: Sequence[Change]) -> ChangeSet:
+def _change_set(document: Document, changes: Sequence[Change]) -> ChangeSet:
     return ChangeSet(
         target=document.target,
         source=document.source,
@@ -280,7 +290,7 @@ def _change_set(document: _Document, changes: Sequence[Change]) -> ChangeSet:
     )
 
 
-def _gated(entry: _GatedEntry, target: Target) -> GatedChange:
+def _gated(entry: GatedEntry, target: Target) -> GatedChange:
     return GatedChange(
         change=_change(entry, target),
         digest=entry.digest,
@@ -290,14 +300,14 @@ def _gated(entry: _GatedEntry, target: Target) -> GatedChange:
     )
 
 
-def _change(entry: _ChangeEntry, target: Target) -> Change:
-    change = READERS[entry.actions[0]](entry, entry.before or _Side(), entry.after or _Side())
+def _change(entry: ChangeEntry, target: Target) -> Change:
+    change = READERS[entry.actions[0]](entry, entry.before or Side(), entry.after or Side())
     if digest_of(change, target) != entry.digest or entry.address != change.address:
         raise ArtifactError(f"{entry.address}: the digest is not that of the change; make the plan again")
     return change
 
 
-def _create(entry: _ChangeEntry, _: _Side, after: _Side) -> CreateTopic:
+def _create(entry: ChangeEntry, _: Side, after: Side) -> CreateTopic:
     return CreateTopic(
         topic=entry.topic,
         owner=entry.owner,
@@ -314,7 +324,7 @@ def _create(entry: _ChangeEntry, _: _Side, after: _Side) -> CreateTopic:
     )
 
 
-def _expand(entry: _ChangeEntry, before: _Side, after: _Side) -> ExpandTopic:
+def _expand(entry: ChangeEntry, before: Side, after: Side) -> ExpandTopic:
     return ExpandTopic(
         topic=entry.topic,
         owner=entry.owner,
@@ -331,7 +341,7 @@ def _expand(entry: _ChangeEntry, before: _Side, after: _Side) -> ExpandTopic:
     )
 
 
-def _configure(entry: _ChangeEntry, before: _Side, after: _Side) -> ConfigureTopic:
+def _configure(entry: ChangeEntry, before: Side, after: Side) -> ConfigureTopic:
     return ConfigureTopic(
         topic=entry.topic,
         owner=entry.owner,
@@ -347,7 +357,7 @@ def _configure(entry: _ChangeEntry, before: _Side, after: _Side) -> ConfigureTop
     )
 
 
-def _delete(entry: _ChangeEntry, before: _Side, _: _Side) -> DeleteTopic:
+def _delete(entry: ChangeEntry, before: Side, _: Side) -> DeleteTopic:
     return DeleteTopic(
         topic=entry.topic,
         owner=entry.owner,
@@ -363,7 +373,7 @@ def _delete(entry: _ChangeEntry, before: _Side, _: _Side) -> DeleteTopic:
     )
 
 
-READERS: Mapping[Action, Callable[[_ChangeEntry, _Side, _Side], Change]] = {
+READERS: Mapping[Action, Callable[[ChangeEntry, Side, Side], Change]] = {
     "create": _create,
     "expand": _expand,
     "configure": _configure,

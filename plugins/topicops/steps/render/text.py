@@ -86,9 +86,10 @@ def _load_lines(plan: Plan) -> list[str]:
         return []
     left_out = len(rows) - _LOAD_SHOWN
     more = [f"  … and {left_out} more, all in the plan file"] if left_out > 0 else []
-    return ["Load, if all of it runs:", *_aligned([("", "replicas", "leaders"), *rows[:_LOAD_SHOWN]]), *more]
+    shown = [(f"  {who}", replicas, leaders) for who, replicas, leaders in rows[:_LOAD_SHOWN]]
+    return [*_aligned([("Load, if all of it runs", "replicas", "leaders"), *shown]), *more]
 
 
 def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
