@@ -19,7 +19,7 @@ from kazoo.protocol.serialization import Connect
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.lone_zookeeper import connected, lay_cluster, lay_states, lone_server, spec_paths, state_paths
-from topicops.edges.zookeeper_multi_read import MOST_A_BATCH, MultiRead, read_batched
+from topicops.edges.zookeeper_multi_read import MOST_A_BATCH, MultiRead, asking, read_batched
 from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.edges.zookeeper_session import ZooKeeperSession
 from topicops.model.collector import collector_off
@@ -138,7 +138,7 @@ class RawReader:
         """What asks for all paths, in requests that are made beforehand."""
         batches = [paths[start : start + MOST_A_BATCH] for start in range(0, len(paths), MOST_A_BATCH)]
         requests = [
-            _HEADER.pack(0, xid, MultiRead.type)[4:] + MultiRead([chroot + path for path in batch]).serialize()
+            _HEADER.pack(0, xid, MultiRead.type)[4:] + MultiRead([asking(chroot + path) for path in batch]).serialize()
             for xid, batch in enumerate(batches, 1)
         ]
 

@@ -5,19 +5,15 @@ Source: org.apache.zookeeper.ZooDefs.OpCode#multiRead (22), MultiOperationRecord
 
 from __future__ import annotations
 
+import struct
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from kazoo.exceptions import EXCEPTIONS, NoNodeError
-from kazoo.protocol.serialization import (
-    GetData,
-    MultiHeader,
-    int_struct,
-    multiheader_struct,
-    read_buffer,
-    stat_struct,
-)
-from kazoo.protocol.states import ZnodeStat
+from kazoo.exceptions import EXCEPTIONS, KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import GetData, MultiHeader, int_struct, multiheader_struct, stat_struct
 
 from topicops.edges.zookeeper_session import Znode, ZooKeeperSession, refused
 from topicops.model.errors import ClusterError
@@ -30,8 +26,15 @@ REPLY_BYTES = 750_000
 PIPELINE_WINDOW = 200
 """Requests in flight on the way of one request a znode."""
 
-_END = multiheader_struct.pack(-1, True, -1)
+_ASK = bytes(MultiHeader(GetData.type, False, -1).serialize())
+_NO_WATCH = b"\x00"
+_END = bytes(multiheader_struct.pack(-1, True, -1))
 _ERROR = -1
+# Kind, done, error; then the data's length, or the error once more.
+_ENTRY = struct.Struct("!iBii")
+
+Reply = tuple[bytes, int]
+"""What came, and where in it the answers begin."""
 
 
 class MultiRead:
@@ -39,31 +42,48 @@ class MultiRead:
 
     type: ClassVar[int] = 22
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = paths
-        """With the chroot: what goes through ``_call`` is sent as it stands."""
+    def __init__(self, asked: Sequence[bytes]) -> None:
+        self.asked = asked
+        """As ``asking`` gives them."""
 
     def serialize(self) -> bytes:
-        head = bytes(MultiHeader(GetData.type, False, -1).serialize())
-        asked = b"".join(head + bytes(GetData(path, None).serialize()) for path in self.paths)
-        return asked + bytes(_END)
+        return b"".join((*self.asked, _END))
 
-    def deserialize(self, reply: bytes, offset: int) -> tuple[list[Znode | int], int]:
-        """Give a znode or an error code for each path, in order, and how many bytes the reply had."""
-        start = offset
-        found: list[Znode | int] = []
-        while True:
-            kind, done, _ = multiheader_struct.unpack_from(reply, offset)
-            offset += multiheader_struct.size
-            if done:
-                return found, offset - start
+    def deserialize(self, reply: bytes, offset: int) -> Reply:
+        """Leave it as it is: kazoo wants to send the next request before anybody looks into it."""
+        return reply, offset
+
+
+def asking(path: str) -> bytes:
+    """A request's part for one znode; ``path`` with the chroot, since no client adds it."""
+    encoded = path.encode()
+    return b"".join((_ASK, int_struct.pack(len(encoded)), encoded, _NO_WATCH))
+
+
+def answers(reply: Reply, *, count: int) -> list[Znode | int]:
+    """A znode or an error code for each of the ``count`` that were asked for, in order.
+
+    Raises:
+        ValueError: The reply holds more, fewer, or something else.
+
+    """
+    data, offset = reply
+    found: list[Znode | int] = []
+    try:
+        for _ in range(count):
+            kind, _, _, length = _ENTRY.unpack_from(data, offset)
+            offset += _ENTRY.size
             if kind == _ERROR:
-                found.append(int_struct.unpack_from(reply, offset)[0])
-                offset += int_struct.size
+                found.append(length)
                 continue
-            data, offset = read_buffer(reply, offset)
-            found.append(Znode(data, ZnodeStat._make(stat_struct.unpack_from(reply, offset))))
-            offset += stat_struct.size
+            end = offset + length if length > 0 else offset
+            found.append(Znode(data, offset, end))
+            offset = end + stat_struct.size
+    except struct.error as error:
+        raise ValueError(f"{count} znodes asked, {len(found)} answered") from error
+    if data[offset:] != _END:
+        raise ValueError(f"{count} znodes asked, and something else answered")
+    return found
 
 
 def read_batched(
@@ -76,16 +96,7 @@ def read_batched(
         ClusterError: As ``ZooKeeperSession.settle``; a refusal names its own znode.
 
     """
-    found: list[Znode | None] = []
-    size = FIRST_BATCH
-    while len(found) < len(paths):
-        batch = paths[len(found) : len(found) + size]
-        answers, reply_bytes = _call(session, request, batch)
-        if len(answers) != len(batch):
-            raise ClusterError(f"{session.hosts}: {batch[0]}: {len(batch)} znodes asked, {len(answers)} answered")
-        found.extend(_znode_or_none(session, path, answer) for path, answer in zip(batch, answers, strict=True))
-        size = next_batch_size(entries=len(batch), reply_bytes=reply_bytes)
-    return found
+    return _Reading(session, paths, request).result() if paths else []
 
 
 def next_batch_size(*, entries: int, reply_bytes: int) -> int:
@@ -103,20 +114,96 @@ def read_pipelined(session: ZooKeeperSession, paths: Sequence[str]) -> list[Znod
     return found
 
 
-def _call(session: ZooKeeperSession, request: type[MultiRead], batch: Sequence[str]) -> tuple[list[Znode | int], int]:
-    """Send one batch. The one place that uses kazoo's private ``_call``."""
-    pending = session.client.handler.async_result()
-    send: Callable[[Any, Any], object] = session.client._call  # noqa: SLF001 - kazoo has no public way to add a request
-    send(request([session.chroot + path for path in batch]), pending)
-    answers: tuple[list[Znode | int], int] | None = session.settle(batch[0], pending)
-    if answers is None:
-        raise ClusterError(f"{session.hosts}: {batch[0]}: ZooKeeper refused the whole batch with NoNode")
-    return answers
+class _Reading:
+    """One reading in bulk. It runs on kazoo's thread, reply by reply, and the caller waits for the last.
 
+    Handing each reply over to another thread would cost more than the reply itself. The next batch is sent before the
+    last reply is looked into, so that server and client work at the same time. To kazoo this is the result that it
+    sets for each request.
+    """
 
-def _znode_or_none(session: ZooKeeperSession, path: str, answer: Znode | int) -> Znode | None:
-    if isinstance(answer, Znode):
-        return answer
-    if answer == NoNodeError.code:
-        return None
-    raise refused(f"{session.hosts}: {printable(path)}", EXCEPTIONS[answer]())
+    def __init__(self, session: ZooKeeperSession, paths: Sequence[str], request: type[MultiRead]) -> None:
+        self._session = session
+        self._paths = paths
+        self._request = request
+        self._ready = self._asking(paths[: FIRST_BATCH + MOST_A_BATCH])
+        """What is sent next: enough for the biggest batch, since it is made before the batch's size is known."""
+        self._sent = 0
+        self._in_flight = 0
+        self._found: list[Znode | None] = []
+        self._heard = time.monotonic()
+        self._ended = threading.Event()
+        self._error: Exception | None = None
+
+    def result(self) -> list[Znode | None]:
+        try:
+            self._send(FIRST_BATCH)
+            while not self._ended.wait(left := self._heard + self._session.timeout_s - time.monotonic()):
+                if left <= 0:
+                    raise self._session.failure(self._path_in_flight, KazooTimeoutError())
+        finally:
+            self._ended.set()
+        if isinstance(self._error, KazooException):
+            raise self._session.failure(self._path_in_flight, self._error) from self._error
+        if self._error:
+            raise self._error
+        return self._found
+
+    def set(self, reply: Reply) -> None:
+        """Take the reply to what was sent last. kazoo calls this on its thread, which an error would end."""
+        if self._ended.is_set():
+            return
+        try:
+            self._take(reply)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the caller waits
+            self.set_exception(error)
+
+    def set_exception(self, error: Exception) -> None:
+        """Give up. kazoo calls this for a request that is refused or lost, on whichever thread finds out."""
+        self._error = error
+        self._ended.set()
+
+    def _take(self, reply: Reply) -> None:
+        self._heard = time.monotonic()
+        self._session.do_what_waits()
+        first, count = self._sent - self._in_flight, self._in_flight
+        self._send(next_batch_size(entries=count, reply_bytes=len(reply[0])))
+        self._session.do_when_idle(lambda: self._keep(reply, self._paths[first : first + count]))
+
+    def _send(self, size: int) -> None:
+        """Send the next batch, if there is one. The one place that uses kazoo's private ``_call``."""
+        batch = self._ready[:size]
+        del self._ready[:size]
+        self._in_flight = len(batch)
+        self._sent += len(batch)
+        send: Callable[[Any, Any], object] = self._session.client._call  # noqa: SLF001 - kazoo has no public way
+        if batch:
+            send(self._request(batch), self)
+
+    def _keep(self, reply: Reply, asked: Sequence[str]) -> None:
+        try:
+            self._found.extend(self._znodes(reply, asked))
+            due = self._sent + len(self._ready)
+            self._ready.extend(self._asking(self._paths[due : self._sent + MOST_A_BATCH]))
+        except Exception as error:  # noqa: BLE001 - as in set
+            self.set_exception(error)
+        if not self._in_flight:
+            self._ended.set()
+
+    def _asking(self, paths: Sequence[str]) -> list[bytes]:
+        chroot = self._session.chroot
+        return [asking(chroot + path) for path in paths]
+
+    def _znodes(self, reply: Reply, asked: Sequence[str]) -> list[Znode | None]:
+        try:
+            found = answers(reply, count=len(asked))
+        except ValueError as error:
+            raise ClusterError(f"{self._session.hosts}: {printable(asked[0])}: {error}") from error
+        for path, answer in zip(asked, found, strict=True):
+            if isinstance(answer, int) and answer != NoNodeError.code:
+                raise refused(f"{self._session.hosts}: {printable(path)}", EXCEPTIONS[answer]())
+        return [None if isinstance(answer, int) else answer for answer in found]
+
+    @property
+    def _path_in_flight(self) -> str:
+        return self._paths[min(self._sent - self._in_flight, len(self._paths) - 1)]

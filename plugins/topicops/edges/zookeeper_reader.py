@@ -56,8 +56,8 @@ class Look(NamedTuple):
     def stamp(self) -> tuple[int, int]:
         """Equal stamps of two looks: neither znode changed between them. 0: there is none."""
         return (
-            self.topic.stat.mzxid if self.topic else 0,
-            self.config.stat.mzxid if self.config else 0,
+            self.topic.mzxid if self.topic else 0,
+            self.config.mzxid if self.config else 0,
         )
 
     def is_as_of(self, zxid: int) -> bool:
@@ -68,7 +68,7 @@ class Look(NamedTuple):
         """
         if self.topic is None or self.config is None or max(self.stamp) > zxid:
             return False
-        return all(state is not None and state.stat.czxid <= zxid for state in (self.states or {}).values())
+        return all(state is not None and state.czxid <= zxid for state in (self.states or {}).values())
 
 
 class Frame(NamedTuple):
@@ -339,7 +339,7 @@ def _broker(name: str, znode: Znode) -> Broker:
         id=int(name),
         rack=decoded.rack,
         endpoints=tuple(endpoint.text for endpoint in decoded.endpoints),
-        epoch=znode.stat.czxid,
+        epoch=znode.czxid,
     )
 
 
@@ -360,8 +360,8 @@ def _live_topic(name: str, look: Look, *, unstable: bool) -> LiveTopic | None:
     return LiveTopic(
         name=name,
         topic_id=decoded.topic_id,
-        czxid=look.topic.stat.czxid,
-        mzxid=look.topic.stat.mzxid,
+        czxid=look.topic.czxid,
+        mzxid=look.topic.mzxid,
         assignment=decoded.partitions,
         adding=decoded.adding,
         removing=decoded.removing,

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import logging
 import re
+import select
 import socket
 import ssl
+import struct
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self, cast
 
+import msgspec
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
@@ -27,6 +31,7 @@ from kazoo.exceptions import (
     UnimplementedError,
 )
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.protocol.serialization import int_struct, stat_struct
 from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
 from puresasl import SASLProtocolException
 
@@ -42,10 +47,44 @@ logger = logging.getLogger(__name__)
 # kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
 AsyncResult = Any
 
+_FIRST_LONGS = struct.Struct("!qq")
 
-class Znode(NamedTuple):
-    data: bytes | None
-    stat: ZnodeStat
+
+class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """Data and stat as they lie in a server's answer: taken out when asked for, since most of a stat never is."""
+
+    answer: bytes
+    start: int
+    """Where the data begins, behind its length."""
+    end: int
+    """Where the data ends and the stat begins."""
+
+    @classmethod
+    def of(cls, data: bytes | None, stat: ZnodeStat) -> Self:
+        """Make one of what kazoo has taken apart."""
+        length = int_struct.pack(-1 if data is None else len(data))
+        answer = length + (data or b"") + stat_struct.pack(*stat)
+        return cls(answer, len(length), len(answer) - stat_struct.size)
+
+    @property
+    def data(self) -> bytes | None:
+        if self.start == self.end and int_struct.unpack_from(self.answer, self.start - int_struct.size)[0] < 0:
+            return None
+        return self.answer[self.start : self.end]
+
+    @property
+    def czxid(self) -> int:
+        """The change that created it."""
+        return cast("int", _FIRST_LONGS.unpack_from(self.answer, self.end)[0])
+
+    @property
+    def mzxid(self) -> int:
+        """The newest change of its data."""
+        return cast("int", _FIRST_LONGS.unpack_from(self.answer, self.end)[1])
+
+    @property
+    def stat(self) -> ZnodeStat:
+        return ZnodeStat._make(stat_struct.unpack_from(self.answer, self.end))
 
 
 class UnknownRequestError(ClusterError):
@@ -79,6 +118,7 @@ class ZooKeeperSession:
         self._is_lost = False
         self._has_login = address.user is not None
         self._context = tls_context(address.tls) if address.tls else None
+        self._handler = _Handler(self._context)
         self.client = self._new_client(address)
 
     def _new_client(self, address: ZooKeeperAddress) -> Any:
@@ -94,7 +134,7 @@ class ZooKeeperSession:
                 logger=log,
                 connection_retry=retry,
                 command_retry={"max_tries": 0},
-                handler=_Handler(self._context),
+                handler=self._handler,
                 sasl_options=sasl_options(address.user, address.password) if address.user else None,
             )
         except ValueError as error:
@@ -189,26 +229,39 @@ class ZooKeeperSession:
             ClusterError: Every other refusal.
 
         """
-        where = f"{self.hosts}: {printable(path)}"
         try:
             return pending.get(timeout=self.timeout_s)
         except NoNodeError:
             return None
-        except KazooTimeoutError as error:
-            message = f"{where}: no answer within {self.timeout_s:g} s; is ZooKeeper overloaded, or without a quorum?"
-            raise ClusterUnreachableError(message) from error
-        except (ConnectionLoss, SessionExpiredError) as error:
-            raise self._lost(where, error) from error
-        except UnimplementedError as error:
-            raise UnknownRequestError(f"{where}: the server does not know this request") from error
-        except KazooException as error:
-            # What the loop ended with knows more than what its requests are given.
-            raise refused(where, self._last_words.refusal or error) from error
+        except (KazooException, KazooTimeoutError) as error:
+            raise self.failure(path, error) from error
+
+    def failure(self, path: str, error: KazooException | KazooTimeoutError) -> ClusterError:
+        """What ``settle`` raises where a request on ``path`` ends so."""
+        where = f"{self.hosts}: {printable(path)}"
+        if isinstance(error, KazooTimeoutError):
+            return ClusterUnreachableError(
+                f"{where}: no answer within {self.timeout_s:g} s; is ZooKeeper overloaded, or without a quorum?"
+            )
+        if isinstance(error, ConnectionLoss | SessionExpiredError):
+            return self._lost(where, error)
+        if isinstance(error, UnimplementedError):
+            return UnknownRequestError(f"{where}: the server does not know this request")
+        # What the loop ended with knows more than what its requests are given.
+        return refused(where, self._last_words.refusal or error)
+
+    def do_when_idle(self, work: Callable[[], object]) -> None:
+        """Let kazoo's thread do it as soon as it would wait. Only for that thread; an error would end it."""
+        self._handler.waiting.append(work)
+
+    def do_what_waits(self) -> None:
+        """Do now what ``do_when_idle`` was given. Only for kazoo's thread."""
+        self._handler.do_what_waits()
 
     def settle_znode(self, path: str, pending: AsyncResult) -> Znode | None:
         """As ``settle``, for a request that answers data and stat."""
         found = self.settle(path, pending)
-        return None if found is None else Znode(*found)
+        return None if found is None else Znode.of(*found)
 
     def _lost(self, where: str, error: KazooException) -> ClusterError:
         if self._is_lost and self._last_words.refusal:
@@ -268,12 +321,37 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo is un
     """Makes the connections and the threads of one client.
 
     kazoo's own TLS would trust the system's authorities beside ours, and an error that ends its thread would be
-    printed as a traceback.
+    printed as a traceback. Its own ``select`` makes and closes an epoll object each time, six times a request.
     """
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._context = context
+        self.waiting: deque[Callable[[], object]] = deque()
+
+    def select(
+        self,
+        readers: Sequence[socket.socket],
+        writers: Sequence[socket.socket],
+        _: object,
+        timeout: float | None = None,
+    ) -> tuple[list[socket.socket], list[socket.socket], list[socket.socket]]:
+        """Wait for what can be read and what can be written; before that, do what waits for a moment like this."""
+        poll = select.poll()
+        for connection in readers:
+            poll.register(connection, select.POLLIN)
+        for connection in writers:
+            poll.register(connection, select.POLLOUT)
+        ready = dict(poll.poll(0)) if self.waiting else {}
+        if not ready:
+            self.do_what_waits()
+            ready = dict(poll.poll(None if timeout is None else timeout * 1000))
+        # Whatever is wrong with a connection, reading or writing will tell.
+        return [r for r in readers if r.fileno() in ready], [w for w in writers if w.fileno() in ready], []
+
+    def do_what_waits(self) -> None:
+        while self.waiting:
+            self.waiting.popleft()()
 
     def create_connection(self, *, address: tuple[str, int], hostname: str, timeout: float, **_: object) -> Any:
         connection = socket.create_connection(address, timeout)
