@@ -1,5 +1,6 @@
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,9 +15,9 @@ from topicops.model.environment import Environment, Policy, Risk
 from topicops.model.errors import DiffError
 from topicops.model.plan import ChangeSet, TopicActivity
 from topicops.model.plan_file import changes_to_json
-from topicops.model.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.spec import Desired, DesiredTopic
-from topicops.steps.blocking import Situation, estimated_znode_bytes
+from topicops.steps.blocking import Situation, create_obstacles, estimated_znode_bytes
 from topicops.steps.diff import diff
 from topicops.steps.plan import plan, topics_with_rising_min_isr
 from topicops.testing.builders import (
@@ -375,6 +376,62 @@ def test_no_reassignment_is_offered_where_brokers_are_missing() -> None:
     assert "start brokers until 4 are live" in blocked.way_out
 
 
+RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r1"}
+BY_HAND = desired_topic("a", 2, replication_factor=2, assignment={0: (2, 1), 1: (2, 9)})
+ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("topic", "live", "way_out", "is_carried"),
+    [
+        pytest.param(
+            desired_topic("a", 2),
+            snapshot(ON_1_2, racks=RACKS),
+            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
+            "or set replicationFactor: 2 in the spec",
+            True,
+            id="another replication factor",
+        ),
+        pytest.param(
+            desired_topic("a", 2),
+            snapshot(ON_1_2, racks=RACKS, reassigning=frozenset({"a"})),
+            "wait until the reassignment that is running has ended, then plan again, "
+            "or set replicationFactor: 2 in the spec",
+            False,
+            id="while one is running",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=4),
+            snapshot(live_topic("a", assignment={0: (1, 2), 1: (1,)})),
+            "start brokers until 4 are live, then plan again",
+            False,
+            id="mixed factors, and too few brokers",
+        ),
+        pytest.param(
+            BY_HAND,
+            snapshot(ON_1_2, racks=RACKS),
+            "start broker(s) 9, then plan again, or write the live assignment into the spec",
+            False,
+            id="by hand, onto a broker that is down",
+        ),
+        pytest.param(
+            BY_HAND,
+            snapshot(ON_1_2, racks={**RACKS, 9: "r9"}),
+            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
+            "or write the live assignment into the spec",
+            True,
+            id="by hand",
+        ),
+    ],
+)
+def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
+    topic: DesiredTopic, live: ClusterSnapshot, way_out: str, is_carried: bool
+) -> None:
+    (blocked,) = planned(topic, live=live).blocked
+    assert blocked.way_out == way_out
+    assert (blocked.reassignment is not None) is is_carried
+
+
 def test_an_assignment_by_hand_is_the_reassignment() -> None:
     wanted = {0: (2, 1), 1: (2, 3)}
     topic = desired_topic("a", 2, replication_factor=2, assignment=wanted)
@@ -418,20 +475,53 @@ def test_a_topic_of_too_many_bytes_is_blocked() -> None:
     assert codes_of(found) == {"a": ("TOP428",)}
 
 
-def test_the_estimate_of_a_znode_is_not_below_its_size() -> None:
-    rows = round_robin(700, 3, over=(101, 102, 103))
-    topic = desired_topic("a", 700)
-    live = snapshot(racks=dict.fromkeys((101, 102, 103)))
-    found = Situation(desired=topic, topic=None, live=live, environment=environment(), now=NOW, names_by_folded={})
+def znode_text(rows: Assignment) -> str:
+    """As Kafka writes it: keys in this order, no blanks.
+
+    Source: kafka.zk.TopicZNode#encode and kafka.utils.Json#encodeAsBytes (3.9).
+    """
     znode = {
-        "version": 3,
-        "topic_id": topic_id("a"),
-        "partitions": rows,
-        "adding_replicas": {},
         "removing_replicas": {},
+        "partitions": rows,
+        "topic_id": topic_id("a"),
+        "adding_replicas": {},
+        "version": 3,
     }
-    size = len(json.dumps(znode, separators=(",", ":")))
-    assert size <= estimated_znode_bytes(found) <= size * 1.1
+    return json.dumps(znode, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("existing", [0, 1, 9, 10, 650])
+@pytest.mark.parametrize("brokers", [(1, 2, 3), (101, 102, 103), (8, 9, 10), (1000000001, 1000000002, 2147483647)])
+@pytest.mark.parametrize("partitions", [11, 700, 12_345])
+def test_the_estimate_of_a_znode_is_not_below_its_size(
+    partitions: int, brokers: tuple[int, ...], existing: int
+) -> None:
+    kept = min(existing, partitions - 1)
+    rows = round_robin(partitions, 3, over=brokers)
+    topic = live_topic("a", assignment={p: rows[p] for p in range(kept)}) if kept else None
+    size = len(znode_text(rows))
+    assert size <= estimated_znode_bytes(growing_to(partitions, topic, brokers)) <= size * 1.3 + 20
+
+
+def growing_to(partitions: int, topic: LiveTopic | None = None, brokers: Sequence[int] = (1, 2, 3)) -> Situation:
+    return Situation(
+        desired=desired_topic("a", partitions),
+        topic=topic,
+        live=snapshot(racks=dict.fromkeys(brokers)),
+        environment=environment(),
+        now=NOW,
+        names_by_folded={},
+    )
+
+
+def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None:
+    found = planned(desired_topic("a", 2_000_000_000), live=snapshot())
+    assert codes_of(found) == {"a": ("TOP428",)}
+
+
+@pytest.mark.parametrize(("partitions", "codes"), [(47_705, []), (47_706, ["TOP428"])])
+def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
+    assert [obstacle.code for obstacle in create_obstacles(growing_to(partitions))] == codes
 
 
 def test_creating_over_a_leftover_config_znode_is_said() -> None:

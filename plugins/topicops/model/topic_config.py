@@ -293,7 +293,7 @@ def _canonical(name: str, text: str) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, float):
-        return _java_text(value)
+        return _java_text(value + 0.0)  # minus nought is nought
     return str(value)
 
 
