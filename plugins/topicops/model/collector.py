@@ -9,11 +9,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Without the collector; it is on again behind the outermost of these."""
+    """Without the collector; it is on again behind the outermost of these.
+
+    What is alive by then counts as old. Else the next allocation would have the collector walk all of it at once.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
