@@ -19,6 +19,7 @@ from topicops.cli import (
     code,
     demo,
     doctor,
+    drift,
     explain,
     importing,
     local,
@@ -54,6 +55,7 @@ app.command("apply")(apply.apply_command)
 app.command("verify")(verify.verify_command)
 app.command("doctor")(doctor.doctor_command)
 app.command("topics")(topics.topics_command)
+app.command("drift")(drift.drift_command)
 app.command("import")(importing.import_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(local.app, name="local")

@@ -1,16 +1,17 @@
-"""Between files and cluster without a plan: specs for what lives. Writes files, and nothing to a cluster."""
+"""Between files and cluster without a plan: specs for what lives, and what differs. Nothing goes to a cluster."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from topicops.flow.run import Run, cluster_reader, now
+from topicops.flow.run import Run, cluster_reader, now, read_specs
 from topicops.model.environment import Environment
 from topicops.model.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from topicops.steps.adopt import Adoption, Before, Wishes
+    from topicops.steps.drift import DriftEntry
 
 
 def import_topics(run: Run, wishes: Wishes) -> Adoption:
@@ -75,3 +76,13 @@ def _write(run: Run, adoption: Adoption, exceptions_before: str | None) -> None:
             path = run.topics / _exceptions_file(run)
             replace_text(path, adoption.exceptions_text, before=exceptions_before)
     write_new(run.topics, adoption.files)
+
+
+def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
+    """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
+    from topicops.steps.drift import drift as drift_step
+
+    run.say(f"Reading {run.topics}")
+    environment, desired = read_specs(run).require()
+    run.say(f"Reading the live topics of {run.environment}")
+    return drift_step(desired, live_side(run, environment), environment, only=only)

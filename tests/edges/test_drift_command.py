@@ -1,0 +1,122 @@
+"""Drift: every way in which the cluster can be otherwise than the files, and that looking changes nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fixtures.workspace import Ended, Workspace
+from fixtures.znode_tree import BASE, CLUSTER_ID, config, lay, topic
+from fixtures.zookeeper import Chroot
+
+ROWS = {0: [1, 2, 3]}
+
+
+@pytest.fixture
+def drifted(workspace: Workspace, chroot: Chroot) -> Workspace:
+    """One topic as its file says, and a paused one that is not."""
+    workspace.cluster = {**workspace.cluster, "id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}}
+    workspace.topic("same", configs={"retention.ms": "7d"})
+    workspace.topic("paused", partitions=9)
+    path = workspace.path_of("paused")
+    pause = "lifecycle: {state: paused, reason: Wait., until: 2999-01-01T00:00:00Z}\n"
+    path.write_text(path.read_text() + pause)
+    znodes = {
+        "/brokers/topics/same": topic(ROWS),
+        "/config/topics/same": config(retention_ms=" 604800000"),
+        "/brokers/topics/paused": topic(ROWS),
+        "/brokers/topics/__consumer_offsets": topic(ROWS),
+    }
+    lay(chroot.client, {**BASE, **znodes})
+    return workspace
+
+
+def run(workspace: Workspace, *arguments: str) -> Ended:
+    return workspace.run("drift", "--environment", "local", "--detailed-exitcode", *arguments)
+
+
+def found(workspace: Workspace) -> list[dict[str, Any]]:
+    ended = run(workspace, "--format", "json")
+    assert ended.status == 2, ended.err
+    entries: list[dict[str, Any]] = json.loads(ended.out)["drift"]
+    return entries
+
+
+def test_a_cluster_as_the_files_say_has_no_drift(drifted: Workspace) -> None:
+    ended = run(drifted)
+
+    assert (ended.status, ended.out) == (0, "No drift: the cluster is as the files say.\n")
+
+
+def test_values_changed_by_hand_are_shown_with_both_values_and_their_place(drifted: Workspace, chroot: Chroot) -> None:
+    drifted.topic(
+        "hand", partitions=2, assignment={0: [1, 2], 1: [2, 3]}, configs={"retention.ms": "1d", "segment.ms": None}
+    )
+    lay(
+        chroot.client,
+        {
+            "/brokers/topics/hand": topic({0: [1, 2], 1: [2, 3, 1], 2: [3, 1]}),
+            "/config/topics/hand": config(retention_ms="5", segment_ms="3600000", compression_type="lz4"),
+        },
+    )
+
+    entries = found(drifted)
+
+    assert [(e["kind"], e["field"], e["wanted"], e["live"]) for e in entries] == [
+        ("changed", "partitions", "2", "3"),
+        ("changed", "replicationFactor", "2", "2 and 3"),
+        ("changed", "assignment", "1:2,2:3", "1:2,2:3:1,3:1"),
+        ("unlisted", "configs.compression.type", None, "lz4"),
+        ("changed", "configs.retention.ms", "86400000", "5"),
+        ("changed", "configs.segment.ms", None, "3600000"),
+    ]
+    lines = drifted.path_of("hand").read_text().split("\n")
+    retention = next(entry for entry in entries if entry["field"] == "configs.retention.ms")
+    assert retention["file"] == "topics/tests/hand.yaml"
+    assert "retention.ms: 1d" in lines[retention["line"] - 1]
+
+
+def test_topics_on_one_side_only_are_drift_and_protected_ones_are_not(drifted: Workspace, chroot: Chroot) -> None:
+    drifted.topic("gone")
+    drifted.tombstone("still-there")
+    drifted.tombstone("really-gone")
+    lay(chroot.client, {f"/brokers/topics/{name}": topic(ROWS) for name in ("nobodys", "still-there")})
+
+    assert [(entry["topic"], entry["kind"]) for entry in found(drifted)] == [
+        ("gone", "missing"),
+        ("nobodys", "unmanaged"),
+        ("still-there", "retired"),
+    ]
+
+
+def test_the_text_has_a_line_for_each_difference_and_counts_topics(drifted: Workspace, chroot: Chroot) -> None:
+    drifted.topic("gone")
+    lay(
+        chroot.client,
+        {"/config/topics/same": config(segment_ms="1", flush_ms="2"), "/brokers/topics/odd\u00a0": topic(ROWS)},
+    )
+
+    ended = run(drifted, "--only", "[sog]*")
+
+    assert ended.status == 2
+    assert ended.out.splitlines() == [
+        "gone: not live, and described (topics/tests/gone.yaml:4)",
+        "odd\\xa0: live, and no file describes it",
+        "same: flush.ms: 2 live, and no file names it (topics/tests/same.yaml:4)",
+        "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9)",
+        "same: segment.ms: 1 live, and no file names it (topics/tests/same.yaml:4)",
+        "",
+        "Drift, in topics: 1 changed, 1 unlisted, 1 missing, 1 unmanaged.",
+    ]
+
+
+def test_looking_leaves_no_trace(drifted: Workspace) -> None:
+    drifted.write_environment()
+    before = sorted(path for path in drifted.folder.rglob("*"))
+
+    ended = drifted.run("drift", "--environment", "local")
+
+    assert ended.status == 0
+    assert sorted(path for path in drifted.folder.rglob("*")) == before
