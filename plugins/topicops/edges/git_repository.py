@@ -41,6 +41,19 @@ def commit_of(topics: Path) -> str | None:
     return commit if changed == "" else None
 
 
+def name_in_repository(folder: Path) -> str:
+    """``topics/``: where the folder is in its work tree, so that all who have a copy give it one name.
+
+    Outside a work tree it is named relative to the working folder, or by its own name where it is not below that.
+    """
+    place = Path(os.path.abspath(folder))  # noqa: PTH100 - links stay: a person named them
+    root = next((above for above in (place, *place.parents) if (above / ".git").exists()), None)
+    name = os.path.relpath(place, root or Path.cwd())
+    if name == os.curdir:
+        return ""
+    return f"{place.name if name.startswith(os.pardir) else name}/".replace(os.sep, "/")
+
+
 def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:
     """Blob ids of the regular files below ``folder`` whose bytes are those of the blob, by path relative to it.
 

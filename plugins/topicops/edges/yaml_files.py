@@ -196,8 +196,7 @@ ReadPlace = tuple[Document | None, Diagnostic | None]
 
 def walk(topics: Path) -> Iterator[Place]:
     """Everything below ``topics`` that is no folder, and folders that cannot be listed; links are not followed."""
-    shown = os.path.relpath(topics).replace(os.sep, "/")
-    waiting = [(str(topics), "" if shown == "." else f"{shown}/", tuple[str, ...]())]
+    waiting = [(str(topics), shown_folder(topics), tuple[str, ...]())]
     while waiting:
         path, before, folders = waiting.pop()
         try:
@@ -214,6 +213,12 @@ def walk(topics: Path) -> Iterator[Place]:
                 waiting.append((entry.path, f"{before}{name}/", (*folders, name)))
             elif not _IGNORED.fullmatch(name):
                 yield Place(entry.path, before + name, folders, name, False)
+
+
+def shown_folder(topics: Path) -> str:
+    """What the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
+    shown = os.path.relpath(topics).replace(os.sep, "/")
+    return "" if shown == "." else f"{shown}/"
 
 
 def read_file(place: Place) -> Node:

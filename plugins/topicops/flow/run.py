@@ -127,11 +127,15 @@ def outcomes_file(action: Action) -> str:
 
 
 def read_specs(run: Run) -> Validated:
-    """Every file of ``topics/``, judged for the run's environment."""
+    """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them."""
+    from topicops.edges.git_repository import name_in_repository
     from topicops.edges.parse_cache import users_cache
+    from topicops.edges.yaml_files import shown_folder
+    from topicops.steps.file_names import with_folder_named
     from topicops.steps.validate import validate
 
-    return validate(users_cache().read_tree(run.topics), environment=run.environment, now=now())
+    validated = validate(users_cache().read_tree(run.topics), environment=run.environment, now=now())
+    return with_folder_named(validated, read=shown_folder(run.topics), named=name_in_repository(run.topics))
 
 
 def read_environment(run: Run) -> Environment:
@@ -198,6 +202,8 @@ def load_plan(path: Path) -> Plan:
         raise ArtifactError(f"{path}: no such plan; make one with `topicops plan --out {path}`") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path}: cannot be read: {error}") from error
+    except ArtifactError as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def save_plan(plan: Plan, path: Path) -> None:
