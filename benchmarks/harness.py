@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -43,6 +43,10 @@ class Comparison:
     better: Better
 
 
+def no_remarks(_: int) -> Iterable[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """What to run, at a size that the command line can change."""
@@ -56,6 +60,10 @@ class Benchmark:
     """Takes the number of topics."""
     sides: Callable[[int], AbstractContextManager[Mapping[str, Side]]]
     """Takes the number of topics; what it starts is gone when it is left."""
+    unit: str = "s"
+    """Of what the sides give."""
+    remarks: Callable[[int], Iterable[str]] = no_remarks
+    """Takes the number of topics; lines to print below the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,8 @@ class Result:
     measured: Mapping[str, Sequence[float]]
     """Every round's number, by side."""
     ratios: Sequence[Ratio]
+    unit: str = "s"
+    remarks: Sequence[str] = ()
 
     @property
     def is_met(self) -> bool:
@@ -109,7 +119,15 @@ def run(benchmark: Benchmark, *, topics: int | None = None, rounds: int | None =
     with benchmark.sides(size) as sides:
         measured = interleave(sides, rounds=times)
     ratios = tuple(ratio_of(comparison, measured) for comparison in benchmark.comparisons(size))
-    return Result(name=benchmark.name, machine=machine(), rounds=times, measured=measured, ratios=ratios)
+    return Result(
+        name=benchmark.name,
+        machine=machine(),
+        rounds=times,
+        measured=measured,
+        ratios=ratios,
+        unit=benchmark.unit,
+        remarks=tuple(benchmark.remarks(size)),
+    )
 
 
 def interleave(sides: Mapping[str, Side], *, rounds: int) -> dict[str, list[float]]:
@@ -156,7 +174,8 @@ def machine() -> dict[str, str | int | float]:
 
 def table(result: Result) -> str:
     """Both halves for a person: what each side took, and what came of each goal."""
-    return "\n".join((f"{result.name}, {result.rounds} rounds", *_side_lines(result), *_ratio_lines(result)))
+    remarks = (f"  {remark}" for remark in result.remarks)
+    return "\n".join((f"{result.name}, {result.rounds} rounds", *_side_lines(result), *_ratio_lines(result), *remarks))
 
 
 def write(result: Result, folder: Path) -> Path:
@@ -174,13 +193,13 @@ def write(result: Result, folder: Path) -> Path:
 
 
 def _side_lines(result: Result) -> Iterator[str]:
-    yield f"  {'side':<46}{'median s':>10}  min..max"
+    yield f"  {'side':<46}{f'median {result.unit}':>14}  min..max"
     for name, found in result.measured.items():
-        yield f"  {name:<46}{median(found):>10.4f}  {min(found):.4f}..{max(found):.4f}"
+        yield f"  {name:<46}{median(found):>14.4f}  {min(found):.4f}..{max(found):.4f}"
 
 
 def _ratio_lines(result: Result) -> Iterator[str]:
-    yield f"  {'ratio':<46}{'value':>10}  goal"
+    yield f"  {'ratio':<54}{'value':>6}  goal"
     for ratio in result.ratios:
         sign = ">=" if ratio.better == "higher" else "<="
-        yield f"  {ratio.id:<46}{ratio.value:>10.2f}  {sign} {ratio.goal:g}, {'met' if ratio.is_met else 'MISSED'}"
+        yield f"  {ratio.id:<54}{ratio.value:>6.2f}  {sign} {ratio.goal:g}, {'met' if ratio.is_met else 'MISSED'}"

@@ -1,0 +1,28 @@
+"""``balanced`` beside ``kafka`` in some worlds; ``python -m benchmarks balance`` counts a thousand."""
+
+import pytest
+from benchmarks.balance import MEASURES, survey, world
+
+WORLDS = 60
+EXCEPTIONS = 2
+"""In so few worlds; of a thousand it may be one in a hundred."""
+
+
+def test_a_world_follows_from_its_seed_and_is_unlike_the_next() -> None:
+    assert world(7) == world(7)
+    assert world(7) != world(8)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_balanced_is_as_even_as_kafka_in_nearly_all_worlds(measure: str) -> None:
+    assert len(survey(WORLDS).worse(measure)) <= EXCEPTIONS
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_balanced_is_more_even_than_kafka_on_the_whole(measure: str) -> None:
+    assert survey(WORLDS).mean("balanced", measure) < survey(WORLDS).mean("kafka", measure)
+
+
+def test_a_new_topic_is_never_more_than_one_apart_where_racks_are_even() -> None:
+    assert survey(WORLDS).widest_new_topic("balanced") == 1
+    assert survey(WORLDS).widest_new_topic("kafka") > 1
