@@ -187,15 +187,16 @@ def _mapping_reader(model: type[Written], *, top: bool = False) -> Reader:
     }
     required = {name for name, field in fields.items() if field.required}
     known = _Known()
+    find = known.get
 
     def read(node: Node, walk: _Walk) -> Section | Bad:
         if not isinstance(node, Fields):
             return _wrong_type(node, walk, "a mapping of fields")
         values: dict[str, Value] = {}
         for entry in node.entries:
-            kept = known.get(id(entry))
+            kept = find(id(entry))
             if kept is not None:
-                values[entry[0].text] = kept[1]
+                values[kept.name] = kept.value
                 continue
             key, below = entry
             field = fields.get(key.text)
@@ -213,7 +214,13 @@ def _mapping_reader(model: type[Written], *, top: bool = False) -> Reader:
     return read
 
 
-class _Known(dict[int, tuple[Entry, Value]]):
+class _Kept(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    value: Value
+    entry: Entry
+
+
+class _Known(dict[int, _Kept]):
     """What the fields of one sort of mapping say, by the identity of the entry, which is kept alive.
 
     Files that have the same line at the same place share its entry, see ``edges.simple_yaml``, and it is read once.
@@ -227,7 +234,7 @@ class _Known(dict[int, tuple[Entry, Value]]):
         if below.__class__ is Text and value.value is not BAD:
             if len(self) == self._MOST:
                 self.clear()
-            self[id(entry)] = entry, value
+            self[id(entry)] = _Kept(key.text, value, entry)
         return value
 
 
@@ -422,7 +429,7 @@ def _entries_reader(key_type: object, value_type: object) -> Reader:
         for entry in node.entries:
             kept = known.get(id(entry))
             if kept is not None:
-                values[entry[0].text] = kept[1]
+                values[kept.name] = kept.value
                 continue
             key, below = entry
             is_legal = legal_key is None or legal_key.fullmatch(key.text) is not None
