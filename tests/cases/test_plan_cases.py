@@ -14,15 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from fixtures.zookeeper import Chroot
 from topicops.cli import run
+from topicops.model.plan_schema import plan_schema
 
 pytestmark = pytest.mark.edges
 
 TABLE = Path(os.environ.get("TOPICOPS_PLAN_CASES") or Path(__file__).parents[1] / "data" / "plan-cases.json")
 CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
+PLAN_SCHEMA = plan_schema()
 IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 20)][:20]
 ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "python"]
 HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"
@@ -110,6 +113,7 @@ def check(world: World, ended: Ended) -> None:
         assert '"fingerprint"' not in ended.out, "no plan was expected"
         return
     plan = json.loads(ended.out)
+    assert [error.message for error in Draft202012Validator(PLAN_SCHEMA).iter_errors(plan)] == []
     assert in_the_tables_words(plan, world.expect) == tables_words(world.expect)
     for wanted in world.expect["changes"]:
         if wanted["action"] in ("create", "expand"):

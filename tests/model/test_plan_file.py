@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicops.model.canonical import sha256_of
+from fixtures.rich_plan import resealed
 from topicops.model.changes import GateWord
 from topicops.model.environment import Risk
 from topicops.model.errors import ArtifactError, FormatVersionError
@@ -82,13 +82,6 @@ def gated(found: ChangeSet, *words: GateWord) -> Plan:
 
 
 PLAN = gated(FULL, GateWord.RUN, GateWord.HELD, GateWord.DROPPED, GateWord.HELD)
-
-
-def resealed(text: str, **fields: object) -> str:
-    """The file as somebody would forge it: other fields, and a checksum that fits."""
-    document = {**json.loads(text), **fields}
-    del document["checksum"]
-    return json.dumps({**document, "checksum": sha256_of(document)})
 
 
 def test_a_change_set_comes_back_as_it_was() -> None:
