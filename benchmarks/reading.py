@@ -138,7 +138,7 @@ class RawReader:
         """What asks for all paths, in requests that are made beforehand."""
         batches = [paths[start : start + MOST_A_BATCH] for start in range(0, len(paths), MOST_A_BATCH)]
         requests = [
-            _HEADER.pack(0, xid, MultiRead.type)[4:] + MultiRead([asking(chroot + path) for path in batch]).serialize()
+            _HEADER.pack(0, xid, MultiRead.type)[4:] + MultiRead(asking(batch, chroot=chroot)).serialize()
             for xid, batch in enumerate(batches, 1)
         ]
 

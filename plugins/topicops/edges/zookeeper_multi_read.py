@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from kazoo.exceptions import EXCEPTIONS, KazooException, NoNodeError
@@ -27,11 +28,11 @@ PIPELINE_WINDOW = 200
 """Requests in flight on the way of one request a znode."""
 
 _ASK = bytes(MultiHeader(GetData.type, False, -1).serialize())
-_NO_WATCH = b"\x00"
+_NO_WATCH = b"\0"
 _END = bytes(multiheader_struct.pack(-1, True, -1))
 _ERROR = -1
-# Kind, done, error; then the data's length, or the error once more.
-_ENTRY = struct.Struct("!iBii")
+_ENTRY = struct.Struct("!i5xi")
+"""Kind, and the data's length or the error code; whether it is the end, and the error once more, are left out."""
 
 Reply = tuple[bytes, int]
 """What came, and where in it the answers begin."""
@@ -44,7 +45,7 @@ class MultiRead:
 
     def __init__(self, asked: Sequence[bytes]) -> None:
         self.asked = asked
-        """As ``asking`` gives them."""
+        """As ``asking`` gives it."""
 
     def serialize(self) -> bytes:
         return b"".join((*self.asked, _END))
@@ -54,36 +55,39 @@ class MultiRead:
         return reply, offset
 
 
-def asking(path: str) -> bytes:
-    """A request's part for one znode; ``path`` with the chroot, since no client adds it."""
-    encoded = path.encode()
-    return b"".join((_ASK, int_struct.pack(len(encoded)), encoded, _NO_WATCH))
+def asking(paths: Sequence[str], *, chroot: str) -> list[bytes]:
+    """A request's part for each znode. No client adds the chroot to what goes through ``_call``."""
+    return [_head(len(whole := (chroot + path).encode())) + whole + _NO_WATCH for path in paths]
 
 
-def answers(reply: Reply, *, count: int) -> list[Znode | int]:
-    """A znode or an error code for each of the ``count`` that were asked for, in order.
+def answers(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
+    """A znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
 
     Raises:
         ValueError: The reply holds more, fewer, or something else.
 
     """
-    data, offset = reply
-    found: list[Znode | int] = []
+    data, start = reply
+    found: list[Znode | None] = []
+    errors = {}
+    # Every word here is read a million times in a large cluster.
+    entry, behind, stat, keep = _ENTRY.unpack_from, _ENTRY.size, stat_struct.size, found.append
     try:
         for _ in range(count):
-            kind, _, _, length = _ENTRY.unpack_from(data, offset)
-            offset += _ENTRY.size
+            kind, length = entry(data, start)
+            start += behind
             if kind == _ERROR:
-                found.append(length)
+                errors[len(found)] = length
+                keep(None)
                 continue
-            end = offset + length if length > 0 else offset
-            found.append(Znode(data, offset, end))
-            offset = end + stat_struct.size
+            end = start + length if length > 0 else start
+            keep(Znode(data, start, end))
+            start = end + stat
     except struct.error as error:
         raise ValueError(f"{count} znodes asked, {len(found)} answered") from error
-    if data[offset:] != _END:
+    if data[start:] != _END:
         raise ValueError(f"{count} znodes asked, and something else answered")
-    return found
+    return found, errors
 
 
 def read_batched(
@@ -114,6 +118,12 @@ def read_pipelined(session: ZooKeeperSession, paths: Sequence[str]) -> list[Znod
     return found
 
 
+@cache
+def _head(length: int) -> bytes:
+    """What stands before a path of so many bytes."""
+    return _ASK + bytes(int_struct.pack(length))
+
+
 class _Reading:
     """One reading in bulk. It runs on kazoo's thread, reply by reply, and the caller waits for the last.
 
@@ -126,7 +136,7 @@ class _Reading:
         self._session = session
         self._paths = paths
         self._request = request
-        self._ready = self._asking(paths[: FIRST_BATCH + MOST_A_BATCH])
+        self._ready = asking(paths[: FIRST_BATCH + MOST_A_BATCH], chroot=session.chroot)
         """What is sent next: enough for the biggest batch, since it is made before the batch's size is known."""
         self._sent = 0
         self._in_flight = 0
@@ -184,25 +194,22 @@ class _Reading:
         try:
             self._found.extend(self._znodes(reply, asked))
             due = self._sent + len(self._ready)
-            self._ready.extend(self._asking(self._paths[due : self._sent + MOST_A_BATCH]))
+            self._ready += asking(self._paths[due : self._sent + MOST_A_BATCH], chroot=self._session.chroot)
         except Exception as error:  # noqa: BLE001 - as in set
             self.set_exception(error)
         if not self._in_flight:
             self._ended.set()
 
-    def _asking(self, paths: Sequence[str]) -> list[bytes]:
-        chroot = self._session.chroot
-        return [asking(chroot + path) for path in paths]
-
     def _znodes(self, reply: Reply, asked: Sequence[str]) -> list[Znode | None]:
+        hosts = self._session.hosts
         try:
-            found = answers(reply, count=len(asked))
+            found, errors = answers(reply, count=len(asked))
         except ValueError as error:
-            raise ClusterError(f"{self._session.hosts}: {printable(asked[0])}: {error}") from error
-        for path, answer in zip(asked, found, strict=True):
-            if isinstance(answer, int) and answer != NoNodeError.code:
-                raise refused(f"{self._session.hosts}: {printable(path)}", EXCEPTIONS[answer]())
-        return [None if isinstance(answer, int) else answer for answer in found]
+            raise ClusterError(f"{hosts}: {printable(asked[0])}: {error}") from error
+        for place, code in errors.items():
+            if code != NoNodeError.code:
+                raise refused(f"{hosts}: {printable(asked[place])}", EXCEPTIONS[code]())
+        return found
 
     @property
     def _path_in_flight(self) -> str:
