@@ -51,13 +51,13 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
     assert "  + topic.new will be created  (topics/shop/new.yaml:4, team-shop)\n" in text
     assert "      cleanup.policy: compact\n      replicas: 0: 1,2\n" in text
     assert "  ~ topic.grown will be expanded  (topics/shop/grown.yaml:4, team-shop)\n" in text
-    assert "      risk: risky (TOP403 expanding a keyed topic)\n" in text
+    assert "      risk: risky, TOP403 expanding a keyed topic\n" in text
     assert "      partitions: 2 -> 3\n      replicas: 2: 1,2\n" in text
     assert "  ~ topic.tuned would be configured, but is dropped" in text
     assert "  - topic.old would be deleted, but is held" in text
     assert "      reason: replaced by new\n" in text
     assert "      traffic: end offsets add up to 42; groups: none\n" in text
-    assert "      held: needs an approval\n" in text
+    assert "      cannot be undone: every record of the topic goes\n      held: needs an approval\n" in text
 
 
 def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:

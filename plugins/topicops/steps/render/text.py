@@ -26,7 +26,7 @@ from topicops.steps.render.wording import (
 
 _ROWS_SHOWN = 256
 """Replica lists of one change: all, of any topic that a reviewer would read to the end."""
-_LONGEST_REASSIGNMENT = 2_000
+_LONGEST_REASSIGNMENT = 500
 """Characters of JSON that somebody would still copy from a terminal."""
 _LOAD_SHOWN = 40
 """Brokers and racks."""
@@ -56,11 +56,11 @@ def _change_lines(plan: Plan, gated: GatedChange) -> Iterator[str]:
         yield f"      risk: {risk_words(change)}"
     if final := why_final(change):
         yield f"      cannot be undone: {final}"
+    yield from (printable(f"      {gated.gate}: {reason}") for reason in gated.reasons)
     yield from (f"      {line}" for line in facts(change, most_rows=_ROWS_SHOWN))
     if isinstance(change, DeleteTopic):
         yield f"      {traffic_words(plan.change_set.activity.get(change.topic))}"
     yield from (printable(f"      note: {note}") for note in change.notes)
-    yield from (printable(f"      {gated.gate}: {reason}") for reason in gated.reasons)
 
 
 def _sentence(gated: GatedChange) -> str:

@@ -103,9 +103,9 @@ def why_final(change: Change) -> str:
 
 
 def risk_words(change: Change) -> str:
-    """``risky (TOP403 expanding a keyed topic)``."""
+    """``risky, TOP403 expanding a keyed topic``."""
     codes = [f"{code} {CODES[code].title}" if code in CODES else code for code in change.codes]
-    return printable(f"{change.risk} ({', '.join(codes)})" if codes else str(change.risk))
+    return printable(", ".join((change.risk, *codes)))
 
 
 def is_grave(gated: GatedChange) -> bool:
