@@ -2,20 +2,36 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from kafka.protocol.admin import AlterClientQuotasRequest
 
 from topicops.edges.kafka_admin import KafkaAdmin
+from topicops.edges.kafka_clients import CLIENT_ID, BrokerConnections
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.model.changes import Change
+from topicops.model.environment import Policy
 from topicops.model.errors import ClusterUnreachableError
+from topicops.model.plan import Plan
 from topicops.model.ports import Answer, AnswerKind
+from topicops.model.results import Outcome, OutcomeStatus
 from topicops.model.snapshot import LiveTopic
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, rows
+from topicops.steps.apply import apply
+from topicops.testing.changes import (
+    configure_topic,
+    create_topic,
+    delete_topic,
+    expand_topic,
+    plan_of,
+    rows,
+    sandbox,
+)
+from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -220,6 +236,44 @@ def test_delete_over_a_connection_that_kafka_python_cannot_make_fails_in_the_dry
     assert "secret" not in answer.error
 
 
+def test_a_controller_that_dies_leaves_no_change_undone_or_unknown(
+    local_cluster: LocalCluster, workbench: Workbench
+) -> None:
+    old = workbench.create("outlives", (1, 2, 3))
+    controller = workbench.reader.snapshot().controller_id
+    assert controller is not None
+    living = tuple(broker for broker in (1, 2, 3) if broker != controller)
+    plan = plan_of(
+        create_topic(workbench.name("survives"), living),
+        configure_topic(old, {"retention.ms": "1000"}),
+    )
+
+    local_cluster.kill(controller)
+    try:
+        outcomes = apply_with(workbench, plan)
+    finally:
+        local_cluster.start_broker(controller)
+
+    assert [outcome.status for outcome in outcomes] == [OutcomeStatus.DONE] * 2
+    assert workbench.live(old.name).overrides == {"retention.ms": "1000"}
+
+
+def test_a_mutation_quota_is_told_and_honoured_by_waiting(local_cluster: LocalCluster, workbench: Workbench) -> None:
+    change = create_topic(workbench.name("muted"), *[(1,)] * 50)
+    with mutation_quota(local_cluster, per_second=4):  # 44 at once
+        (created,) = workbench.admin.create([change])
+        delete = delete_topic(workbench.live(change.topic))
+        refused = workbench.admin.delete(delete)
+        (deleted,) = apply_with(workbench, plan_of(delete))
+
+    assert created.kind is AnswerKind.ACCEPTED
+    assert created.wait_s > 0  # the connection is muted meanwhile
+    assert (refused.kind, refused.error.partition(":")[0]) == (AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89)")
+    assert refused.wait_s > 0
+    assert deleted.status is OutcomeStatus.DONE
+    workbench.wait_until_gone(change.topic)
+
+
 def test_silence_is_unclear_and_names_what_the_client_last_heard() -> None:
     admin = KafkaAdmin(NOBODY, operation_timeout_s=0.2, request_timeout_s=0.5)
 
@@ -240,6 +294,46 @@ def test_delete_that_finds_no_broker_was_not_sent() -> None:
 def test_unreachable_brokers_have_no_cluster_id() -> None:
     with pytest.raises(ClusterUnreachableError, match="Connection refused"):
         KafkaAdmin(NOBODY, request_timeout_s=2.0).cluster_id()
+
+
+def apply_with(workbench: Workbench, plan: Plan) -> Sequence[Outcome]:
+    """What apply makes of it, with everything but the cluster pretended."""
+    return apply(
+        plan,
+        reader=workbench.reader,
+        admin=workbench.admin,
+        lease=FakeLease(),
+        journal=FakeJournal(),
+        audit=FakeAuditLog(),
+        questions=None,
+        environment=sandbox().model_copy(update={"policy": Policy(delete_active="allow")}),
+        clock=time.monotonic,
+        sleep=time.sleep,
+    )
+
+
+@contextmanager
+def mutation_quota(cluster: LocalCluster, *, per_second: float) -> Iterator[None]:
+    """Limit how many partitions this tool may make and remove."""
+    connections = BrokerConnections({"bootstrap.servers": cluster.bootstrap_servers})
+    entity = AlterClientQuotasRequest.EntryData.EntityData(entity_type="client-id", entity_name=CLIENT_ID)
+
+    def put(*, remove: bool) -> None:
+        limit = AlterClientQuotasRequest.EntryData.OpData(
+            key="controller_mutation_rate", value=per_second, remove=remove
+        )
+        entry = AlterClientQuotasRequest.EntryData(entity=[entity], ops=[limit])
+        request = AlterClientQuotasRequest(entries=[entry], validate_only=False)
+        [reply] = connections.ask({connections.controller(): request}).values()
+        assert reply.entries[0].error_code == 0
+
+    put(remove=False)
+    try:
+        time.sleep(0.5)  # until the brokers have heard of it
+        yield
+    finally:
+        put(remove=True)
+        connections.close()
 
 
 def assert_accepted(answers: object) -> None:

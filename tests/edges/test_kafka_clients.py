@@ -4,8 +4,11 @@ import pytest
 from confluent_kafka import KafkaError
 
 from topicops.edges.kafka_admin import (
+    CONTROLLER_CODES,
     FAILED_CODES,
     FOREIGN_CODES,
+    LOCAL_FAILED_CODES,
+    LOCAL_UNCLEAR_CODES,
     RETRY_CODES,
     UNCLEAR_CODES,
     batches,
@@ -19,22 +22,22 @@ from topicops.model.topic_config import TOPIC_CONFIGS
 from topicops.testing.changes import create_topic
 
 KNOWN_CODES = {
-    code: name
-    for name in dir(KafkaError)
-    if name.isupper() and isinstance(code := getattr(KafkaError, name), int) and code >= KafkaError.UNKNOWN
+    code: name for name in dir(KafkaError) if name.isupper() and isinstance(code := getattr(KafkaError, name), int)
 }
+TABLES = (
+    FAILED_CODES, FOREIGN_CODES, RETRY_CODES, UNCLEAR_CODES, CONTROLLER_CODES, LOCAL_FAILED_CODES, LOCAL_UNCLEAR_CODES,
+)  # fmt: skip
 
 
-def test_every_broker_code_that_the_client_knows_has_been_thought_of() -> None:
-    mapped = {KafkaError.NO_ERROR} | FAILED_CODES | FOREIGN_CODES | RETRY_CODES | UNCLEAR_CODES
+def test_every_code_that_the_client_knows_has_been_thought_of() -> None:
+    mapped = frozenset({KafkaError.NO_ERROR}).union(*TABLES)
 
+    assert len(KNOWN_CODES) > 180
     assert {name for code, name in KNOWN_CODES.items() if code not in mapped} == set()
 
 
 def test_no_code_means_two_things() -> None:
-    tables = (FAILED_CODES, FOREIGN_CODES, RETRY_CODES, UNCLEAR_CODES)
-
-    assert len(frozenset().union(*tables)) == sum(map(len, tables))
+    assert len(frozenset().union(*TABLES)) == sum(map(len, TABLES))
 
 
 @pytest.mark.parametrize(
@@ -51,11 +54,19 @@ def test_no_code_means_two_things() -> None:
         pytest.param(37, AnswerKind.FAILED, id="has that many partitions already"),
         pytest.param(38, AnswerKind.FAILED, id="replication factor"),
         pytest.param(40, AnswerKind.FAILED, id="config"),
-        pytest.param(41, AnswerKind.UNCLEAR, id="not controller: the next one may finish it"),
+        pytest.param(41, AnswerKind.CONTROLLER_MOVED, id="not controller: the next one may finish it"),
         pytest.param(44, AnswerKind.FAILED, id="policy"),
+        pytest.param(56, AnswerKind.UNCLEAR, id="a broker's directory failed"),
         pytest.param(60, AnswerKind.RETRY, id="reassignment in progress"),
         pytest.param(73, AnswerKind.FAILED, id="deletion disabled"),
         pytest.param(89, AnswerKind.RETRY, id="quota"),
+        pytest.param(39, AnswerKind.FAILED, id="assignment"),
+        pytest.param(42, AnswerKind.FAILED, id="invalid request, or deletion disabled with an old version"),
+        pytest.param(80, AnswerKind.FAILED, id="preferred leader not available"),
+        pytest.param(83, AnswerKind.FAILED, id="eligible leaders not available"),
+        pytest.param(84, AnswerKind.FAILED, id="election not needed"),
+        pytest.param(85, AnswerKind.FAILED, id="no reassignment in progress"),
+        pytest.param(103, AnswerKind.FAILED, id="inconsistent topic id: replaced"),
         pytest.param(100, AnswerKind.FAILED, id="unknown topic id: deleted already, or replaced"),
         pytest.param(KafkaError._TRANSPORT, AnswerKind.UNCLEAR, id="connection lost"),
         pytest.param(KafkaError._TIMED_OUT, AnswerKind.UNCLEAR, id="client's own timeout"),

@@ -11,10 +11,12 @@ from topicops.model.plan import Plan, TopicActivity
 from topicops.model.ports import AnswerKind
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.steps.activity import activity_reason
-from topicops.steps.apply import RETRY_WAITS_S, SETTLE_S, apply, batches
+from topicops.steps.apply import ELECTION_S, NOT_READ, QUOTA_PATIENCE_S, RETRY_WAITS_S, SETTLE_S, apply, batches
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
 from topicops.testing.fake_cluster import (
     CONNECTION_LOST,
+    CONTROLLER_DIED,
+    CONTROLLER_DIED_AFTER,
     REFUSED_BY_POLICY,
     TOLD_TO_WAIT,
     UNCLEAR_AND_NOT_DONE,
@@ -369,6 +371,73 @@ def test_waiting_has_an_end(world: World) -> None:
     assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
 
 
+THROTTLED = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota is exceeded.", wait_s=60.0)
+
+
+def test_a_quota_is_waited_for_as_long_as_it_says(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * (len(RETRY_WAITS_S) + 3))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.clock.now == 60.0 * (len(RETRY_WAITS_S) + 3)
+
+
+def test_a_quota_that_never_lets_it_through_is_given_up_in_the_end(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * 100)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [FAILED]
+    assert world.clock.now == QUOTA_PATIENCE_S
+
+
+def test_only_the_throttled_topic_of_a_request_is_sent_again(world: World) -> None:
+    world.cluster.script("b", THROTTLED)
+
+    assert world.statuses(*[create_topic(name, (1, 2)) for name in "abc"]) == [DONE, DONE, DONE]
+    assert world.requests() == [("create", ("a", "b", "c")), ("create", ("b",))]
+
+
+def test_an_accepted_request_that_muted_the_connection_delays_the_next(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.cluster.script("a", Fault(AnswerKind.ACCEPTED, "", takes_effect=True, wait_s=9.0))
+    world.clock.at(8.9, lambda: seen.extend(world.requests()))
+    seen: list[tuple[str, tuple[str, ...]]] = []
+
+    assert world.statuses(create_topic("a", (1, 2)), create_topic("b", (1, 2))) == [DONE, DONE]
+    assert (seen, world.clock.now) == ([("create", ("a",))], 9.0)
+
+
+def test_an_interrupt_ends_the_wait_for_a_quota(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * 100)
+    world.interrupted = lambda: world.clock.now > 3
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (FAILED, True)
+    assert "not sent again: interrupted" in outcome.message
+    assert world.clock.now < 10
+
+
+def test_what_a_former_controller_began_and_another_ended_is_done_and_sent_once(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+    world.clock.at(4.0, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert len(world.cluster.requests) == 1
+
+
+def test_what_a_former_controller_did_is_seen_at_once(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED_AFTER)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert (world.requests(), world.clock.now) == ([("create", ("new",))], 0)
+
+
+def test_what_a_former_controller_left_undone_goes_to_the_next_one(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert (len(world.cluster.requests), world.clock.now >= ELECTION_S) == (2, True)
+
+
 def test_one_failing_topic_does_not_stop_the_rest(world: World) -> None:
     world.cluster.script("b", REFUSED_BY_POLICY)
     live = world.cluster.put_topic("t", (1, 2))
@@ -562,6 +631,15 @@ def test_a_lease_lost_while_a_request_waits_to_be_repeated_leaves_it_failed(worl
     assert (outcome.status, outcome.sent) == (FAILED, True)
 
 
+def test_a_lease_lost_while_the_intent_is_written_keeps_the_request_in(world: World) -> None:
+    world.lease.confirmations_left = 1
+    plan = world.plan(create_topic("a", (1, 2)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [NOT_SENT]
+    assert world.requests() == []
+    assert [kind for kind, _ in world.journal.lines] == ["intent", "outcome"]
+
+
 def test_a_lost_cluster_leaves_everything_unsent(world: World) -> None:
     plan = world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2)))
     world.cluster.unreachable = True
@@ -589,6 +667,19 @@ def test_a_disk_that_fills_up_after_a_request_loses_no_outcome_and_stops_the_nex
     assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, NOT_SENT]
 
 
+def test_an_audit_log_that_cannot_be_written_stops_the_run_and_leaves_the_intent_open(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.audit.disk_full = True
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [outcome.status for outcome in outcomes] == [DONE, NOT_SENT]
+    assert "the audit log cannot be written" in outcomes[1].message
+    open_intents = {digest for kind, digest in world.journal.lines if kind == "intent"}
+    open_intents -= {digest for kind, digest in world.journal.lines if kind == "outcome"}
+    assert open_intents == {outcomes[0].digest}
+
+
 def test_an_interrupt_finishes_the_request_in_flight_and_leaves_the_rest(world: World) -> None:
     world.environment = with_settings(apply={"topicsPerRequest": 1})
     world.interrupted = lambda: len(world.cluster.requests) > 0
@@ -610,6 +701,41 @@ def test_the_intent_is_written_before_the_request_and_the_outcome_after(world: W
 
     assert lines_at_request == [["intent", "intent"]]
     assert [kind for kind, _ in world.journal.lines] == ["intent", "intent", "outcome", "outcome"]
+
+
+def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids_before_and_after(
+    world: World,
+) -> None:
+    grown, old = world.cluster.put_topic("grown", (1, 2, 3)), world.cluster.put_topic("old", (1, 2, 3))
+    there = world.cluster.put_topic("there", (1, 2), configs={"retention.ms": "2000"})
+    world.cluster.script("late", TOLD_TO_WAIT)
+    plan = world.plan(
+        create_topic("new", (1, 2)),
+        create_topic("late", (1, 2)),
+        expand_topic(grown, (2, 3, 1)),
+        configure_topic(there, {"retention.ms": "2000"}),
+        delete_topic(old),
+    )
+
+    world.apply(plan)
+
+    live = world.cluster.snapshot().topics
+    found = {m.change.topic: (m.requests, m.answer, m.status, m.id_before, m.id_after) for m in world.audit.mutations}
+    assert found == {
+        "new": (1, "accepted", DONE, None, live["new"].identity),
+        "late": (2, "accepted", DONE, None, live["late"].identity),
+        "grown": (1, "accepted", DONE, grown.identity, grown.identity),
+        "old": (1, "accepted", DONE, old.identity, None),
+    }
+    assert len(world.audit.mutations) == len(found)
+
+
+def test_an_id_that_cannot_be_read_back_is_said_so(world: World) -> None:
+    world.cluster.before_next_request(lambda: setattr(world.cluster, "unreachable", True))
+
+    world.statuses(create_topic("new", (1, 2)))
+
+    assert [mutation.id_after for mutation in world.audit.mutations] == [NOT_READ]
 
 
 def test_every_change_that_was_to_run_has_one_outcome_and_is_reported_once(world: World) -> None:

@@ -1,15 +1,18 @@
 """The only module that mutates a cluster: Kafka's Admin API, one answer for each change.
 
 Create, expand and configure go through confluent-kafka; delete by topic id through kafka-python, which alone has it.
-Nothing is ever sent twice from here: what an unclear answer means, the caller settles by reading back.
+Nothing is ever sent twice from here: what an unclear answer means, the caller settles by reading back. An answer is
+no longer waited for once another broker has become the controller.
 """
 
 from __future__ import annotations
 
 import base64
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, TypeVar, assert_never
 
 from confluent_kafka import KafkaError, KafkaException
@@ -22,8 +25,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     ResourceType,
 )
 from kafka.protocol.admin import DeleteTopicsRequest
+from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, kafka_python_settings, settled
+from topicops.edges.kafka_clients import (
+    BrokerConnections,
+    Confluent,
+    Deadline,
+    in_background,
+    kafka_python_settings,
+    settled,
+)
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import Answer, AnswerKind
@@ -31,8 +42,14 @@ from topicops.model.ports import Answer, AnswerKind
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
+NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent")
+NOBODY = -1
 GRACE_S = 5.0
 """How much longer than librdkafka's own deadline a future is waited for."""
+ELECTION_S = 20.0
+"""How long a request waits for the election of a controller; a dead one's session lasts 18 s by default."""
+WATCH_S = 1.0
+"""How often it is asked, while an answer is awaited, whether another broker has become the controller."""
 DELETE_BY_ID_VERSION = 6
 """The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
 
@@ -51,16 +68,16 @@ RETRY_CODES = frozenset(
 )
 """The broker says that it did nothing, and that this passes."""
 
+CONTROLLER_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.STALE_CTRL_EPOCH, KafkaError.UNKNOWN_CONTROLLER_ID})
+"""It went to a former controller. The client may have sent it before, and the next one finishes what this one began."""
+
 UNCLEAR_CODES = frozenset(
     {
         KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_CONTROLLER,  # the next controller finishes what this one began
-        KafkaError.STALE_CTRL_EPOCH,
         KafkaError.STALE_BROKER_EPOCH,
         KafkaError.KAFKA_STORAGE_ERROR,
-        KafkaError.UNKNOWN_CONTROLLER_ID,
     }
 )
 
@@ -100,13 +117,21 @@ FAILED_CODES = frozenset(
         KafkaError.UNSUPPORTED_ENDPOINT_TYPE,
         KafkaError.LISTENER_NOT_FOUND,
         KafkaError.LOG_DIR_NOT_FOUND,
-        # Local to the client: the request never left.
-        KafkaError._AUTHENTICATION,  # noqa: SLF001
+    }
+)
+
+LOCAL_FAILED_CODES = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001 - librdkafka's own codes are written so
         KafkaError._INVALID_ARG,  # noqa: SLF001
         KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001
         KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001
     }
 )
+"""Librdkafka's own: the request never left."""
+
+LOCAL_UNCLEAR_CODES = frozenset(range(-199, -136)) - LOCAL_FAILED_CODES
+"""All its others: what became of the request they do not tell."""
 
 FOREIGN_CODES = frozenset(
     {*range(1, 3), 4, 6, *range(9, 11), 12, *range(18, 29), 32, 43, *range(45, 54), 59}
@@ -115,7 +140,7 @@ FOREIGN_CODES = frozenset(
 )
 """Answers to producers, consumers, groups, transactions, tokens, features and voters: none is ours to meet."""
 
-TRANSPORT_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION})
+TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
 """After these the client's picture of the cluster is not worth keeping."""
 
 
@@ -142,6 +167,9 @@ class KafkaAdmin:
         self._applier = Confluent(applier)
         self._deleter_properties = applier if deleter is None else deleter
         self._deleter = Confluent(self._deleter_properties)
+        self._watch = _ControllerWatch(applier)
+        self._deletes_resume_at = 0.0
+        """When a quota lets the next delete by id through; until then kafka-python sends nothing."""
         self._connections: BrokerConnections | None = None
         self._topics_per_request = topics_per_request
         self._partitions_per_request = partitions_per_request
@@ -196,6 +224,7 @@ class KafkaAdmin:
         self._applier.discard()
         self._deleter.discard()
         self._drop_connections()
+        self._watch.close()
 
     def _dry_runs(self) -> Iterator[tuple[type[Change], Callable[[Any], Sequence[Answer]]]]:
         yield CreateTopic, lambda changes: self._create(changes, validate_only=True)
@@ -245,6 +274,8 @@ class KafkaAdmin:
     def _answers(
         self, batch: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]]
     ) -> list[Answer]:
+        if not self._watch.has_controller(self._applier.discard):
+            return [NO_CONTROLLER] * len(batch)
         try:
             futures = call(batch)
         except (KafkaException, ValueError, TypeError) as error:
@@ -252,13 +283,29 @@ class KafkaAdmin:
                 # Refused by the client before anything was sent: one by one, so that only the bad one fails.
                 return [answer for change in batch for answer in self._answers([change], call)]
             return [Answer(AnswerKind.FAILED, _text_of(error))]
-        settled(list(futures.values()), self._request_timeout_s + GRACE_S)
-        return [self._answer(futures[change.topic]) for change in batch]
+        moved = self._await(list(futures.values()))
+        wait_s = self._applier.throttle_left_s()
+        answers = [replace(self._answer(futures[change.topic], moved), wait_s=wait_s) for change in batch]
+        return self._after_doubt(answers)
 
-    def _answer(self, future: Future[Any]) -> Answer:
+    def _after_doubt(self, answers: Sequence[Answer]) -> list[Answer]:
+        """A connection that broke may mean that the controller died: then another one is about to take over."""
+        if any(answer.kind is AnswerKind.UNCLEAR for answer in answers) and (moved := self._watch.succeeded()):
+            return [_moved(answer, moved) if answer.kind is AnswerKind.UNCLEAR else answer for answer in answers]
+        return list(answers)
+
+    def _await(self, futures: Sequence[Future[Any]]) -> str:
+        """Wait for all; when another broker becomes the controller meanwhile, no longer, and the answer is why."""
+        deadline = Deadline(self._request_timeout_s + GRACE_S)
+        while not settled(futures, min(WATCH_S, deadline.left_s)) and not deadline.is_over:
+            if moved := self._watch.moved():
+                return moved
+        return ""
+
+    def _answer(self, future: Future[Any], moved: str) -> Answer:
         if not future.done():
             self._applier.discard()
-            return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+            return _no_answer(moved)
         error = future.exception()
         return ACCEPTED if error is None else _refusal(error, self._applier)
 
@@ -273,22 +320,30 @@ class KafkaAdmin:
         return ACCEPTED
 
     def _delete_by_name(self, change: DeleteTopic) -> Answer:
+        if not self._watch.has_controller(self._deleter.discard):
+            return NO_CONTROLLER
         try:
             future: Future[Any] = self._deleter.client().delete_topics([change.topic], **self._timeouts)[change.topic]
         except (KafkaException, ValueError) as error:
             return Answer(AnswerKind.FAILED, _text_of(error))
-        settled([future], self._request_timeout_s + GRACE_S)
+        self._await([future])
+        wait_s = self._deleter.throttle_left_s()
         if not future.done():
             self._deleter.discard()
-            return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+            return _no_answer("")
         refused = future.exception()
-        return ACCEPTED if refused is None else _refusal(refused, self._deleter)
+        answer = ACCEPTED if refused is None else _refusal(refused, self._deleter)
+        return replace(_never_again(answer), wait_s=wait_s)
 
     def _delete_by_id(self, change: DeleteTopic) -> Answer:
         topic_id = _uuid_of(change.topic_id or "")
         if topic_id is None:
             return Answer(AnswerKind.FAILED, f"{change.topic_id!r} is not a topic id; plan again")
+        if (wait_s := self._deletes_resume_at - time.monotonic()) > 0:
+            return Answer(AnswerKind.RETRY, "a quota holds back the next delete; nothing was sent", wait_s)
         try:
+            if not self._watch.has_controller(self._drop_connections):
+                return NO_CONTROLLER
             connections = self._connected()
             controller = connections.controller()
         except ClusterError as error:
@@ -296,20 +351,33 @@ class KafkaAdmin:
             return Answer(AnswerKind.RETRY, str(error))
         except UsageError as error:
             return Answer(AnswerKind.FAILED, str(error))
-        reply = connections.ask({controller: self._delete_request(topic_id)}, timeout_s=self._request_timeout_s)
-        return self._answer_of_reply(reply[controller], controller)
+        return self._delete_at(controller, topic_id, connections)
+
+    def _delete_at(self, controller: int, topic_id: uuid.UUID, connections: BrokerConnections) -> Answer:
+        request = {controller: self._delete_request(topic_id)}
+        future = in_background(lambda: connections.ask(request, timeout_s=self._request_timeout_s))
+        moved = self._await([future])
+        if not future.done():
+            self._connections = None  # closing it would wait for the broker that is silent
+            return _no_answer(moved)
+        [answer] = self._after_doubt([self._answer_of_reply(future.result()[controller], controller)])
+        return answer
 
     def _answer_of_reply(self, reply: Any, controller: int) -> Answer:
         if isinstance(reply, str):
             self._drop_connections()
             return Answer(AnswerKind.UNCLEAR, f"broker {controller} {reply}")
+        wait_s = reply.throttle_time_ms / 1000
+        self._deletes_resume_at = time.monotonic() + wait_s
         code, message = reply.responses[0].error_code, reply.responses[0].error_message
         if code == KafkaError.NO_ERROR:
-            return ACCEPTED
+            return replace(ACCEPTED, wait_s=wait_s)
         if code in TRANSPORT_CODES:
             self._drop_connections()
         error = KafkaError(code)
-        return Answer(kind_of(code), f"{error.name()} ({code}): {message or error.str()}")
+        # It was sent once, so a broker that is not the controller has surely done nothing.
+        kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else kind_of(code)
+        return Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
 
     def _delete_request(self, topic_id: uuid.UUID) -> Any:
         return DeleteTopicsRequest(
@@ -333,6 +401,75 @@ class KafkaAdmin:
         return {"operation_timeout": self._operation_timeout_s, "request_timeout": self._request_timeout_s}
 
 
+class _ControllerWatch:
+    """Which broker the others take for the controller, asked anew each time.
+
+    Librdkafka asks once and goes on with the one that it knew: after that broker died, until the request's time is up.
+    Where kafka-python cannot use the connection, nothing is known, and nothing is held up.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._connections: BrokerConnections | None = None
+        self._is_usable = True
+        self._controller: int | None = None
+        """At the last request."""
+
+    def has_controller(self, forget: Callable[[], None]) -> bool:
+        """Wait for an election where there is none; ``forget`` is called when it is another broker than before."""
+        deadline = Deadline(ELECTION_S)
+        while (found := self._look()) == NOBODY:
+            if deadline.is_over:
+                return False
+            time.sleep(WATCH_S / 4)
+        if found is not None:
+            if self._controller not in (None, found):
+                forget()
+            self._controller = found
+        return True
+
+    def moved(self) -> str:
+        """A sentence when by now another broker is the controller than at the last request; else nothing."""
+        found = self._look()
+        if found in (None, NOBODY, self._controller):
+            return ""
+        return f"broker {found} has become the controller since it was sent to broker {self._controller}"
+
+    def succeeded(self) -> str:
+        """Like ``moved``, and waits for the election where the controller of the last request is silent."""
+        deadline = Deadline(ELECTION_S)
+        while not (moved := self.moved()) and not self._answers() and not deadline.is_over:
+            time.sleep(WATCH_S / 4)
+        return moved
+
+    def _answers(self) -> bool:
+        """Whether the controller does; True where nobody can tell, since nothing is to be waited for then."""
+        if self._controller is None or self._connections is None:
+            return True
+        answers = self._connections.ask({self._controller: MetadataRequest(topics=[])})
+        return not isinstance(answers[self._controller], str)
+
+    def close(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
+        self._connections = None
+
+    def _look(self) -> int | None:
+        """Its id; ``NOBODY`` while there is none; None where nobody can tell."""
+        if not self._is_usable:
+            return None
+        try:
+            self._connections = self._connections or BrokerConnections(self._properties, request_timeout_s=WATCH_S)
+            found = self._connections.elected()
+        except UsageError:
+            self._is_usable = False
+            return None
+        except ClusterError:
+            self.close()
+            return None
+        return NOBODY if found is None else found
+
+
 def kind_of(code: int) -> AnswerKind:
     """What an error code, of a broker or of librdkafka itself (negative), means for the change it answers.
 
@@ -343,7 +480,9 @@ def kind_of(code: int) -> AnswerKind:
         return AnswerKind.ACCEPTED
     if code in RETRY_CODES:
         return AnswerKind.RETRY
-    if code in FAILED_CODES:
+    if code in CONTROLLER_CODES:
+        return AnswerKind.CONTROLLER_MOVED
+    if code in FAILED_CODES | LOCAL_FAILED_CODES:
         return AnswerKind.FAILED
     return AnswerKind.UNCLEAR
 
@@ -411,8 +550,24 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
     return Answer(kind_of(reason.code()), text)
 
 
+def _no_answer(moved: str) -> Answer:
+    if moved:
+        return _moved(Answer(AnswerKind.UNCLEAR, "no answer yet"), moved)
+    return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+
+
+def _moved(answer: Answer, moved: str) -> Answer:
+    return replace(answer, kind=AnswerKind.CONTROLLER_MOVED, error=f"{answer.error}; {moved} (TOP508)")
+
+
+def _never_again(answer: Answer) -> Answer:
+    """A delete by name may meet a topic that was made anew: it is not repeated after a doubt."""
+    return replace(answer, kind=AnswerKind.UNCLEAR) if answer.kind is AnswerKind.CONTROLLER_MOVED else answer
+
+
 def _dry(answer: Answer) -> Answer:
-    return Answer(AnswerKind.RETRY, answer.error) if answer.kind is AnswerKind.UNCLEAR else answer
+    doubtful = answer.kind in (AnswerKind.UNCLEAR, AnswerKind.CONTROLLER_MOVED)
+    return replace(answer, kind=AnswerKind.RETRY) if doubtful else answer
 
 
 def _text_of(error: BaseException) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
@@ -29,6 +30,8 @@ from topicops.model.errors import (
     LoginRefusedError,
     UsageError,
 )
+
+T = TypeVar("T")
 
 CLIENT_ID = "topicops"
 MIN_RECONNECT_BACKOFF_MS = 100
@@ -107,6 +110,7 @@ class Confluent:
         self._client: AdminClient | None = None
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self._heard: set[int] = set()
+        self._throttled_until = 0.0
 
     def client(self) -> AdminClient:
         """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
@@ -119,6 +123,12 @@ class Confluent:
     def discard(self) -> None:
         """Let the client go; the next call gets a fresh one."""
         self._client = None
+
+    def throttle_left_s(self) -> float:
+        """How long a quota still keeps these brokers from reading the next request; 0 without one."""
+        if self._client is not None:
+            self._client.poll(0)
+        return max(0.0, self._throttled_until - time.monotonic())
 
     def last_words(self) -> str:
         """What the client itself complained about, for the end of a message; empty when it was silent."""
@@ -147,11 +157,15 @@ class Confluent:
     def _made(self) -> AdminClient:
         try:
             return AdminClient(
-                confluent_settings(self._properties, patience_s=self._patience_s) | {"error_cb": self._hear}
+                confluent_settings(self._properties, patience_s=self._patience_s)
+                | {"error_cb": self._hear, "throttle_cb": self._note_throttle}
             )
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             raise UsageError(f"the Kafka connection cannot be used: {reason.str()}") from error
+
+    def _note_throttle(self, event: ThrottleEvent) -> None:
+        self._throttled_until = max(self._throttled_until, time.monotonic() + event.throttle_time)
 
     def _hear(self, error: KafkaError) -> None:
         self._heard.add(error.code())
@@ -191,11 +205,16 @@ class BrokerConnections:
 
     def controller(self) -> int:
         """Id of the broker that the others take for the controller. Raises ``ClusterUnreachableError``."""
-        self.brokers()
-        controller = self._manager.cluster.controller
+        controller = self.elected()
         if controller is None:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
-        return int(controller.node_id)
+        return controller
+
+    def elected(self) -> int | None:
+        """The same; None while they know none. Raises ``ClusterUnreachableError`` when no broker answers."""
+        self.brokers()
+        controller = self._manager.cluster.controller
+        return None if controller is None else int(controller.node_id)
 
     def ask(
         self, requests: Mapping[Any, Any], *, timeout_s: float | None = None, enough: int | None = None
@@ -290,9 +309,23 @@ class Deadline:
         return time.monotonic() >= self._at
 
 
-def settled(futures: Sequence[Future[Any]], timeout_s: float) -> None:
+def settled(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
     """Wait until all are done, or ``timeout_s`` is over: librdkafka's own timeouts are not always kept."""
-    wait(futures, timeout=max(0.0, timeout_s))
+    return not wait(futures, timeout=max(0.0, timeout_s)).not_done
+
+
+def in_background(work: Callable[[], T]) -> Future[T]:
+    """Let another thread do it; one that nobody waits for any more keeps no process from ending."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _is_translated(name: str, properties: Mapping[str, str]) -> bool:

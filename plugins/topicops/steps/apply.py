@@ -461,7 +461,7 @@ class _Run:
             traces = self.reader.traces([change.topic for change in changes])
         except ClusterError:
             return {change.topic: NOT_READ for change in changes}
-        return {topic: found.live.identity if found.live else None for topic, found in traces.items()}
+        return {topic: _identity_of(found) for topic, found in traces.items()}
 
 
 _PATIENCE_S: Mapping[AnswerKind, float] = {
@@ -543,6 +543,11 @@ def _is_out_of_the_way(change: DeleteTopic, traces: TopicTraces) -> bool:
 
 def _is_as_before(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.match is Match.BEFORE
+
+
+def _identity_of(traces: TopicTraces) -> str | None:
+    """Of a topic that is there to stay."""
+    return None if traces.live is None or traces.is_deleting else traces.live.identity
 
 
 def _mutation(change: Change, outcome: Outcome, sent: _Sent, id_after: str | None) -> Mutation:

@@ -38,10 +38,14 @@ class Fault:
     takes_effect: bool = False
     raises: bool = False
     """The client gives up with an error instead of an answer."""
+    wait_s: float = 0.0
+    """How long a quota keeps the next request out."""
 
 
 UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
 UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
+CONTROLLER_DIED = Fault(AnswerKind.CONTROLLER_MOVED, "NOT_CONTROLLER (41): no longer the controller (TOP508)")
+CONTROLLER_DIED_AFTER = Fault(CONTROLLER_DIED.kind, CONTROLLER_DIED.error, takes_effect=True)
 TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded.")
 REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")
 CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", takes_effect=True, raises=True)
@@ -257,7 +261,7 @@ class FakeCluster:
             self._perform(change)
         if fault.raises:
             raise ClusterUnreachableError(fault.error)
-        return Answer(fault.kind, fault.error)
+        return Answer(fault.kind, fault.error, fault.wait_s)
 
     def _perform(self, change: Change) -> Answer:
         if error := self._error_of(change):
