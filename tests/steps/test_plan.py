@@ -1,20 +1,15 @@
 import json
-import random
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from topicops.model.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, digest_of
+from topicops.model.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.delta import desired_row, live_row
 from topicops.model.diagnostics import Location
 from topicops.model.environment import Environment, Policy, Risk
 from topicops.model.errors import DiffError
 from topicops.model.plan import ChangeSet, TopicActivity
-from topicops.model.plan_file import changes_to_json
 from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.spec import Desired, DesiredTopic
 from topicops.steps.blocking import Situation, create_obstacles, estimated_znode_bytes
@@ -22,9 +17,7 @@ from topicops.steps.diff import diff
 from topicops.steps.plan import plan, topics_with_rising_min_isr
 from topicops.testing.builders import (
     NOW,
-    TARGET,
     THREE_BROKERS,
-    desired_like,
     desired_of,
     desired_topic,
     environment,
@@ -569,99 +562,3 @@ def test_a_delta_of_other_inputs_is_refused() -> None:
     other = diff([desired_row(desired_topic("strange"))], [])
     with pytest.raises(DiffError, match="strange, which no spec describes"):
         plan(desired_of(), snapshot(), other, environment(), now=NOW)
-
-
-# --- properties over random worlds ------------------------------------------------------------------------------------
-
-NAMES = [f"topic-{letter}" for letter in "abcdefgh"]
-CONFIGS = st.dictionaries(
-    st.sampled_from(["retention.ms", "segment.ms", "min.insync.replicas"]), st.integers(1, 3).map(str), max_size=3
-)
-
-
-@st.composite
-def live_topics(draw: st.DrawFn, name: str) -> LiveTopic:
-    rows = round_robin(draw(st.integers(1, 5)), draw(st.integers(1, 3)), over=(1, 2, 3, 4))
-    return live_topic(name, assignment=rows, overrides=draw(CONFIGS))
-
-
-@st.composite
-def desired_topics(draw: st.DrawFn, name: str) -> DesiredTopic:
-    if draw(st.integers(0, 4)) == 0:
-        return tombstone(name)
-    return desired_topic(
-        name,
-        draw(st.integers(1, 8)),
-        replication_factor=draw(st.integers(1, 3)),
-        placement=draw(st.sampled_from(["balanced", "kafka"])),
-        keyed=draw(st.booleans()),
-        configs=draw(CONFIGS),
-    )
-
-
-@st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[DesiredTopic], list[LiveTopic]]:
-    described = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
-    found = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
-    return [draw(desired_topics(name)) for name in described], [draw(live_topics(name)) for name in found]
-
-
-FOUR = {1: "a", 2: "b", 3: "a", 4: "b"}
-
-
-@given(world=worlds())
-def test_a_cluster_planned_against_itself_has_nothing_to_do(world: tuple[list[DesiredTopic], list[LiveTopic]]) -> None:
-    _, topics = world
-    found = plan_of(desired_of(*map(desired_like, topics)), snapshot(*topics, racks=FOUR))
-    assert (found.changes, found.blocked, found.drift, found.unmanaged) == ((), (), (), ())
-
-
-@given(world=worlds(), seed=st.integers(0, 99))
-def test_no_order_of_the_inputs_changes_a_byte_of_the_plan(
-    world: tuple[list[DesiredTopic], list[LiveTopic]], seed: int
-) -> None:
-    described, topics = world
-    one = plan_of(desired_of(*described), snapshot(*topics, racks=FOUR))
-    shuffle = random.Random(seed).shuffle
-    reordered = [
-        replace(topic, configs=dict(reversed(topic.configs.items())), locations=dict(topic.locations))
-        for topic in described
-    ]
-    turned = [
-        replace(
-            topic,
-            assignment=dict(reversed(topic.assignment.items())),
-            overrides=dict(reversed(topic.overrides.items())),
-        )
-        for topic in topics
-    ]
-    for rows in (reordered, turned):
-        shuffle(rows)
-    other = plan_of(desired_of(*reordered), snapshot(*turned, racks=dict(reversed(FOUR.items()))))
-    assert changes_to_json(one) == changes_to_json(other)
-
-
-@given(world=worlds())
-def test_a_digest_does_not_change_when_other_topics_join_the_plan(
-    world: tuple[list[DesiredTopic], list[LiveTopic]],
-) -> None:
-    described, topics = world
-    together = plan_of(desired_of(*described), snapshot(*topics, racks=FOUR))
-    for topic in described:
-        alone = plan_of(desired_of(topic), snapshot(*topics, racks=FOUR))
-        digests = [digest_of(change, TARGET) for change in together.changes if change.topic == topic.name]
-        assert digests == [digest_of(change, TARGET) for change in alone.changes]
-
-
-@given(world=worlds())
-def test_no_partition_is_taken_away_moved_or_replaced(world: tuple[list[DesiredTopic], list[LiveTopic]]) -> None:
-    described, topics = world
-    live = snapshot(*topics, racks=FOUR)
-    changes = plan_of(desired_of(*described), live).changes
-    created, deleted = ({c.topic for c in changes if c.action == action} for action in ("create", "delete"))
-    assert not created & deleted
-    assert deleted <= {topic.name for topic in described if topic.lifecycle == "absent"}
-    for change in changes:
-        if isinstance(change, ExpandTopic):
-            assert change.partitions > change.partitions_before == live.topics[change.topic].partitions
-            assert not set(change.assignment) & set(live.topics[change.topic].assignment)

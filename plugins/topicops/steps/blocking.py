@@ -325,8 +325,11 @@ def estimated_znode_bytes(situation: Situation) -> int:
 
 def _digits_up_to(number: int) -> int:
     """How many digits the whole numbers from 0 to below ``number`` have in all; no loop over millions."""
-    powers = range(1, len(str(number)) + 1)
-    return number + sum(max(0, number - 10**power) for power in powers)
+    digits, bound = number, 10
+    while bound < number:
+        digits += number - bound
+        bound *= 10
+    return digits
 
 
 def _row_bytes(partition: int, replicas: int) -> int:

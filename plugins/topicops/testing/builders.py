@@ -20,6 +20,7 @@ from topicops.model.environment import Cluster, Environment, EnvironmentSpec, Li
 from topicops.model.plan import ChangeSet, ClusterFacts, PlanSource
 from topicops.model.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.spec import Desired, DesiredTopic, Lifecycle, Placement
+from topicops.model.topic_config import canonical_overrides
 
 CLUSTER_ID = "Nw0Yx8fRTlqHJ0fV3k2k5A"
 NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -159,7 +160,10 @@ def desired_of(*topics: DesiredTopic) -> Desired:
 def desired_like(live: LiveTopic) -> DesiredTopic:
     """The spec that asks for exactly what is live."""
     return desired_topic(
-        live.name, live.partitions, replication_factor=max(live.replication_factors), configs=dict(live.overrides)
+        live.name,
+        live.partitions,
+        replication_factor=max(live.replication_factors),
+        configs=dict(canonical_overrides(live.overrides)),
     )
 
 
