@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from fixtures.live import look, until
+from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
 from topicops.model.snapshot import LiveTopic
@@ -38,12 +38,7 @@ def new_admin(cluster: LocalCluster) -> AdminClient:
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     """The workspace of an empty cluster; whatever is on it after the test is removed."""
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "zookeeper": {"hosts": cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(cluster)
     yield workspace
     if topics := sorted(look(cluster).topics):
         # A client of its own: one from before a controller died would go on asking the dead one.

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from fixtures.kafka_tool import kafka_topics
-from fixtures.live import look, until
+from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
 
@@ -61,12 +61,7 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "zookeeper": {"hosts": cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(cluster)
     return workspace
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.local_settings import kraft_properties
+from topicops.edges.local_settings import kraft_properties, properties_text
 from topicops.edges.local_state import ClusterRequest, planned_state, write_state
 from topicops.model.errors import UsageError
 
@@ -54,6 +54,20 @@ def test_data_of_the_other_sort_are_kept_until_a_fresh_start_is_asked_for(
 def test_a_kraft_cluster_takes_no_port_of_a_zookeeper() -> None:
     with pytest.raises(UsageError, match="no ZooKeeper"):
         ClusterRequest(kraft=True, zookeeper_port=2181)
+
+
+def test_brokers_stand_on_a_rack_of_their_own_or_on_those_that_are_given(tmp_path: Path) -> None:
+    def racks(request: ClusterRequest) -> list[str | None]:
+        return [server.rack for server in planned_state(tmp_path, request, fresh=False).brokers]
+
+    assert racks(ClusterRequest()) == ["r1", "r2", "r3"]
+    assert racks(ClusterRequest(racks=("a", "a", None))) == ["a", "a", None]
+    with pytest.raises(UsageError, match="2 are given"):
+        ClusterRequest(racks=("a", "b"))
+
+
+def test_a_broker_without_a_rack_is_told_of_none() -> None:
+    assert properties_text({"broker.id": "1", "broker.rack": ""}) == "broker.id=1\n"
 
 
 def test_each_kraft_server_knows_all_voters_and_no_zookeeper(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ class LocalCluster:
         broker_properties: Mapping[str, str] | None = None,
         heap_mb: int = 192,
         kraft: bool = False,
+        racks: Sequence[str | None] | None = None,
         fresh: bool = False,
         progress: Progress = quiet,
     ) -> LocalCluster:
@@ -119,6 +120,7 @@ class LocalCluster:
             broker_properties: Extra settings of each broker; they win over ours.
             heap_mb: Each broker's largest heap; 192 is enough for some hundred topics.
             kraft: Brokers that are controllers too, instead of ZooKeeper.
+            racks: Of broker 1, 2 and so on; None for a broker without. Left out: each broker has a rack of its own.
             fresh: Without the data of an earlier cluster, which is kept otherwise.
 
         Raises:
@@ -132,6 +134,7 @@ class LocalCluster:
             broker_properties=dict(broker_properties or {}),
             heap_mb=heap_mb,
             kraft=kraft,
+            racks=None if racks is None else tuple(racks),
         )
         folder = _cluster_folder(home)
         _make_folders(folder)

@@ -108,8 +108,8 @@ def kraft_properties(
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """In the form of ``java.util.Properties``: a backslash stands for an escape there."""
-    return "".join(f"{key}={value}\n" for key, value in properties.items()).replace("\\", "\\\\")
+    """In the form of ``java.util.Properties``: a backslash stands for an escape there. Empty settings are left out."""
+    return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
 def zookeeper_command(

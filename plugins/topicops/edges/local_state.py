@@ -90,12 +90,15 @@ class ClusterRequest:
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
     kraft: bool = False
+    racks: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.brokers < 1:
             raise UsageError(f"{self.brokers} brokers cannot be started; ask for 1 or more")
         if self.broker_ports is not None and len(self.broker_ports) != self.brokers:
             raise UsageError(f"{self.brokers} brokers need {self.brokers} ports; {len(self.broker_ports)} are given")
+        if self.racks is not None and len(self.racks) != self.brokers:
+            raise UsageError(f"{self.brokers} brokers stand on {self.brokers} racks; {len(self.racks)} are given")
         if self.kraft and self.zookeeper_port is not None:
             raise UsageError("a KRaft cluster has no ZooKeeper, and so no port of one; leave one of the two out")
 
@@ -168,6 +171,7 @@ def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fres
         *(["number of brokers"] if request.brokers != len(recorded.brokers) else []),
         *(["ZooKeeper port"] if request.zookeeper_port not in zookeeper_ports else []),
         *(["broker ports"] if request.broker_ports not in (None, ports) else []),
+        *(["racks"] if request.racks not in (None, tuple(server.rack for server in recorded.brokers)) else []),
         *(["broker properties"] if request.broker_properties not in ({}, recorded.broker_properties) else []),
     ]
     if different:
@@ -200,7 +204,7 @@ def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> Cluste
                 port=wanted or _choose_port(last.port if last else None, taken),
                 process=last.process if last else None,
                 broker=broker or None,
-                rack=f"r{broker}" if broker else None,
+                rack=_rack(broker, request) if broker else None,
                 controller_port=_choose_port(last.controller_port if last else None, taken) if request.kraft else None,
             )
         )
@@ -210,6 +214,10 @@ def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> Cluste
         heap_mb=request.heap_mb,
         cluster_id=recorded.cluster_id if recorded else _new_cluster_id(request),
     )
+
+
+def _rack(broker: int, request: ClusterRequest) -> str | None:
+    return f"r{broker}" if request.racks is None else request.racks[broker - 1]
 
 
 def _new_cluster_id(request: ClusterRequest) -> str | None:

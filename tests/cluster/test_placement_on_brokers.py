@@ -1,0 +1,148 @@
+"""What is planned is what brokers then have; and ``kafka`` placement is what they would have done themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from fixtures.kafka_tool import kafka_reassign_partitions
+from fixtures.live import cluster_spec, look, until
+from fixtures.workspace import Workspace
+from topicops.edges.local_cluster import LocalCluster
+from topicops.model.snapshot import Assignment
+
+Rows = Mapping[int, Sequence[int]]
+
+
+@pytest.fixture
+def live(local_cluster: LocalCluster, workspace: Workspace) -> Workspace:
+    workspace.cluster = cluster_spec(local_cluster)
+    return workspace
+
+
+def admin_of(cluster: LocalCluster) -> AdminClient:
+    """To be kept until its answers are there: it ends with the last name for it."""
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+def create(cluster: LocalCluster, rows: Mapping[str, Sequence[Sequence[int]]]) -> None:
+    new = [NewTopic(name, len(given), replica_assignment=[list(row) for row in given]) for name, given in rows.items()]
+    admin = admin_of(cluster)
+    for future in admin.create_topics(new).values():
+        future.result(60)
+
+
+def grow(cluster: LocalCluster, names: Sequence[str], partitions: int) -> None:
+    """Let the broker choose."""
+    admin = admin_of(cluster)
+    for future in admin.create_partitions([NewPartitions(name, partitions) for name in names]).values():
+        future.result(60)
+
+
+def rows_of(cluster: LocalCluster, topic: str) -> Assignment:
+    return look(cluster).topics[topic].assignment
+
+
+def plan_and_apply(workspace: Workspace) -> dict[str, Rows]:
+    """The planned rows by topic."""
+    planned = workspace.plan()
+    applied = workspace.apply()
+    assert applied.status == 0, planned.out + applied.out + applied.err
+    plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
+    return {c["topic"]: {int(p): tuple(r) for p, r in c["after"]["assignment"].items()} for c in plan["changes"]}
+
+
+def test_new_topics_get_exactly_the_planned_replicas(live: Workspace, local_cluster: LocalCluster) -> None:
+    for placement in ("kafka", "balanced"):
+        for size in (1, 2, 3):
+            live.topic(f"placed-{placement}-{size}", partitions=7, replicationFactor=size, placement=placement)
+
+    planned = plan_and_apply(live)
+
+    assert len(planned) == 6
+    assert {topic: rows_of(local_cluster, topic) for topic in planned} == planned
+
+
+def assert_grown_as_the_broker_grows(
+    cluster: LocalCluster, workspace: Workspace, first_rows: Sequence[Sequence[int]], partitions: int
+) -> None:
+    """Two topics for each row, which is their partition 0: the plan expands one of them, the broker the other."""
+    ours, brokers = ([f"{whose}-{n}" for n in range(len(first_rows))] for whose in ("grown-by-plan", "grown-by-broker"))
+    create(cluster, {name: [row] for names in (ours, brokers) for name, row in zip(names, first_rows, strict=True)})
+    workspace.limits = {"expansionFactor": partitions}
+    for name, row in zip(ours, first_rows, strict=True):
+        workspace.topic(name, partitions=partitions, replicationFactor=len(row), placement="kafka")
+
+    planned = plan_and_apply(workspace)
+    grow(cluster, brokers, partitions)
+
+    topics = look(cluster).topics
+    by_plan = [topics[name].assignment for name in ours]
+    assert by_plan == [topics[name].assignment for name in brokers]
+    assert [{p: rows[p] for p in rows if p > 0} for rows in by_plan] == [planned[name] for name in ours]
+
+
+def test_kafka_placement_expands_a_topic_as_the_broker_would(live: Workspace, local_cluster: LocalCluster) -> None:
+    first_rows = [(1,), (3,), (1, 2), (3, 1), (2, 1), (1, 2, 3), (3, 1, 2)]
+    assert_grown_as_the_broker_grows(local_cluster, live, first_rows, 8)
+
+
+@pytest.fixture
+def own_cluster(request: pytest.FixtureRequest, cluster_home: Path) -> Iterator[LocalCluster]:
+    """With the racks that the test names."""
+    cluster = LocalCluster.up(cluster_home, brokers=len(request.param), racks=request.param)
+    assert tuple(look(cluster).racks[broker] for broker in sorted(look(cluster).brokers)) == request.param
+    yield cluster
+    cluster.down(now=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "own_cluster",
+    [
+        pytest.param((None, None, None, None), id="without racks"),
+        # By turns 1, 3, 5, 2, 4: a position among the ids is another one there.
+        pytest.param(("a", "a", "b", "b", "c"), id="on uneven racks"),
+    ],
+    indirect=True,
+)
+def test_it_does_so_whatever_the_racks_are(own_cluster: LocalCluster, workspace: Workspace) -> None:
+    workspace.cluster = cluster_spec(own_cluster)
+    brokers = sorted(look(own_cluster).brokers)
+    first_rows = [tuple(brokers[(n + i) % len(brokers)] for i in range(size)) for n in brokers for size in (1, 2, 3)]
+
+    assert_grown_as_the_broker_grows(own_cluster, workspace, first_rows, 11)
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [
+        pytest.param([(1, 2, 3), (1, 3, 2), (1, 2, 3)], 2, id="fewer"),
+        pytest.param([(1,), (1,), (1,)], 2, id="more"),
+    ],
+)
+def test_the_reassignment_that_a_plan_carries_runs_in_kafkas_own_tool(
+    live: Workspace, local_cluster: LocalCluster, rows: Sequence[Sequence[int]], size: int
+) -> None:
+    topic = f"resized-from-{len(rows[0])}"
+    create(local_cluster, {topic: rows})
+    live.topic(topic, partitions=len(rows), replicationFactor=size)
+    live.plan()
+    (blocked,) = json.loads(Path("plan.json").read_text(encoding="utf-8"))["blocked"]
+    file = Path("reassignment.json")
+    file.write_text(blocked["reassignment"], encoding="utf-8")
+
+    said = kafka_reassign_partitions(local_cluster, file, "--execute")
+    until(lambda: not look(local_cluster).topics[topic].is_reassigning)
+
+    assert "Successfully started" in said
+    found = look(local_cluster).topics[topic]
+    assert found.replication_factors == {size}
+    assert all(len(set(row) & set(found.assignment[p])) == min(len(row), size) for p, row in enumerate(rows))
+    assert {row[0] for row in found.assignment.values()} == {1, 2, 3}
+    planned = live.plan("--detailed-exitcode")
+    assert (planned.status, "No changes." in planned.out) == (0, True), planned.out
