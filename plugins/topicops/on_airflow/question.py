@@ -32,11 +32,11 @@ def _row(gated: GatedChange) -> str:
     cells = [
         change.action,
         markdown(change.topic),
-        f"**{change.risk.value}**{undo} {' '.join(change.codes)}".rstrip(),
+        f"**{change.risk.value}**{undo} {markdown(' '.join(change.codes))}".rstrip(),
         markdown(_what(gated)),
         markdown("; ".join(gated.reasons)),
         markdown(str(change.location)),
-        f"`{gated.digest[:12]}`",
+        markdown(gated.digest[:12]),
     ]
     return f"| {' | '.join(cells)} |"
 
