@@ -42,6 +42,8 @@ COMMANDS = [
     ["code"],
     ["schema", "topic"],
     ["schema"],
+    ["new", "web.visits", "--owner", "team-web", "--topics", "mine"],
+    ["retire", "web.visits", "--reason", "Over.", "--topics", "mine"],
 ]
 CLIENTS = ["pyspark", "pandas", "pyarrow", "confluent_kafka", "kafka", "kazoo", "airflow", "great_expectations"]
 
@@ -70,6 +72,7 @@ def run_without_sockets(program: str, folder: Path) -> subprocess.CompletedProce
 def test_commands_that_need_no_cluster_make_no_socket_and_load_no_client(tmp_path: Path) -> None:
     (tmp_path / "bad" / "web").mkdir(parents=True)
     (tmp_path / "bad" / "web" / "clicks.yaml").write_text("kind: Topic\nspec: {partitions: 010}\n")
+    (tmp_path / "mine").mkdir()
     program = (
         "import sys; from topicops.cli import run\n"
         f"ends = [run(command) for command in {COMMANDS!r}]\n"
@@ -79,7 +82,7 @@ def test_commands_that_need_no_cluster_make_no_socket_and_load_no_client(tmp_pat
     ended = run_without_sockets(program, tmp_path)
 
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert json.loads(ended.stdout.splitlines()[-1]) == [[0, 1, 1, 1, 0, 0, 0, 0, 0], []]
+    assert json.loads(ended.stdout.splitlines()[-1]) == [[0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0], []]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ from topicops.cli import (
     explain,
     importing,
     local,
+    new,
     plan,
+    retire,
     schema,
     show,
     topics,
@@ -49,6 +51,8 @@ app.command("validate")(validate.validate_command)
 app.command("explain")(explain.explain_command)
 app.command("code")(code.code_command)
 app.command("schema")(schema.schema_command)
+app.command("new")(new.new_command)
+app.command("retire")(retire.retire_command)
 app.command("plan")(plan.plan_command)
 app.command("show")(show.show_command)
 app.command("apply")(apply.apply_command)

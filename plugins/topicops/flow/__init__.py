@@ -5,7 +5,7 @@ fills which port. Heavy edges (Spark, brokers, ZooKeeper) are imported by the st
 is parsed, and `validate` runs, without them.
 """
 
-from topicops.flow.adopting import drift, import_topics
+from topicops.flow.adopting import drift, import_topics, topic_id
 from topicops.flow.applying import apply, apply_plan, approval
 from topicops.flow.looking import doctor, topics
 from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
@@ -47,6 +47,7 @@ __all__ = [
     "run_report",
     "save_plan",
     "snapshot",
+    "topic_id",
     "topics",
     "validate",
     "verify",

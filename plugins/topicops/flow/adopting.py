@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from topicops.flow.run import Run, cluster_reader, now, read_specs
 from topicops.model.environment import Environment
+from topicops.model.errors import UsageError
 from topicops.model.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
@@ -86,3 +87,17 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
     environment, desired = read_specs(run).require()
     run.say(f"Reading the live topics of {run.environment}")
     return drift_step(desired, live_side(run, environment), environment, only=only)
+
+
+def topic_id(run: Run, topic: str) -> str:
+    """The id of a live topic. Raises ``UsageError`` where it has none, or is not there."""
+    from topicops.steps.target import require_cluster_id
+
+    environment, _ = read_specs(run).require()
+    with cluster_reader(run, environment) as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+        live = reader.traces([topic])[topic].live
+    if live is None or live.topic_id is None:
+        problem = "is not live" if live is None else "has no id, as topics of old clusters"
+        raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
+    return live.topic_id
