@@ -25,4 +25,5 @@ def activity_reason(planned: TopicActivity | None, now: TopicActivity | None) ->
 def _moved_offsets(planned: Mapping[int, int], now: Mapping[int, int]) -> Iterator[str]:
     for partition in planned.keys() | now.keys():
         if planned.get(partition) != now.get(partition):
-            yield f"end offset of partition {partition}: planned {planned.get(partition)}, live {now.get(partition)}"
+            sides = (f"{side} {ends.get(partition, 'none')}" for side, ends in (("planned", planned), ("live", now)))
+            yield f"end offset of partition {partition}: {', '.join(sides)}"
