@@ -54,7 +54,7 @@ class FileAuditLog:
     ) -> None:
         self._path = log_path(folder, origin.environment)
         self._head_path = head_path(folder, origin.environment)
-        self._origin = origin
+        self.origin = origin
         self._now = now
 
     def check(self) -> AuditHead:
@@ -98,7 +98,7 @@ class FileAuditLog:
         head = _read_head(self._head_path)
         if head is not None and head == _tail(handle):
             return head
-        file = read_audit_log(self._path.parent, self._origin.environment)
+        file = read_audit_log(self._path.parent, self.origin.environment)
         if problems := [*chain_problems(file)]:
             raise ArtifactError(
                 f"{self._path}: {problems[0]}; nothing is sent: look with `topicops audit verify`, then put the file "
@@ -107,7 +107,7 @@ class FileAuditLog:
         return file.end
 
     def _line(self, mutation: Mutation, end: AuditHead) -> AuditLine:
-        change, origin = mutation.change, self._origin
+        change, origin = mutation.change, self.origin
         before, after = before_and_after(change)
         return AuditLine(
             n=end.count + 1,

@@ -12,14 +12,16 @@ from topicops.edges.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.connections import Role, kafka_properties, principal_of, zookeeper_address
 from topicops.edges.journal import FileJournal
 from topicops.edges.last_good import LastGood
-from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, now, outcomes_file, read_specs
+from topicops.edges.unsettled import announced
+from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, lease_note, note, now, outcomes_file, read_specs
 from topicops.flow.seams import SEAMS
+from topicops.flow.settling import settle_earlier, unsettled_folder
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import ArtifactError, UnrecordedError, UsageError, WrongTargetError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.plan_file import plan_to_json
-from topicops.model.ports import ClusterQuestions, Journal, Lease, LiveReader
+from topicops.model.ports import ClusterQuestions, Lease, LiveReader
 from topicops.model.printable import printable
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.model.snapshot import ClusterSnapshot
@@ -83,6 +85,7 @@ def apply(
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
             require_whole(run, environment, live)
             final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
+            note(run, _notes_of(environment) + settle_earlier(run, reader))
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
@@ -246,6 +249,12 @@ def _questions(run: Run, environment: Environment) -> ClusterQuestions:
     return BrokerQuestions(properties, timeout_s=QUESTION_TIMEOUT_S)
 
 
+def _notes_of(environment: Environment) -> list[str]:
+    """What a reader of the report must know of how this environment is applied to."""
+    lacking = lease_note(environment)
+    return [lacking] if lacking else []
+
+
 def _may_ever_run(gated: GatedChange, approved: Collection[str]) -> bool:
     """Whether the gate may let it run; its first word is never softened but by an approval."""
     return gated.gate is GateWord.RUN or (gated.in_question and gated.digest in approved)
@@ -263,7 +272,7 @@ def _send(
     live: ClusterSnapshot,
     reader: LiveReader,
     lease: Lease,
-    journal: Journal,
+    journal: FileJournal,
     audit: FileAuditLog,
     interrupted: Callable[[], bool],
 ) -> Sequence[Outcome]:
@@ -276,21 +285,33 @@ def _send(
         audit.check()
         _expect_deletes(run, live, to_run)
         seams = SEAMS.get()
-        return apply_step(
-            plan,
-            actions=actions,
-            reader=seams.reader(reader),
-            admin=seams.admin(admin),
-            lease=lease,
-            journal=seams.journal(journal),
-            audit=seams.audit(audit),
-            questions=_questions(run, environment),
-            environment=environment.spec,
-            clock=time.monotonic,
-            sleep=time.sleep,
-            progress=lambda outcome: run.say(outcome_line(outcome)),
-            interrupted=interrupted,
-        )
+        with announced(unsettled_folder(run), journal.path, audit.origin):
+            outcomes = apply_step(
+                plan,
+                actions=actions,
+                reader=seams.reader(reader),
+                admin=seams.admin(admin),
+                lease=lease,
+                journal=seams.journal(journal),
+                audit=seams.audit(audit),
+                questions=_questions(run, environment),
+                environment=environment.spec,
+                clock=time.monotonic,
+                sleep=time.sleep,
+                progress=lambda outcome: run.say(outcome_line(outcome)),
+                interrupted=interrupted,
+            )
+        if any(outcome.sent for outcome in outcomes):
+            _tell_audit_end(run, audit)
+        return outcomes
+
+
+def _tell_audit_end(run: Run, audit: FileAuditLog) -> None:
+    """Whoever keeps this line elsewhere, as a task's log does, can tell later whether the log was rewritten."""
+    try:
+        run.say(f"The audit log of {run.environment} ends with line {audit.check()}")
+    except ArtifactError as error:
+        run.say(str(error))
 
 
 def _earlier_trouble(run: Run, plan: Plan, actions: Collection[Action]) -> str | None:

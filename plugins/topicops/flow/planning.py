@@ -14,6 +14,7 @@ from topicops.flow.run import (
     Facts,
     Run,
     cluster_reader,
+    lease_note,
     now,
     outcomes_file,
     read_environment,
@@ -114,6 +115,8 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
     live = replace(live, broker_defaults=defaults)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
+    if unheld := lease_note(environment):
+        warnings = (*warnings, unheld)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = narrow(change_set, live, desired.topics, only)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from topicops.steps.validate import Validated
 
 ENVIRONMENT_FILE = "environment.json"
+NOTES_FILE = "notes.json"
 Engine = Literal["spark", "python"]
 Facts = dict[str, object]
 """What a step hands on beside its artifact: paths, digests and counts; small enough for XCom."""
@@ -124,6 +125,24 @@ def now() -> datetime:
 
 def outcomes_file(action: Action) -> str:
     return f"outcomes-{action}.json"
+
+
+def note(run: Run, sentences: Sequence[str]) -> None:
+    """Keep what the report shall say beside the outcomes; a later task of the run adds to it."""
+    if new := [sentence for sentence in sentences if sentence not in notes_of(run)]:
+        run.store.write_value(NOTES_FILE, (*notes_of(run), *new))
+
+
+def notes_of(run: Run) -> tuple[str, ...]:
+    return run.store.read_value(NOTES_FILE, tuple[str, ...]) if run.store.has(NOTES_FILE) else ()
+
+
+def lease_note(environment: Environment) -> str:
+    """What an environment without a lease gives up; empty where there is one."""
+    if environment.spec.cluster.lease != "none":
+        return ""
+    place = environment.place_of("cluster.lease")
+    return f"no lease ({place}): nothing here keeps two runs from changing the cluster at the same time"
 
 
 def read_specs(run: Run) -> Validated:
