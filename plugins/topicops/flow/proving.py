@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from topicops.edges.connections import kafka_properties
 from topicops.flow.applying import read_outcomes, require_planned_target
-from topicops.flow.run import Facts, Run, cluster_reader, read_environment
+from topicops.flow.run import Facts, Run, cluster_reader, notes_of, read_environment
 from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
@@ -114,6 +114,7 @@ def run_report(
         problem=problem,
         interrupted=interrupted,
         source=_source(run),
+        notes=notes_of(run),
     )
 
 

@@ -42,6 +42,8 @@ class RunReport:
     interrupted: bool = False
     source: Source = "zookeeper"
     """Where the live state was read, and so what the two sides of verify are."""
+    notes: tuple[str, ...] = ()
+    """How the run was secured, and what it found of earlier ones; sentences."""
 
     @property
     def summary(self) -> RunSummary:
@@ -99,6 +101,7 @@ def report_text(report: RunReport) -> str:
     lines += _titled(
         "Quality", [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
     )
+    lines += _titled("Notes", report.notes)
     lines += _titled("Next", list(next_steps(report)))
     return "\n".join(printable(line) for line in lines) + "\n"
 
@@ -111,6 +114,7 @@ def report_markdown(report: RunReport) -> str:
     lines += _bullets("Next", list(next_steps(report)))
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _bullets("Verified", _check_lines(report.checks, report.source))
+    lines += _bullets("Notes", report.notes)
     lines += _outcome_table("Done", _with(report, *_IN_PLACE))
     lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
     lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
@@ -137,6 +141,7 @@ def report_json(report: RunReport) -> dict[str, object]:
             "before": [_quality_json(rule) for rule in report.quality_before],
             "after": [_quality_json(rule) for rule in report.quality_after],
         },
+        "notes": list(report.notes),
         "next": list(next_steps(report)),
     }
 
