@@ -10,10 +10,19 @@ from topicops.edges.artifact_store import ArtifactStore, prune_runs, runs_folder
 from topicops.model.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.diagnostics import Diagnostic, Location, Severity
 from topicops.model.errors import ArtifactError
-from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.results import (
+    Check,
+    FailingRow,
+    Outcome,
+    OutcomeStatus,
+    QualityReport,
+    QualityResult,
+    Verdict,
+)
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired, DesiredTopic, Lifecycle
 from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.quality import quality_report
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 
@@ -71,7 +80,7 @@ RULE = QualityResult(
     success=False,
     rows_checked=2,
     rows_failed=1,
-    examples=({"topic": "a", "partition": 0},),
+    examples=(FailingRow(row={"topic": "a", "partition": 0}, was_so_before=True),),
 )
 
 
@@ -95,10 +104,11 @@ def test_a_delta_comes_back_equal_rows_included(store: ArtifactStore) -> None:
 def test_results_come_back_equal(store: ArtifactStore) -> None:
     store.write_value("outcomes.json", (OUTCOME,))
     store.write_value("checks.json", (CHECK,))
-    store.write_value("quality.json", (RULE,))
+    report = quality_report("after", (RULE,))
+    store.write_value("quality.json", report)
     assert store.read_value("outcomes.json", tuple[Outcome, ...]) == (OUTCOME,)
     assert store.read_value("checks.json", tuple[Check, ...]) == (CHECK,)
-    assert store.read_value("quality.json", tuple[QualityResult, ...]) == (RULE,)
+    assert store.read_value("quality.json", QualityReport) == report
 
 
 def test_text_and_json_come_back_equal(store: ArtifactStore) -> None:

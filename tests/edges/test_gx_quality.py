@@ -26,7 +26,7 @@ HEALTHY_AFTER = QualityInput(partitions=HEALTHY_PARTITIONS, deletions=(DeletionR
 
 
 def failed(results: tuple[QualityResult, ...]) -> dict[str, list[Mapping[str, object]]]:
-    return {result.rule: list(result.examples) for result in results if not result.success}
+    return {result.rule: [example.row for example in result.examples] for result in results if not result.success}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ with spark_session() as spark:
     rows = QualityInput(partitions=partitions, deletions=(DeletionRow("old", 0, 0),), world=world)
     for suite in ("before", "after"):
         failed = [result for result in check_quality(spark, suite, rows) if not result.success]
-        print([(result.rule, [*result.examples[0].values()][:2]) for result in failed])
+        print([(result.rule, [*result.examples[0].row.values()][:2]) for result in failed])
 """
 
 

@@ -35,7 +35,7 @@ from great_expectations.expectations.expectation import Expectation  # noqa: E40
 from topicops.edges.spark_session import arrow_frame, spark_errors  # noqa: E402
 from topicops.model.errors import TopicopsError  # noqa: E402
 from topicops.model.quality_rows import QualityInput  # noqa: E402
-from topicops.model.results import QualityResult  # noqa: E402
+from topicops.model.results import FailingRow, QualityResult  # noqa: E402
 
 Suite = Literal["before", "after"]
 Severity = Literal["critical", "warning"]
@@ -258,7 +258,9 @@ def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResul
         success=bool(found.success),
         checked=int(details.get("element_count", 0)),
         failed=int(details.get("unexpected_count", 0)),
-        examples=tuple({name: row[name] for name in _NAMED_BY[rule.frame]} for row in examples[:MOST_EXAMPLES]),
+        examples=tuple(
+            FailingRow(row={name: row[name] for name in _NAMED_BY[rule.frame]}) for row in examples[:MOST_EXAMPLES]
+        ),
     )
 
 
@@ -268,7 +270,7 @@ def _raised(exception_info: Mapping[str, Any]) -> list[bool]:
 
 
 def _result(
-    rule: Rule, *, success: bool, checked: int, failed: int, examples: tuple[Mapping[str, object], ...] = ()
+    rule: Rule, *, success: bool, checked: int, failed: int, examples: tuple[FailingRow, ...] = ()
 ) -> QualityResult:
     return QualityResult(
         rule=rule.id,

@@ -6,17 +6,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections import kafka_properties
 from topicops.flow.applying import read_outcomes, require_planned_target
-from topicops.flow.run import Facts, Run, cluster_reader, notes_of, read_environment
+from topicops.flow.run import Facts, Run, cluster_reader, notes_of, now, read_environment
 from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.quality_rows import QualityInput, rows_after, rows_before
-from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.results import (
+    Check,
+    Outcome,
+    OutcomeStatus,
+    QualityReport,
+    QualityResult,
+    QualitySuite,
+    Verdict,
+    quality_file,
+)
 from topicops.model.snapshot import ClusterSnapshot, Source
 from topicops.steps.exit_status import verify_exit_status
 from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
@@ -29,7 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DELETES: tuple[Action, ...] = ("delete",)
-Suite = Literal["before", "after"]
 
 
 def quality_before(run: Run) -> Facts:
@@ -43,7 +51,7 @@ def quality_before(run: Run) -> Facts:
         topics_last_good=topics_before if isinstance(topics_before, int) else None,
         shrink_percent=environment.spec.limits.shrink_percent,
     )
-    return _check_quality(run, "before", rows)
+    return _check_quality(run, "before", run.live, rows)
 
 
 def quality_after(run: Run) -> Facts:
@@ -53,7 +61,7 @@ def quality_after(run: Run) -> Facts:
         live = reader.snapshot(states=True)
     live = replace(live, broker_defaults=_broker_defaults(run, environment))
     deleted = [o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE]
-    return _check_quality(run, "after", rows_after(live, deleted=deleted))
+    return _check_quality(run, "after", live, rows_after(live, deleted=deleted))
 
 
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
@@ -108,8 +116,8 @@ def run_report(
         plan=run.plan if run.store.has("plan.json") else None,
         outcomes=read_outcomes(run),
         checks=_read(run, "checks.json", tuple[Check, ...]),
-        quality_before=_read(run, _quality_file("before"), tuple[QualityResult, ...]),
-        quality_after=_read(run, _quality_file("after"), tuple[QualityResult, ...]),
+        quality_before=_quality_results(run, "before"),
+        quality_after=_quality_results(run, "after"),
         failed_tasks=tuple(failed_tasks),
         problem=problem,
         interrupted=interrupted,
@@ -145,22 +153,33 @@ def _source(run: Run) -> Source:
     return "kafka" if isinstance(read, dict) and read.get("source") == "kafka" else "zookeeper"
 
 
-def _quality_file(suite: Suite) -> str:
-    return f"quality-{suite}.json"
+def _quality_results(run: Run, suite: QualitySuite) -> tuple[QualityResult, ...]:
+    name = quality_file(suite)
+    return run.store.read_value(name, QualityReport).results if run.store.has(name) else ()
 
 
-def _check_quality(run: Run, suite: Suite, rows: QualityInput) -> Facts:
+def _check_quality(run: Run, suite: QualitySuite, live: ClusterSnapshot, rows: QualityInput) -> Facts:
     from topicops.edges.gx_quality import check_quality
     from topicops.edges.spark_session import spark_session
 
+    started = time.monotonic()
     with spark_session() as spark:
         results = check_quality(spark, suite, rows)
-    path = run.store.write_value(_quality_file(suite), results)
+    found = QualityReport(
+        suite=suite,
+        environment=run.environment,
+        cluster_id=live.cluster_id,
+        run=run.name,
+        checked_at=now(),
+        seconds=round(time.monotonic() - started, 3),
+        results=results,
+    )
+    path = run.store.write_value(quality_file(suite), found)
     return {
         "path": str(path),
         "rules": len(results),
-        "failed": [result.rule for result in results if not result.success],
-        "critical": [result.rule for result in results if result.is_critical_failure],
+        "failed": [result.rule for result in found.failed],
+        "critical": list(found.critical),
     }
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from topicops.model.changes import Action, Change
+
+QualitySuite = Literal["before", "after"]
+"""May the inputs be trusted; is the result healthy."""
 
 
 class OutcomeStatus(StrEnum):
@@ -81,6 +86,16 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailingRow:
+    """One row that breaks a rule, by the columns that name it."""
+
+    row: Mapping[str, object]
+    """``topic``, and ``partition`` where it has one, come first; then what is wrong with it."""
+    was_so_before: bool | None = None
+    """Whether the same row broke the same rule in the snapshot before the changes; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QualityResult:
     """What one data-quality rule found."""
 
@@ -91,12 +106,53 @@ class QualityResult:
     success: bool
     rows_checked: int
     rows_failed: int
-    examples: tuple[Mapping[str, object], ...] = ()
-    """At most 20 rows that break the rule: topic, and partition where it has one."""
+    rows_failed_before: int | None = None
+    """How many of the failed rows broke the rule before the changes too; None: nobody knows."""
+    runbook: str = ""
+    """Where it is written what to do: a page of the repository, with its anchor."""
+    examples: tuple[FailingRow, ...] = ()
+    """At most 20 rows that break the rule, new trouble first."""
 
     @property
     def is_critical_failure(self) -> bool:
         return not self.success and self.severity == "critical"
+
+    @property
+    def is_old_trouble(self) -> bool:
+        """Every row that fails failed before the changes too."""
+        return not self.success and self.rows_failed_before == self.rows_failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityReport:
+    """One suite of rules in one run: ``quality-before.json`` or ``quality-after.json``."""
+
+    suite: QualitySuite
+    environment: str
+    cluster_id: str
+    run: str
+    """``<group>/<run id>``."""
+    checked_at: datetime
+    """UTC."""
+    seconds: float
+    """What Spark and Great Expectations took; reading the cluster is not in it."""
+    results: tuple[QualityResult, ...]
+    """In the order of the rules."""
+    format_version: str = "1.0"
+
+    @property
+    def failed(self) -> tuple[QualityResult, ...]:
+        return tuple(result for result in self.results if not result.success)
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """Ids of the critical rules that failed."""
+        return tuple(result.rule for result in self.results if result.is_critical_failure)
+
+
+def quality_file(suite: QualitySuite) -> str:
+    """The artifact's name in a run's folder."""
+    return f"quality-{suite}.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

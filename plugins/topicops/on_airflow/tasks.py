@@ -237,19 +237,19 @@ def task_states(context: Context) -> Mapping[str, str | None]:
 
 def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:
     """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
-    from topicops.model.results import QualityResult
+    from topicops.model.results import QualityReport
     from topicops.steps.render_quality import quality_markdown
 
-    results = run.store.read_value(artifact, tuple[QualityResult, ...])
-    for result in results:
+    found = run.store.read_value(artifact, QualityReport)
+    for result in found.results:
         level = logging.INFO if result.success else logging.WARNING
         verdict = "passed" if result.success else "FAILED"
         log.log(level, "%s %s (%s): %s", verdict, result.rule, result.severity, result.title)
-    table = quality_markdown(results)
+    table = quality_markdown(found)
     log.info("\n%s", table)
     context["ti"].xcom_push(key="quality", value=table)
-    if critical := [result.rule for result in results if result.is_critical_failure]:
-        raise AirflowFailException(f"critical quality rules failed: {', '.join(critical)}")
+    if found.critical:
+        raise AirflowFailException(f"critical quality rules failed: {', '.join(found.critical)}")
     return facts
 
 

@@ -304,5 +304,7 @@ def _quality_json(rule: QualityResult) -> dict[str, object]:
         "success": rule.success,
         "rows_checked": rule.rows_checked,
         "rows_failed": rule.rows_failed,
-        "examples": [dict(example) for example in rule.examples],
+        "rows_failed_before": rule.rows_failed_before,
+        "runbook": rule.runbook,
+        "examples": [{"row": dict(example.row), "was_so_before": example.was_so_before} for example in rule.examples],
     }
