@@ -512,7 +512,7 @@ def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None
     assert codes_of(found) == {"a": ("TOP428",)}
 
 
-@pytest.mark.parametrize(("partitions", "codes"), [(47_705, []), (47_706, ["TOP428"])])
+@pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
 def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
     assert [obstacle.code for obstacle in create_obstacles(growing_to(partitions))] == codes
 

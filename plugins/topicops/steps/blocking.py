@@ -315,12 +315,11 @@ def _znode_size(situation: Situation) -> Obstacle | None:
 def estimated_znode_bytes(situation: Situation) -> int:
     """Size of the topic's znode after the change; each new replica counts as the longest broker id."""
     existing: Assignment = situation.topic.assignment if situation.topic else {}
-    kept = sum(_row_bytes(p, sum(len(str(b)) + 1 for b in row)) for p, row in existing.items())
-    id_digits = max((len(str(b)) for b in situation.live.brokers), default=1)
-    per_row = situation.replication_factor * (id_digits + 1)
-    new = situation.desired.partitions - len(existing)
-    id_digits_of_new = _digits_up_to(situation.desired.partitions) - _digits_up_to(len(existing))
-    return ZNODE_FRAME_BYTES + kept + id_digits_of_new + new * (len('"":[],') + per_row)
+    kept = sum(len(f'"{p}":[{",".join(map(str, row))}],') for p, row in existing.items())
+    wanted, id_digits = situation.desired.partitions, max((len(str(b)) for b in situation.live.brokers), default=1)
+    new_row = len('"":[],') + situation.replication_factor * (id_digits + 1) - 1
+    new_ids = _digits_up_to(wanted) - _digits_up_to(len(existing))
+    return ZNODE_FRAME_BYTES + kept + new_ids + (wanted - len(existing)) * new_row
 
 
 def _digits_up_to(number: int) -> int:
@@ -330,10 +329,6 @@ def _digits_up_to(number: int) -> int:
         digits += number - bound
         bound *= 10
     return digits
-
-
-def _row_bytes(partition: int, replicas: int) -> int:
-    return len(f'"{partition}":[],') + replicas
 
 
 def _min_isr(situation: Situation) -> Obstacle | None:
