@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from topicops.model.changes import Change, CreateTopic, DeleteTopic
 
@@ -13,26 +13,42 @@ _WORD = re.compile(r"[^._-]+")
 _CARRIED = "no record and no group's offset is carried over"
 
 
+class _Look(NamedTuple):
+    """What a rename would leave as it is."""
+
+    topic: str
+    words: frozenset[str]
+    shape: tuple[str, int]
+    """Folder and partitions."""
+
+
 def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
     """A sentence by topic, for both sides of each pair that looks like a rename.
 
     A deleted topic is paired with the created one that shares most words of its name, if that is at least half of the
     shorter name, or if both have the same folder and the same number of partitions. Rather one pair too many.
     """
-    created = [change for change in changes if isinstance(change, CreateTopic)]
+    created = [_look(change) for change in changes if isinstance(change, CreateTopic)]
     notes: dict[str, str] = {}
-    for deleted in (change for change in changes if isinstance(change, DeleteTopic)):
-        ranked = [(_likeness(deleted, change), change) for change in created]
-        (likeness, shape), twin = max(ranked, key=lambda entry: entry[0], default=((0.0, False), None))
-        if twin is not None and (likeness >= 0.5 or shape):
+    for deleted in (_look(change) for change in changes if isinstance(change, DeleteTopic)):
+        twin = max(created, key=lambda look: _likeness(deleted, look), default=None)
+        if twin is not None and _is_alike(deleted, twin):
             notes[deleted.topic] = f"this is not a rename to {twin.topic}: {_CARRIED}"
             notes[twin.topic] = f"this is not a rename of {deleted.topic}: {_CARRIED}"
     return notes
 
 
-def _likeness(deleted: DeleteTopic, created: CreateTopic) -> tuple[float, bool]:
-    """The part of the shorter name's words that both share, 0 to 1, and whether folder and partitions are the same."""
-    words, others = set(_WORD.findall(deleted.topic)), set(_WORD.findall(created.topic))
-    shared = len(words & others) / max(1, min(len(words), len(others)))
-    folders = {PurePosixPath(change.location.file).parent for change in (deleted, created)}
-    return shared, len(folders) == 1 and deleted.partitions == created.partitions
+def _look(change: CreateTopic | DeleteTopic) -> _Look:
+    folder, _, _ = change.location.file.rpartition("/")
+    return _Look(change.topic, frozenset(_WORD.findall(change.topic)), (folder, change.partitions))
+
+
+def _is_alike(deleted: _Look, created: _Look) -> bool:
+    likeness, same_shape = _likeness(deleted, created)
+    return likeness >= 0.5 or same_shape
+
+
+def _likeness(deleted: _Look, created: _Look) -> tuple[float, bool]:
+    """The part of the shorter name's words that both share, 0 to 1, and whether they have one shape."""
+    shared = len(deleted.words & created.words) / max(1, min(len(deleted.words), len(created.words)))
+    return shared, deleted.shape == created.shape
