@@ -363,6 +363,12 @@ def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_fi
     assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,2],"topic":"a"}],"version":1}'
 
 
+def test_a_reassignment_looks_at_racks_only_where_the_spec_does() -> None:
+    live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
+    (blocked,) = planned(desired_topic("a", 1, replication_factor=2, rack_aware=False), live=live).blocked
+    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,4],"topic":"a"}],"version":1}'
+
+
 def test_no_reassignment_is_offered_where_brokers_are_missing() -> None:
     (blocked,) = planned(desired_topic("a", replication_factor=4), live=snapshot(live_topic("a"))).blocked
     assert blocked.reassignment is None

@@ -9,6 +9,8 @@ from topicops.model.load import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.steps.placement.request import Load
 
+NOTHING = Load()
+
 
 def load_table(live: ClusterSnapshot, changes: Sequence[Change]) -> LoadTable:
     """Count replicas and first replicas on every live broker, without the changes and with all of them.
@@ -19,11 +21,13 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change]) -> LoadTable:
     if not placed:
         return LoadTable()
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
-    rows = {name: topic.target_assignment for name, topic in live.topics.items()}
-    before = Load.of(rows.values())
-    after = Load.of([*(row for name, row in rows.items() if name not in deleted), *placed])
+    before = Load.of(topic.target_assignment for topic in live.topics.values())
+    gone = Load.of(topic.target_assignment for name, topic in live.topics.items() if name in deleted)
+    new = Load.of(placed)
     brokers = tuple(
-        BrokerLoad(broker=broker, rack=rack, before=_share(before, broker), after=_share(after, broker))
+        BrokerLoad(
+            broker=broker, rack=rack, before=_share(broker, before), after=_share(broker, before, new, less=gone)
+        )
         for broker, rack in sorted(live.racks.items())
     )
     return LoadTable(brokers=brokers, racks=tuple(_racks(brokers)))
@@ -40,8 +44,11 @@ def _racks(brokers: Sequence[BrokerLoad]) -> Iterator[RackLoad]:
         )
 
 
-def _share(load: Load, broker: int) -> Share:
-    return Share(replicas=load.replicas.get(broker, 0), leaders=load.leaders.get(broker, 0))
+def _share(broker: int, *loads: Load, less: Load = NOTHING) -> Share:
+    return Share(
+        replicas=sum(load.replicas.get(broker, 0) for load in loads) - less.replicas.get(broker, 0),
+        leaders=sum(load.leaders.get(broker, 0) for load in loads) - less.leaders.get(broker, 0),
+    )
 
 
 def _sum(shares: Iterable[Share]) -> Share:
