@@ -192,6 +192,10 @@ class ZooKeeperReader:
         znode = self.session.get(CONTROLLER_EPOCH)
         return 0 if znode is None else znodes.decode_controller_epoch(CONTROLLER_EPOCH, znode.data)
 
+    def controller_id(self) -> int | None:
+        """None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
+        return self._zookeeper_controller(self.session.get(CONTROLLER))
+
     def _probe(self) -> None:
         """Learn, with nothing else in flight, whether the server knows the bulk request: an old one hangs up on it."""
         try:
@@ -385,15 +389,14 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
         isr=decoded.isr,
         leader_epoch=decoded.leader_epoch,
         controller_epoch=decoded.controller_epoch,
-        version=znode.stat.version,
+        version=znode.version,
     )
 
 
 def _now_ms(looks: Mapping[str, Look], markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.stat.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
-    stamped += [znode.stat.mtime for znode in markers.values() if znode]
-    now: int = max([time.time_ns() // 1_000_000, *stamped])
-    return now
+    stamped = [znode.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
+    stamped += [znode.mtime for znode in markers.values() if znode]
+    return max([time.time_ns() // 1_000_000, *stamped])
 
 
 def _marker_ages(markers: Mapping[str, Znode | None], *, now_ms: int) -> dict[str, int]:

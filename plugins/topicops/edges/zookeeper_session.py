@@ -47,7 +47,8 @@ logger = logging.getLogger(__name__)
 # kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
 AsyncResult = Any
 
-_FIRST_LONGS = struct.Struct("!qq")
+_STAMPS = struct.Struct("!qqqqi")
+"""How a stat begins: czxid, mzxid, ctime, mtime, version."""
 
 
 class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -75,12 +76,22 @@ class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def czxid(self) -> int:
         """The change that created it."""
-        return cast("int", _FIRST_LONGS.unpack_from(self.answer, self.end)[0])
+        return cast("int", _STAMPS.unpack_from(self.answer, self.end)[0])
 
     @property
     def mzxid(self) -> int:
         """The newest change of its data."""
-        return cast("int", _FIRST_LONGS.unpack_from(self.answer, self.end)[1])
+        return cast("int", _STAMPS.unpack_from(self.answer, self.end)[1])
+
+    @property
+    def mtime(self) -> int:
+        """When that was; ms since 1970 by the server's clock."""
+        return cast("int", _STAMPS.unpack_from(self.answer, self.end)[3])
+
+    @property
+    def version(self) -> int:
+        """How often its data changed."""
+        return cast("int", _STAMPS.unpack_from(self.answer, self.end)[4])
 
     @property
     def stat(self) -> ZnodeStat:
