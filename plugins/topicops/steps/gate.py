@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import assert_never
 
-from topicops.model.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, GateWord, digest_of
+from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord, digest_of
 from topicops.model.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 from topicops.model.errors import ArtifactError
 from topicops.model.plan import ChangeSet, ClusterFacts, GatedChange, Plan
@@ -105,7 +106,7 @@ def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> It
 
 def _state_reasons(change: Change, facts: ClusterFacts, environment: Environment) -> Iterator[str]:
     """Configs may be changed in any state; nothing else in a cluster that is not whole."""
-    if not isinstance(change, CreateTopic | ExpandTopic | DeleteTopic):
+    if not _needs_a_whole_cluster(change):
         return
     needed = environment.spec.cluster.min_live_brokers
     if facts.live_brokers < needed:
@@ -115,6 +116,15 @@ def _state_reasons(change: Change, facts: ClusterFacts, environment: Environment
         yield "0 controllers, 1 needed: none is elected"
     if facts.offline_partitions:
         yield f"{_count(facts.offline_partitions, 'offline partition')}, 0 allowed"
+
+
+def _needs_a_whole_cluster(change: Change) -> bool:
+    match change:
+        case CreateTopic() | ExpandTopic() | DeleteTopic():
+            return True
+        case ConfigureTopic():
+            return False
+    assert_never(change)
 
 
 def _expansion_reasons(change: Change, environment: Environment) -> Iterator[str]:
@@ -135,7 +145,12 @@ def _budget_reasons(change: Change, environment: Environment, *, used: int) -> I
 
 
 def _new_replicas(change: Change) -> int:
-    return change.new_replicas if isinstance(change, CreateTopic | ExpandTopic) else 0
+    match change:
+        case CreateTopic() | ExpandTopic():
+            return change.new_replicas
+        case ConfigureTopic() | DeleteTopic():
+            return 0
+    assert_never(change)
 
 
 def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:

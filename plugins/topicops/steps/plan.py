@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -211,10 +211,23 @@ def _changes(judged: Sequence[Judgement], load: Load) -> Iterator[Change]:
         for judgement in judged:
             if action not in judgement.actions:
                 continue
-            change = BUILDERS[action](judgement.situation, load)
+            change = _built(action, judgement.situation, load)
             if isinstance(change, CreateTopic | ExpandTopic):
                 load = load.plus(change.assignment)
             yield change
+
+
+def _built(action: Action, situation: Situation, load: Load) -> Change:
+    match action:
+        case "create":
+            return _create(situation, load)
+        case "expand":
+            return _expand(situation, load)
+        case "configure":
+            return _configure(situation)
+        case "delete":
+            return _delete(situation)
+    assert_never(action)
 
 
 def _noted(changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -283,7 +296,7 @@ def _expansion_codes(situation: Situation, topic: LiveTopic) -> tuple[str, ...]:
     return tuple(code for code, holds in found.items() if holds)
 
 
-def _configure(situation: Situation, _: Load) -> ConfigureTopic:
+def _configure(situation: Situation) -> ConfigureTopic:
     desired, topic, edits = situation.desired, _live(situation), situation.edits
     defaults = situation.live.broker_defaults or {}
     risk, codes = worst(
@@ -323,7 +336,7 @@ def _config_notes(situation: Situation) -> Iterator[str]:
         yield "the ISR of the partitions was not read"
 
 
-def _delete(situation: Situation, _: Load) -> DeleteTopic:
+def _delete(situation: Situation) -> DeleteTopic:
     desired, topic = situation.desired, _live(situation)
     return DeleteTopic(
         topic=desired.name,
@@ -336,15 +349,6 @@ def _delete(situation: Situation, _: Load) -> DeleteTopic:
         partitions=topic.partitions,
         reason=desired.reason,
     )
-
-
-Builder = Callable[[Situation, Load], Change]
-BUILDERS: Mapping[Action, Builder] = {
-    "create": _create,
-    "expand": _expand,
-    "configure": _configure,
-    "delete": _delete,
-}
 
 
 def _live(situation: Situation) -> LiveTopic:
