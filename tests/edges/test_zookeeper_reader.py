@@ -14,9 +14,11 @@ from fixtures import znode_tree
 from fixtures.relay import Relay
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.zookeeper_multi_read import (
+    FIRST_BATCH,
     MOST_A_BATCH,
     REPLY_BYTES,
     MultiRead,
+    Reply,
     next_batch_size,
     read_batched,
     read_pipelined,
@@ -431,6 +433,60 @@ def test_many_znodes_in_one_request_are_what_single_requests_give(hosts: str, cl
 
 def in_parts(found: Iterable[Znode | None]) -> list[tuple[bytes | None, ZnodeStat] | None]:
     return [znode and (znode.data, znode.stat) for znode in found]
+
+
+def test_one_batch_is_in_flight_and_each_is_as_big_as_the_last_reply_allows(hosts: str, cluster: KazooClient) -> None:
+    wide, names = "x" * (REPLY_BYTES // 20), [f"/wide/{number:03}" for number in range(FIRST_BATCH + 60)]
+    znode_tree.lay(cluster, dict.fromkeys(names, wide))
+    steps: list[int] = []
+
+    class Noted(MultiRead):
+        def serialize(self) -> bytes:
+            steps.append(len(self.asked))
+            return super().serialize()
+
+        def deserialize(self, reply: bytes, offset: int) -> Reply:
+            steps.append(-len(self.asked))
+            return super().deserialize(reply, offset)
+
+    with ZooKeeperSession(hosts) as session:
+        found = read_batched(session, names, request=Noted)
+    assert [znode and znode.data for znode in found] == [wide.encode()] * len(names)
+    assert steps == [step for size in (FIRST_BATCH, 19, 19, 19, 3) for step in (size, -size)]
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param(lambda reply: reply[:-20], id="cut off"),
+        pytest.param(lambda reply: reply + b"more", id="something behind the end"),
+        pytest.param(lambda reply: b"", id="nothing"),
+    ],
+)
+def test_a_reply_that_holds_something_else_than_was_asked_for_is_an_error(
+    hosts: str, spoilt: Callable[[bytes], bytes]
+) -> None:
+    class Spoilt(MultiRead):
+        def deserialize(self, reply: bytes, offset: int) -> Reply:
+            return super().deserialize(spoilt(reply), offset)
+
+    with ZooKeeperSession(hosts) as session:
+        with pytest.raises(ClusterError, match="/cluster/id: 2 znodes asked"):
+            read_batched(session, ["/cluster/id", "/controller"], request=Spoilt)
+        assert session.get("/cluster/id") is not None
+
+
+def test_a_batch_that_is_not_answered_ends_the_reading_within_the_timeout(hosts: str) -> None:
+    class Unanswered(MultiRead):
+        """A ping's number: its answer is none to this request."""
+
+        type = 11
+
+    with (
+        ZooKeeperSession(hosts, timeout_s=1) as session,
+        pytest.raises(ClusterUnreachableError, match="/cluster/id: no answer within 1 s"),
+    ):
+        read_batched(session, ["/cluster/id"], request=Unanswered)
 
 
 def test_a_server_that_does_not_know_the_bulk_request_is_read_to_the_same_snapshot(
