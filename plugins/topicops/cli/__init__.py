@@ -16,11 +16,13 @@ import typer
 from topicops import __version__
 from topicops.cli import (
     apply,
+    audit,
     code,
     demo,
     doctor,
     drift,
     explain,
+    fmt,
     importing,
     local,
     new,
@@ -51,6 +53,7 @@ app.command("validate")(validate.validate_command)
 app.command("explain")(explain.explain_command)
 app.command("code")(code.code_command)
 app.command("schema")(schema.schema_command)
+app.command("fmt")(fmt.fmt_command)
 app.command("new")(new.new_command)
 app.command("retire")(retire.retire_command)
 app.command("plan")(plan.plan_command)
@@ -62,6 +65,7 @@ app.command("topics")(topics.topics_command)
 app.command("drift")(drift.drift_command)
 app.command("import")(importing.import_command)
 app.command("demo")(demo.demo_command)
+app.add_typer(audit.app, name="audit")
 app.add_typer(local.app, name="local")
 
 

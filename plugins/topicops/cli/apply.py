@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import signal
 from pathlib import Path
 from types import FrameType
@@ -36,11 +38,20 @@ def apply_command(
             run,
             saved,
             approved=flow.approval(saved, approve) if approve else frozenset(),
+            approver=f"{user_name()} with --approve" if approve else None,
             lock_timeout_s=seconds_of(lock_timeout),
             interrupted=stop.is_asked,
         )
     tell(flow.render_report(run, output))
     raise typer.Exit(stop.exit_code or ended)
+
+
+def user_name() -> str:
+    """Who runs this command, by the system's own account; a number where it has no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
 
 
 def seconds_of(text: str) -> float:

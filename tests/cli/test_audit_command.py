@@ -1,0 +1,130 @@
+"""What `topicops audit` prints, and when it says that the account is not whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from topicops.cli import run
+from topicops.edges.audit_log import AuditOrigin, FileAuditLog
+from topicops.model.results import Mutation, OutcomeStatus
+from topicops.testing.changes import create_topic
+
+NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
+ORIGIN = AuditOrigin(
+    environment="prod",
+    run="cli/r1",
+    plan="f" * 64,
+    commit=None,
+    approver="ann",
+    principals=dict.fromkeys(("create", "expand", "configure", "delete"), "User:applier"),  # type: ignore[arg-type]
+)
+
+
+def mutation(topic: str, *, answer: str = "accepted", status: OutcomeStatus = OutcomeStatus.DONE) -> Mutation:
+    change = create_topic(topic, (1, 2))
+    return Mutation(
+        change=change, digest="d" * 64, requests=1, answer=answer, status=status, id_before=None, id_after="id-1"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two logs: three mutations of two runs in prod, one in test."""
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    folder = tmp_path / "audit"
+    FileAuditLog(folder, ORIGIN, now=lambda: NOW).append([mutation("a"), mutation("b")])
+    later = FileAuditLog(folder, replace(ORIGIN, run="dag/r2", approver=None), now=lambda: NOW)
+    later.append([mutation("a", answer="POLICY_VIOLATION (44): no", status=OutcomeStatus.FAILED)])
+    FileAuditLog(folder, replace(ORIGIN, environment="test"), now=lambda: NOW).append([mutation("a")])
+    return folder
+
+
+def test_a_topic_shows_who_changed_it_when_and_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "topic", "a", "--environment", "prod"]) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "2025-03-01T12:30:15Z create a: done",
+        "  prod, run cli/r1, by User:applier, approved by ann",
+        "  plan ffffffffffff, commit none, line 1, topic id none -> id-1",
+        "2025-03-01T12:30:15Z create a: failed; POLICY_VIOLATION (44): no",
+        "  prod, run dag/r2, by User:applier",
+        "  plan ffffffffffff, commit none, line 3, topic id none -> id-1",
+    ]
+
+
+@pytest.mark.parametrize("written", ["cli/r1", "r1"])
+def test_a_run_is_found_by_its_whole_name_or_its_id(
+    folder: Path, capsys: pytest.CaptureFixture[str], written: str
+) -> None:
+    assert run(["audit", "run", written, "--format", "json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)["lines"]
+    assert [(line["environment"], line["topic"]) for line in found] == [("prod", "a"), ("prod", "b"), ("test", "a")]
+
+
+def test_a_name_that_nobody_touched_is_said_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "topic", "z"]) == 0
+    assert capsys.readouterr().err == "no mutation of topic z is in the audit log\n"
+
+
+def test_whole_logs_are_said_to_be_whole_and_what_cannot_be_seen_is_said_too(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "verify"]) == 0
+
+    out = capsys.readouterr().out
+    assert "prod: 3 lines, whole" in out
+    assert "test: 1 lines, whole" in out
+    assert "keep the end that is shown here elsewhere" in out
+
+
+def test_a_changed_line_is_an_exit_status_and_a_word_beside_every_answer(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = folder / "prod.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"topic":"b"', b'"topic":"c"'))
+
+    assert run(["audit", "verify", "--environment", "prod"]) == 1
+    assert "line 3 does not follow the line before it" in capsys.readouterr().out
+    assert run(["audit", "topic", "a"]) == 0
+    assert "the audit log is not whole" in capsys.readouterr().err
+
+
+def test_a_log_written_anew_is_found_by_an_end_that_was_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "verify", "-e", "prod", "--format", "json"]) == 0
+    end = json.loads(capsys.readouterr().out)["logs"][0]["end"]
+    for path in folder.glob("prod.*"):
+        path.unlink()
+    FileAuditLog(folder, ORIGIN).append([mutation("a"), mutation("b"), mutation("a")])
+
+    assert run(["audit", "verify", "-e", "prod"]) == 0
+    assert run(["audit", "verify", "-e", "prod", "--head", end]) == 1
+    assert "line 3 is not the one that the head that was noted says" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["verify", "-e", "nowhere"], "there are logs of prod, test", id="no such log"),
+        pytest.param(["verify", "--head", "1:ab"], "say which with --environment", id="a head of which log"),
+        pytest.param(["verify", "-e", "prod", "--head", "1:ab"], "COUNT:HASH", id="no head"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["audit", *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_no_control_character_of_an_answer_reaches_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FileAuditLog(folder, ORIGIN).append([mutation("e", answer="\x1b[31mred")])
+    assert run(["audit", "topic", "e"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
