@@ -62,6 +62,16 @@ def test_a_replaced_file_loses_the_lease(path: Path) -> None:
             held.confirm()
 
 
+def test_a_lease_whose_file_comes_back_stays_lost(path: Path) -> None:
+    with lease(path) as held:
+        path.rename(path.with_suffix(".away"))
+        with pytest.raises(LeaseLostError):
+            held.confirm()
+        path.with_suffix(".away").rename(path)
+        with pytest.raises(LeaseLostError):
+            held.confirm()
+
+
 def test_a_file_that_cannot_be_opened_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=str(tmp_path)):
         lease(tmp_path).__enter__()

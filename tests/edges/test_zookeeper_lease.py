@@ -5,17 +5,21 @@ import threading
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
 from kazoo.security import make_acl, make_digest_acl
 
 from fixtures import znode_tree
 from fixtures.relay import Relay
+from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
 from fixtures.zookeeper import Chroot, ZooKeeperServer
+from topicops.edges.connections import Tls, ZooKeeperAddress
 from topicops.edges.zookeeper_lease import LEASE, ROOT, ZooKeeperLease
 from topicops.model.errors import (
     ClusterError,
     ClusterUnreachableError,
     LeaseHeldError,
     LeaseLostError,
+    LoginRefusedError,
     WrongTargetError,
 )
 
@@ -51,7 +55,7 @@ def test_a_lease_is_an_ephemeral_znode_that_names_its_holder_and_goes_with_it(ho
 
 def test_a_second_run_is_told_who_holds_the_lease(hosts: str) -> None:
     with lease(hosts, run="nightly/7") as first:
-        with pytest.raises(LeaseHeldError, match=r"nightly/7 .*apply plan 3f9c.*pid"):
+        with pytest.raises(LeaseHeldError, match=r"nightly/7 .*apply plan 3f9c.*host .*since .*topicops \d"):
             lease(hosts).__enter__()
         first.confirm()
 
@@ -170,3 +174,45 @@ def test_no_zookeeper_gives_no_lease(zookeeper: ZooKeeperServer) -> None:
         relay.close()
         with pytest.raises(ClusterUnreachableError):
             lease(relay.hosts, timeout_s=1).__enter__()
+
+
+# --- an identity of its own -------------------------------------------------------------------------------------------
+
+
+def rights(zookeeper: SecuredZooKeeper, path: str) -> list[tuple[str, str, list[str]]]:
+    client = KazooClient(zookeeper.plain)
+    client.start()
+    try:
+        return [(acl.id.scheme, acl.id.id, acl.acl_list) for acl in client.get_acls(path)[0]]
+    finally:
+        client.stop()
+        client.close()
+
+
+def test_a_lease_taken_with_a_login_is_nobody_elses_to_remove(secured_zookeeper: SecuredZooKeeper) -> None:
+    address = ZooKeeperAddress(hosts=secured_zookeeper.plain, user=USER, password=PASSWORD)
+    with ZooKeeperLease(address, run="cli/1", operation="apply") as held:
+        held.confirm()
+        for path in (ROOT, LEASE):
+            assert rights(secured_zookeeper, path) == [("sasl", USER, ["ALL"]), ("world", "anyone", ["READ"])]
+        with pytest.raises(ClusterError, match="not allowed"):
+            lease(secured_zookeeper.plain).__enter__()
+        stranger = KazooClient(secured_zookeeper.plain)
+        stranger.start()
+        with pytest.raises(NoAuthError):
+            stranger.delete(ROOT, recursive=True)
+        stranger.stop()
+        stranger.close()
+
+
+def test_a_certificate_that_the_server_does_not_ask_for_is_no_identity(secured_zookeeper: SecuredZooKeeper) -> None:
+    tls = Tls(
+        ca_file=str(secured_zookeeper.ca.certificate),
+        certificate_file=str(secured_zookeeper.client.certificate),
+        key_file=str(secured_zookeeper.client.key),
+        key_password=KEY_PASSWORD,
+    )
+    with pytest.raises(LoginRefusedError, match="takes this connection for nobody"):
+        ZooKeeperLease(
+            ZooKeeperAddress(hosts=secured_zookeeper.secure, tls=tls), run="cli/1", operation="apply"
+        ).__enter__()

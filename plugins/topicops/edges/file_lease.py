@@ -34,6 +34,7 @@ class FileLease:
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
         self._descriptor = -1
+        self._is_lost = False
 
     def __enter__(self) -> Self:
         try:
@@ -57,12 +58,16 @@ class FileLease:
         os.close(self._descriptor)
 
     def confirm(self) -> None:
-        """Raise ``LeaseLostError`` where the path now leads to another file: our lock keeps nobody out then."""
+        """Raise ``LeaseLostError`` where the path now leads to another file: our lock keeps nobody out then.
+
+        A lost lease stays lost, even when the file comes back: another run may have begun meanwhile.
+        """
         try:
             is_ours = os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._descriptor))
         except FileNotFoundError:
             is_ours = False
-        if not is_ours:
+        self._is_lost |= not is_ours
+        if self._is_lost:
             raise LeaseLostError(f"the lease {self._path} was removed or replaced; nothing more is sent: run it again")
 
     def _lock(self) -> None:

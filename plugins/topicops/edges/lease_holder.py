@@ -24,7 +24,8 @@ class LeaseHolder(msgspec.Struct, frozen=True):
     version: str
 
     def __str__(self) -> str:
-        return printable(f"run {self.run} ({self.operation}), host {self.host}, pid {self.pid}, since {self.since}")
+        what = f"run {self.run} ({self.operation}), host {self.host}, pid {self.pid}, since {self.since}"
+        return printable(f"{what}, topicops {self.version}")
 
 
 def this_process(*, run: str, operation: str) -> LeaseHolder:

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 import msgspec
-from kazoo.exceptions import NodeExistsError
+from kazoo.exceptions import InvalidACLError, NodeExistsError
+from kazoo.security import ACL, Id, make_acl
 
 from topicops.edges.connections import ZooKeeperAddress
 from topicops.edges.lease_holder import describe, this_process
@@ -23,6 +24,7 @@ from topicops.model.errors import (
     ClusterUnreachableError,
     LeaseHeldError,
     LeaseLostError,
+    LoginRefusedError,
     TopicopsError,
     WrongTargetError,
 )
@@ -32,6 +34,9 @@ logger = logging.getLogger(__name__)
 ROOT = "/topicops"
 LEASE = f"{ROOT}/lease"
 CLUSTER_ID = "/cluster/id"
+ALL_RIGHTS = 31
+OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
+"""All rights for whom the session logged in as, and everybody may read who holds it."""
 LONGEST_WATCH_S = 2.0
 """How long a waiting run trusts the watch alone before it looks again."""
 
@@ -62,7 +67,10 @@ class ZooKeeperLease:
         timeout_s: float = 15.0,
         lock_timeout_s: float = 0.0,
     ) -> None:
+        if isinstance(address, str):
+            address = ZooKeeperAddress(hosts=address)
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
+        self._acl = OWN if address.user or (address.tls and address.tls.certificate_file) else None
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
         self._session_id: int | None = None
@@ -170,10 +178,16 @@ class ZooKeeperLease:
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
         """Whether this made the znode; False where one stands already. Never makes a parent."""
         try:
-            made = self.session.settle(path, self.session.client.create_async(path, data, ephemeral=ephemeral))
+            pending = self.session.client.create_async(path, data, acl=self._acl, ephemeral=ephemeral)
+            made = self.session.settle(path, pending)
         except TopicopsError as error:
             if isinstance(error.__cause__, NodeExistsError):
                 return False
+            if isinstance(error.__cause__, InvalidACLError):
+                raise LoginRefusedError(
+                    f"{self.session.hosts}: ZooKeeper takes this connection for nobody, so {path} cannot be kept from "
+                    "others; let it ask for client certificates (ssl.clientAuth), or take ours out of the connection"
+                ) from error
             raise
         if made is None:
             raise WrongTargetError(f"{self.session.hosts}: {path} has no parent: wrong chroot? Nothing was created")
