@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from topicops.edges.yaml_files import Place, UnreadableError, kind_and_stem, read_document, room_of
-from topicops.model.document import Document
+from topicops.model.document import Document, Node
 from topicops.model.errors import SpecError, SpecFileError
 
 
@@ -37,6 +37,18 @@ def document_of(topics: Path, below: str, text: str) -> Document:
         return Document(file=file, kind=kind, stem=stem, root=root)
     except UnreadableError as error:
         raise SpecError([error.diagnostic]) from error
+
+
+def node_of(text: str, *, room: int = 1) -> Node | None:
+    """What a text says; None where it cannot be read.
+
+    Args:
+        room: How many times as many nodes as in most files there may be.
+    """
+    try:
+        return read_document(text.encode(), "", room=room)
+    except UnreadableError:
+        return None
 
 
 def write_new(topics: Path, texts: Mapping[str, str]) -> None:

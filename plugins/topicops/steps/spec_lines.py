@@ -46,7 +46,7 @@ def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int
     """
     match node:
         case Text() if source_at(lines, node.span) in ("|", ">") and not node.plain:
-            return _end_of_block_text(lines, node.span.line, below)
+            return _end_of_block_text(lines, node.span, below)
         case Text():
             return line if node.plain and not node.text else node.span.end_line
         case Fields() if node.entries and is_block(node, lines):
@@ -58,12 +58,14 @@ def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int
             return node.span.end_line
 
 
-def _end_of_block_text(lines: Sequence[str], header: int, below: int) -> int:
-    last = header
-    for number, line in enumerate(lines[header:], header + 1):
+def _end_of_block_text(lines: Sequence[str], header: Span, below: int) -> int:
+    """With ``|+`` the blank lines behind it belong to the text."""
+    keeps_blanks = "+" in lines[header.line - 1][header.column - 1 :].partition("#")[0]
+    last = header.line
+    for number, line in enumerate(lines[header.line :], header.line + 1):
         if line.strip() and indentation(line) <= below:
             break
-        last = number if line.strip() else last
+        last = number if line.strip() or (keeps_blanks and number < len(lines)) else last
     return last
 
 

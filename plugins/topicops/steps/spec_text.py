@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[^\W\d][^\n]*|/[^\n]*")
 """Begins with a letter, an underscore or a slash: nothing that YAML gives a meaning to, and no number."""
 _BREAKS_PLAIN = re.compile(r": |:$| #| $")
 _BREAKS_PLAIN_INSIDE = re.compile(r"[\[\]{},:]| #| $")
-_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
+MISREAD_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """What some reader takes for something else than text. Source: YAML 1.1, types bool and null."""
 _WITH_UNIT = re.compile(r"[1-9][0-9]*(?:ms|s|m|h|d|B|KiB|MiB|GiB|TiB)")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
@@ -43,7 +43,7 @@ def scalar(text: str, *, inside: bool = False) -> str:
         inside: It stands between brackets or braces.
     """
     breaks = _BREAKS_PLAIN_INSIDE if inside else _BREAKS_PLAIN
-    is_word = _PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS
+    is_word = _PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD_WORDS
     is_plain = is_word or _WITH_UNIT.fullmatch(text) or (_TIME.fullmatch(text) and not inside)
     if text.isprintable() and is_plain and not breaks.search(text):
         return text
