@@ -432,7 +432,7 @@ def test_many_znodes_in_one_request_are_what_single_requests_give(hosts: str, cl
 
 
 def in_parts(found: Iterable[Znode | None]) -> list[tuple[bytes | None, ZnodeStat] | None]:
-    return [znode and (znode.data, znode.stat) for znode in found]
+    return [None if znode is None else (znode.data, znode.stat) for znode in found]
 
 
 def test_one_batch_is_in_flight_and_each_is_as_big_as_the_last_reply_allows(hosts: str, cluster: KazooClient) -> None:
