@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,7 +59,7 @@ def _edit(document: Document) -> tuple[str, str] | None:
     from topicops.steps.formatting import formatted
 
     room = ROOM_FOR_EXCEPTIONS if document.kind == "Exceptions" else 1
-    before = regular_text(Path(os.fspath(document.file)), room=room)
+    before = regular_text(Path(document.file), room=room)
     if before is None:
         return None
     after = formatted(before, document.kind, lambda text: node_of(text, room=room))
