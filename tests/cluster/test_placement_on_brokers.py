@@ -118,6 +118,22 @@ def test_it_does_so_whatever_the_racks_are(own_cluster: LocalCluster, workspace:
     assert_grown_as_the_broker_grows(own_cluster, workspace, first_rows, 11)
 
 
+def move_with_kafkas_tool(workspace: Workspace, cluster: LocalCluster, topic: str) -> Assignment:
+    """Run the reassignment that the plan of the blocked topic carries; the rows that come of it."""
+    workspace.plan()
+    (blocked,) = json.loads(Path("plan.json").read_text(encoding="utf-8"))["blocked"]
+    file = Path("reassignment.json")
+    file.write_text(blocked["reassignment"], encoding="utf-8")
+    assert "Successfully started" in kafka_reassign_partitions(cluster, file, "--execute")
+    until(lambda: not look(cluster).topics[topic].is_reassigning)
+    return rows_of(cluster, topic)
+
+
+def assert_nothing_is_left_to_do(workspace: Workspace) -> None:
+    planned = workspace.plan("--detailed-exitcode")
+    assert (planned.status, "No changes." in planned.out) == (0, True), planned.out
+
+
 @pytest.mark.parametrize(
     ("rows", "size"),
     [
@@ -125,24 +141,26 @@ def test_it_does_so_whatever_the_racks_are(own_cluster: LocalCluster, workspace:
         pytest.param([(1,), (1,), (1,)], 2, id="more"),
     ],
 )
-def test_the_reassignment_that_a_plan_carries_runs_in_kafkas_own_tool(
+def test_the_reassignment_that_a_plan_carries_brings_the_replication_factor(
     live: Workspace, local_cluster: LocalCluster, rows: Sequence[Sequence[int]], size: int
 ) -> None:
     topic = f"resized-from-{len(rows[0])}"
     create(local_cluster, {topic: rows})
     live.topic(topic, partitions=len(rows), replicationFactor=size)
-    live.plan()
-    (blocked,) = json.loads(Path("plan.json").read_text(encoding="utf-8"))["blocked"]
-    file = Path("reassignment.json")
-    file.write_text(blocked["reassignment"], encoding="utf-8")
 
-    said = kafka_reassign_partitions(local_cluster, file, "--execute")
-    until(lambda: not look(local_cluster).topics[topic].is_reassigning)
+    found = move_with_kafkas_tool(live, local_cluster, topic)
 
-    assert "Successfully started" in said
-    found = look(local_cluster).topics[topic]
-    assert found.replication_factors == {size}
-    assert all(len(set(row) & set(found.assignment[p])) == min(len(row), size) for p, row in enumerate(rows))
-    assert {row[0] for row in found.assignment.values()} == {1, 2, 3}
-    planned = live.plan("--detailed-exitcode")
-    assert (planned.status, "No changes." in planned.out) == (0, True), planned.out
+    assert {len(row) for row in found.values()} == {size}
+    assert all(len(set(row) & set(found[p])) == min(len(row), size) for p, row in enumerate(rows))
+    assert {row[0] for row in found.values()} == {1, 2, 3}
+    assert_nothing_is_left_to_do(live)
+
+
+def test_the_reassignment_that_a_plan_carries_brings_the_replicas_that_a_file_names(
+    live: Workspace, local_cluster: LocalCluster
+) -> None:
+    create(local_cluster, {"moved-by-hand": [(1, 2), (2, 3)]})
+    live.topic("moved-by-hand", assignment={0: [3, 2], 1: [2, 3]})
+
+    assert move_with_kafkas_tool(live, local_cluster, "moved-by-hand") == {0: (3, 2), 1: (2, 3)}
+    assert_nothing_is_left_to_do(live)
