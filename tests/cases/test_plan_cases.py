@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 from fixtures.zookeeper import Chroot
 from topicops.cli import run
+from topicops.model.plan_file import plan_from_json, plan_to_json
 from topicops.model.plan_schema import plan_schema
 
 pytestmark = pytest.mark.edges
@@ -68,12 +69,16 @@ def make_znodes(chroot: Chroot, znodes: Mapping[str, str]) -> None:
 
 def write_files(case: Json, folder: Path, chroot: Chroot) -> None:
     (folder / "topics").mkdir()
+    for name, text in texts_of(case).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace(HOSTS_IN_THE_TABLE, chroot.hosts), encoding="utf-8")
+
+
+def texts_of(case: Json) -> dict[str, str]:
+    """Path to text: the case's over the base; null takes a file away."""
     files = {path: {"text": text} for path, text in CORPUS["base"].items()} | case["files"]
-    for name, entry in files.items():
-        if entry is not None:
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(entry["text"].replace(HOSTS_IN_THE_TABLE, chroot.hosts), encoding="utf-8")
+    return {path: entry["text"] for path, entry in files.items() if entry is not None}
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,12 @@ class World:
         ids = {path.rpartition("/")[2]: text for path, text in self.znodes.items() if path.startswith("/brokers/ids/")}
         return {int(broker): json.loads(text).get("rack") for broker, text in ids.items()}
 
+    def line_at(self, location: Json) -> str:
+        """The line of a file; it has something to point at."""
+        line: str = texts_of(self.case)[location["file"]].splitlines()[location["line"] - 1]
+        assert line[location["column"] - 1 :].strip(), f"nothing at {location}"
+        return line
+
     def live_rows(self, topic: str) -> Rows:
         rows: Rows = json.loads(self.znodes[f"/brokers/topics/{topic}"])["partitions"]
         return rows
@@ -112,12 +123,35 @@ def check(world: World, ended: Ended) -> None:
     if ended.status:
         assert '"fingerprint"' not in ended.out, "no plan was expected"
         return
+    assert plan_to_json(plan_from_json(ended.out)).strip() == ended.out.strip()
     plan = json.loads(ended.out)
     assert [error.message for error in Draft202012Validator(PLAN_SCHEMA).iter_errors(plan)] == []
     assert in_the_tables_words(plan, world.expect) == tables_words(world.expect)
     for wanted in world.expect["changes"]:
         if wanted["action"] in ("create", "expand"):
             assert list(placement_faults(planned_rows(plan, wanted), wanted, world)) == []
+    assert all(world.line_at(entry["location"]) for entry in plan["blocked"])
+    assert list(misplaced(plan, world)) == []
+
+
+def misplaced(plan: Json, world: World) -> Iterator[str]:
+    """Changes whose place is not the line of what changes."""
+    for change in plan["changes"]:
+        line = world.line_at(change["location"])
+        if not any(word in line for word in words_of_the_place(change)):
+            yield f"{change['actions'][0]} of {change['topic']} at {line}"
+
+
+def words_of_the_place(change: Json) -> list[str]:
+    match change["actions"]:
+        case ["create"]:
+            return [str(change["topic"])]
+        case ["expand"]:
+            return [str(change["after"]["partitions"]), "assignment"]
+        case ["configure"]:
+            return [*change["after"]["configs"], change["topic"]]
+        case _:
+            return ["absent"]
 
 
 # ---- what is compared of a plan ----
