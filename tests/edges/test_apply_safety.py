@@ -13,9 +13,12 @@ from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, topic
 from fixtures.zookeeper import Chroot
 from topicops import flow
+from topicops.edges.audit_log import AuditOrigin
+from topicops.edges.journal import FileJournal, open_intents, read_journal
 from topicops.edges.last_good import LastGood
+from topicops.edges.unsettled import announced
 from topicops.edges.zookeeper_lease import LEASE, ZooKeeperLease
-from topicops.model.changes import Change, GateWord
+from topicops.model.changes import ACTIONS, Change, GateWord
 from topicops.model.environment import Limits, Policy, Risk
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.plan import Plan
@@ -108,6 +111,59 @@ def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, 
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
         facts = flow.apply(run_of(world, held))
     assert facts["not sent"] == 0
+
+
+def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, chroot: Chroot) -> None:
+    world.cluster["lease"] = "none"
+    world.write_environment()
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "no lease (cluster.lease, topics/environments/local.yaml:" in flow.render_report(run, "text")
+    assert chroot.client.exists("/topicops") is None
+
+
+def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
+    world: Workspace, chroot: Chroot
+) -> None:
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+    leave_open(run)
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "ended before it knew what came of create orders: it is not in effect" in flow.render_report(run, "text")
+    assert open_intents(read_journal(run.store.path("journal-create-1.jsonl"))) == ()
+    assert list((run.home / "unsettled" / "local").iterdir()) == []
+
+
+def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+    leave_open(run)
+    run.store.write_text("plan.json", plan_to_json(plan_of(chroot, builders.create_change("another"), DELETE)))
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "cannot be settled" in flow.render_report(run, "text")
+    assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
+
+
+def leave_open(run: flow.Run) -> None:
+    """What a run leaves that was killed right after its intent to create."""
+    journal = FileJournal(run.store.path("journal-create-1.jsonl"))
+    origin = AuditOrigin(
+        environment="local",
+        run="cli/killed",
+        plan=run.plan.fingerprint,
+        commit=None,
+        approver=None,
+        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
+    )
+    with announced(run.home / "unsettled" / "local", journal.path, origin):
+        journal.intend([gated for gated in run.plan.changes if gated.change.action == "create"])
 
 
 def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, chroot: Chroot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Self
@@ -34,13 +35,15 @@ def apply_command(
     saved = flow.load_plan(plan)
     run = new_run(saved.target.environment, topics)
     with StopSignals() as stop:
-        ended = flow.apply_plan(
-            run,
-            saved,
-            approved=flow.approval(saved, approve) if approve else frozenset(),
-            approver=f"{user_name()} with --approve" if approve else None,
-            lock_timeout_s=seconds_of(lock_timeout),
-            interrupted=stop.is_asked,
+        ended = stop.unless_stopped(
+            lambda: flow.apply_plan(
+                run,
+                saved,
+                approved=flow.approval(saved, approve) if approve else frozenset(),
+                approver=f"{user_name()} with --approve" if approve else None,
+                lock_timeout_s=seconds_of(lock_timeout),
+                interrupted=stop.is_asked,
+            )
         )
     tell(flow.render_report(run, output))
     raise typer.Exit(stop.exit_code or ended)
@@ -77,6 +80,14 @@ class StopSignals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def unless_stopped(self, work: Callable[[], int]) -> int:
+        """What ``work`` gives; after a second signal the process ends with the first one's status."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            progress("stopped at once; the next apply looks first at what became of the request in flight")
+            raise typer.Exit(self.exit_code) from None
 
     def is_asked(self) -> bool:
         return self._received is not None
