@@ -172,9 +172,9 @@ class _Drafting:
 
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
         wanted = {name: _values_of(topic) for name, topic in topics.items()}
-        profiles = new_profiles([*wanted.values()], self.shared, own_configs=self.own_configs, taken=self.taken)
+        profiles = new_profiles(wanted, self.shared, own_configs=self.own_configs, taken=self.taken)
         shared = self.shared.with_profiles(profiles)
-        choices = {name: shared.best(values) for name, values in wanted.items()}
+        choices = shared.best_of_each(wanted)
         used = {name for name, _ in choices.values()}
         profile_texts = {f"profiles/{n}.yaml": profile_text(n, p) for n, p in sorted(profiles.items()) if n in used}
         topic_texts = {f"{self._folder(n)}/{n}.yaml": self._topic_text(n, *choice) for n, choice in choices.items()}

@@ -49,6 +49,11 @@ class Values:
         )
 
     @property
+    def key(self) -> object:
+        """Equal for equal values, and hashable."""
+        return self.partitions, self.replication_factor, tuple(sorted(self.configs.items()))
+
+    @property
     def lines(self) -> int:
         numbers = sum(number is not None for number in (self.partitions, self.replication_factor))
         return numbers + (1 + len(self.configs) if self.configs else 0)
@@ -82,6 +87,14 @@ class Shared:
         own, best = min(found, key=lambda pair: pair[0].lines + (pair[1] is not None))
         return best, own
 
+    def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, tuple[str | None, Values]]:
+        """As ``best``, by the same names; most topics are like another one."""
+        found: dict[object, tuple[str | None, Values]] = {}
+        for values in wanted.values():
+            if values.key not in found:
+                found[values.key] = self.best(values)
+        return {name: found[values.key] for name, values in wanted.items()}
+
     def with_profiles(self, more: Mapping[str, Values]) -> Shared:
         return Shared(defaults=self.defaults, profiles={**self.profiles, **more})
 
@@ -105,7 +118,7 @@ def _values_of(layer: Layer) -> Values:
 
 
 def new_profiles(
-    topics: Sequence[Values], shared: Shared, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
+    topics: Mapping[str, Values], shared: Shared, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
 ) -> dict[str, Values]:
     """Sets of configs that several topics share, where a profile of them saves lines in all; by name.
 
@@ -117,8 +130,7 @@ def new_profiles(
     """
     groups: defaultdict[tuple[tuple[str, str | None], ...], list[Values]] = defaultdict(list)
     kept_apart = frozenset(own_configs)
-    for topic in topics:
-        name, own = shared.best(topic)
+    for name, own in shared.best_of_each(topics).values():
         configs = tuple((key, value) for key, value in own.configs.items() if key not in kept_apart)
         if name is None and configs:
             groups[configs].append(own)
