@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from topicops.model.diagnostics import Fix, Position
-from topicops.model.document import Fields, Items, Node, Span, Text
+from topicops.model.document import Node, Span
+from topicops.model.meaning import meaning_of
 
 _INDENTATION_WITH_TABS = re.compile(r"^ *\t[ \t]*", re.MULTILINE)
 _WIDTHS = (2, 4, 8)
@@ -26,7 +27,7 @@ def blanks_for_tabs(text: str, read: Callable[[str], Node | None]) -> Fix | None
     found = list(_INDENTATION_WITH_TABS.finditer(text))
     if not found:
         return None
-    meanings = [None if node is None else _meaning(node) for node in (read(_expanded(text, w)) for w in _WIDTHS)]
+    meanings = [None if node is None else meaning_of(node) for node in (read(_expanded(text, w)) for w in _WIDTHS)]
     readable = [meaning for meaning in meanings if meaning is not None]
     if not readable or any(meaning != readable[0] for meaning in readable):
         return None
@@ -49,14 +50,3 @@ def _expanded(text: str, width: int) -> str:
 
 def _position(text: str, index: int) -> Position:
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
-
-
-def _meaning(node: Node) -> object:
-    """The node without places, so that two can be compared."""
-    match node:
-        case Text():
-            return node.text
-        case Items():
-            return [_meaning(item) for item in node.items]
-        case Fields():
-            return [(key.text, _meaning(value)) for key, value in node.entries]
