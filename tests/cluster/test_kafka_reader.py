@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     ResourceType,
 )
 
+from fixtures.live import look
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.kafka_reader import BrokerQuestions, BrokerViews
 from topicops.edges.local_cluster import LocalCluster
@@ -55,7 +56,7 @@ def paused_broker(local_cluster: LocalCluster, properties: dict[str, str]) -> It
         views.close()
 
 
-def test_each_broker_gives_its_own_view(properties: dict[str, str], topic: str) -> None:
+def test_each_broker_gives_its_own_view(properties: dict[str, str], topic: str, local_cluster: LocalCluster) -> None:
     views = BrokerViews(properties)
 
     found = views.views(EVERYONE, [topic])
@@ -65,7 +66,14 @@ def test_each_broker_gives_its_own_view(properties: dict[str, str], topic: str) 
         0: PartitionView(leader=1, replicas=(1, 2), isr=(1, 2)),
         1: PartitionView(leader=2, replicas=(2, 3), isr=(2, 3)),
     }
-    view = BrokerView(topics={topic: partitions}, brokers=frozenset(EVERYONE))
+    topic_id = look(local_cluster).topics[topic].topic_id
+    assert topic_id is not None
+    view = BrokerView(
+        topics={topic: partitions},
+        brokers=frozenset(EVERYONE),
+        cluster_id=local_cluster.cluster_id,
+        topic_ids={topic: topic_id},
+    )
     assert found == dict.fromkeys(EVERYONE, view)
 
 

@@ -16,7 +16,7 @@ from topicops.cli import local as cli
 from topicops.edges.kafka_reader import BrokerViews
 from topicops.edges.kafka_snapshot import KafkaReader
 from topicops.edges.local_cluster import LocalCluster
-from topicops.model.ports import BrokerView
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
 from topicops.model.snapshot import LiveTopic
 
 BROKERS = (1, 2, 3)
@@ -58,10 +58,11 @@ def new_admin(cluster: LocalCluster) -> AdminClient:
 
 def known(cluster: LocalCluster, *topics: str) -> dict[int, Mapping[str, frozenset[int]]]:
     """By broker, the partitions of the topics that it has on its disks; without a broker that knows none of them."""
-    views = BrokerViews({"bootstrap.servers": cluster.bootstrap_servers}, directories=True)
-    found = {broker: view for broker, view in views.views(BROKERS, topics).items() if isinstance(view, BrokerView)}
+    views = BrokerViews({"bootstrap.servers": cluster.bootstrap_servers})
+    heard = {b for b, view in views.views(BROKERS, topics).items() if isinstance(view, BrokerView) and view.topics}
+    logs = views.logs({broker: LogQuestions(held=dict.fromkeys(topics, (0, 1))) for broker in heard})
     views.close()
-    return {b: v.directories for b, v in found.items() if v.topics and isinstance(v.directories, Mapping)}
+    return {broker: found.held for broker, found in logs.items() if isinstance(found, BrokerLogs)}
 
 
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:

@@ -17,7 +17,7 @@ from topicops.cli import app
 from topicops.model.environment import EnvironmentSpec, Written
 from topicops.model.plan_file import plan_to_json
 from topicops.model.written_spec import TopicMetadata, TopicSpec, WrittenLifecycle
-from topicops.steps.checks import RULES
+from topicops.steps.checks import ABSENCE_RULES, RULES
 from topicops.steps.doctor import RULES as DOCTOR_RULES
 from topicops.steps.gate import gate
 from topicops.steps.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
@@ -130,8 +130,9 @@ def rows_of(page: Path, pattern: str) -> set[str]:
 
 
 def test_every_check_of_verify_is_documented_and_no_other() -> None:
-    checks = ids_in_source([PLUGINS / "steps" / "checks.py", PLUGINS / "steps" / "verify.py"], "V")
-    assert RULES.keys() <= checks
+    steps = PLUGINS / "steps"
+    checks = ids_in_source([steps / "checks.py", steps / "broker_checks.py", steps / "verify.py"], "V")
+    assert {check for check, _ in [*RULES, *ABSENCE_RULES]} == checks == {f"V{n:02}" for n in range(1, 18)}
     assert rows_of(REFERENCE / "checks.md", r"^V\d\d$") == checks
 
 

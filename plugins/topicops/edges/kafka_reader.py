@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from confluent_kafka import (
     ConsumerGroupState,
@@ -21,22 +22,25 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    ConfigSource,
     OffsetSpec,
     ResourceType,
 )
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka_clients import BrokerConnections, Confluent, Deadline, settled
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plan import TopicActivity
-from topicops.model.ports import BrokerView, PartitionView
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
 from topicops.model.topic_config import TOPIC_CONFIGS, canonical_overrides
 
 log = logging.getLogger(__name__)
 
 BROKERS_ASKED = 3
-"""How many brokers are asked for their defaults, one after another until one answers."""
+"""How many brokers are asked what each of them knows, one after another until one answers."""
+TOPICS_A_REQUEST = 200
 REBALANCE_PAUSE_S = 0.1
 REBALANCING = (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
 
@@ -56,30 +60,32 @@ class BrokerViews:
     Args:
         properties: Librdkafka's properties of the reader.
         timeout_s: For one round of questions, whatever the brokers do.
-        directories: Ask each broker also which partitions have their logs on its disks.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0, directories: bool = False) -> None:
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
         self._properties = properties
-        self._directories = directories
         self._timeout_s = timeout_s
         self._connections: BrokerConnections | None = None
         self._known: Mapping[int, str] = {}
 
-    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
+    def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
         """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
-        deadline = Deadline(self._timeout_s)
-        try:
-            connections = self._connected(brokers)
-        except (ClusterError, UsageError) as error:
-            # Asked after the changes are made: whoever waits for a verdict needs the reason, not an end.
-            return {broker: f"broker {broker} cannot be asked: {error}" for broker in brokers}
-        requests = {broker: _metadata_request(topics) for broker in brokers if broker in self._known}
-        replies = connections.ask(requests, timeout_s=deadline.left_s) if requests else {}
-        if any(isinstance(reply, str) for reply in replies.values()):
-            self._known = {}  # it may be back elsewhere: look its address up again next time
-        views = {broker: _view_or_sentence(broker, replies.get(broker)) for broker in brokers}
-        return self._with_directories(connections, views) if self._directories else views
+        replies = self._replies({broker: _metadata_request(topics) for broker in brokers})
+        return {broker: _view_or_sentence(broker, reply) for broker, reply in replies.items()}
+
+    def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        """Each broker's own logs; a sentence where it did not tell."""
+        on_disk = self._replies({broker: _directories_request(asked) for broker, asked in questions.items()})
+        leaders = {broker: asked for broker, asked in questions.items() if asked.led}
+        read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
+        return {broker: _logs_or_sentence(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
+
+    def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        """What is set on each topic itself; a sentence where no broker told."""
+        found: dict[str, Mapping[str, str] | str] = {}
+        for start in range(0, len(topics), TOPICS_A_REQUEST):
+            found |= self._overrides(topics[start : start + TOPICS_A_REQUEST])
+        return found
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
@@ -87,18 +93,30 @@ class BrokerViews:
             self._connections.close()
         self._connections, self._known = None, {}
 
-    def _with_directories(
-        self, connections: BrokerConnections, views: Mapping[int, BrokerView | str]
-    ) -> Mapping[int, BrokerView | str]:
-        """The views with the logs of their topics; a broker without a view is not asked."""
-        requests = {broker: _directories_request(v) for broker, v in views.items() if isinstance(v, BrokerView)}
-        replies = connections.ask(requests, timeout_s=self._timeout_s) if requests else {}
-        return {
-            broker: replace(view, directories=_directories_or_sentence(broker, replies[broker]))
-            if isinstance(view, BrokerView)
-            else view
-            for broker, view in views.items()
-        }
+    def _overrides(self, topics: Sequence[str]) -> dict[str, Mapping[str, str] | str]:
+        """As the first of a few brokers tells them: each would tell what ZooKeeper, or its own log of metadata, has."""
+        reply: Any = "no broker tells the configs"
+        for broker in sorted(self._known)[:BROKERS_ASKED]:
+            reply = self._replies({broker: _topic_configs_request(topics)})[broker]
+            if not isinstance(reply, str):
+                return {result.resource_name: _overrides_or_sentence(result) for result in reply.results}
+        return dict.fromkeys(topics, str(reply))
+
+    def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        """Each broker's answer; a whole sentence where there is none."""
+        deadline = Deadline(self._timeout_s)
+        try:
+            connections = self._connected(requests)
+        except (ClusterError, UsageError) as error:
+            # Asked after the changes are made: whoever waits for a verdict needs the reason, not an end.
+            return {broker: f"broker {broker} cannot be asked: {error}" for broker in requests}
+        reachable = {broker: request for broker, request in requests.items() if broker in self._known}
+        replies = connections.ask(reachable, timeout_s=deadline.left_s) if reachable else {}
+        if any(isinstance(reply, str) for reply in replies.values()):
+            self._known = {}  # it may be back elsewhere: look its address up again next time
+        unknown = "is not known to the brokers that answer"
+        told = {broker: replies.get(broker, unknown) for broker in requests}
+        return {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in told.items()}
 
     def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
         """Connections that know the addresses of ``brokers``, as far as any broker knows them."""
@@ -296,16 +314,14 @@ def _in_ms(text: str, unit: str) -> str:
     return str(max(-1, int(text) * MS_IN_UNIT[unit]))
 
 
-def _metadata_request(topics: Sequence[str]) -> Any:
-    named = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+def _metadata_request(topics: Sequence[str] | None) -> Any:
+    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     return MetadataRequest(topics=named, allow_auto_topic_creation=False)
 
 
 def _view_or_sentence(broker: int, reply: Any) -> BrokerView | str:
-    if reply is None:
-        return f"broker {broker} is not known to the brokers that answer"
     if isinstance(reply, str):
-        return f"broker {broker} {reply}"
+        return reply
     strange = [t for t in reply.topics if t.error_code not in (KafkaError.NO_ERROR, *UNREADY_CODES)]
     if strange:
         error = KafkaError(strange[0].error_code)
@@ -314,7 +330,15 @@ def _view_or_sentence(broker: int, reply: Any) -> BrokerView | str:
     return BrokerView(
         topics={topic.name: {p.partition_index: _partition_view(p) for p in topic.partitions} for topic in known},
         brokers=frozenset(node.node_id for node in reply.brokers),
+        cluster_id=reply.cluster_id,
+        topic_ids={topic.name: text for topic in known if (text := _topic_id(topic)) is not None},
     )
+
+
+def _topic_id(topic: Any) -> str | None:
+    """As znodes have it; None where the broker gives none."""
+    told: UUID | None = topic.topic_id
+    return None if told is None or not told.int else urlsafe_b64encode(told.bytes).decode().rstrip("=")
 
 
 UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
@@ -327,26 +351,85 @@ def _partition_view(partition: Any) -> PartitionView:
     )
 
 
-def _directories_request(view: BrokerView) -> Any:
+def _directories_request(asked: LogQuestions) -> Any:
     topics = [
         DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(partitions))
-        for topic, partitions in view.topics.items()
+        for topic, partitions in asked.held.items()
     ]
     return DescribeLogDirsRequest(topics=topics)
 
 
-def _directories_or_sentence(broker: int, reply: Any) -> Mapping[str, frozenset[int]] | str:
-    """Partitions by topic; without logs on a broken disk, and without copies that are still being made."""
-    if isinstance(reply, str):
-        return f"broker {broker} does not tell its log directories: it {reply}"
-    if reply.error_code:
-        error = KafkaError(reply.error_code)
+def _end_offsets_request(asked: LogQuestions) -> Any:
+    """With the leader epoch, so that a leader which has missed its last election says so."""
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    of_partition = of_topic.ListOffsetsPartition
+    topics = [
+        of_topic(
+            name=topic,
+            partitions=[
+                of_partition(
+                    partition_index=p, current_leader_epoch=ANY_EPOCH if epoch is None else epoch, timestamp=LATEST_TIME
+                )
+                for p, epoch in sorted(partitions.items())
+            ],
+        )
+        for topic, partitions in asked.led.items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+
+
+def _logs_or_sentence(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
+    """``read``: the end offsets; None where the broker leads nothing that was asked about."""
+    if isinstance(on_disk, str):
+        return f"{on_disk} when asked for its log directories"
+    if on_disk.error_code:
+        error = KafkaError(on_disk.error_code)
         return f"broker {broker} does not tell its log directories: {error.name()} ({error.code()})"
-    found: dict[str, set[int]] = {}
-    for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
-        ids = {p.partition_index for p in topic.partitions if not p.is_future_key}
-        found.setdefault(topic.name, set()).update(ids)
+    if isinstance(read, str):
+        return f"{read} when asked for end offsets"
+    held: dict[str, set[int]] = {}
+    idle: dict[str, set[int]] = {}
+    for topic in (topic for directory in on_disk.results if not directory.error_code for topic in directory.topics):
+        for log in (log for log in topic.partitions if not log.is_future_key):
+            (idle if log.offset_lag == NOT_SERVED else held).setdefault(topic.name, set()).add(log.partition_index)
+    return BrokerLogs(held=_frozen(held), idle=_frozen(idle), unread={} if read is None else _unread(read))
+
+
+NOT_SERVED = -1
+"""``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
+LATEST_TIME = -1
+ANY_EPOCH = -1
+
+
+def _unread(reply: Any) -> dict[str, dict[int, str]]:
+    found: dict[str, dict[int, str]] = {}
+    for topic in reply.topics:
+        errors = {p.partition_index: KafkaError(p.error_code) for p in topic.partitions if p.error_code}
+        if errors:
+            found[topic.name] = {p: f"{error.name()} ({error.code()})" for p, error in errors.items()}
+    return found
+
+
+def _frozen(found: Mapping[str, set[int]]) -> dict[str, frozenset[int]]:
     return {name: frozenset(ids) for name, ids in found.items()}
+
+
+def _topic_configs_request(topics: Sequence[str]) -> Any:
+    resources = [
+        DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=None
+        )
+        for topic in topics
+    ]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
+def _overrides_or_sentence(result: Any) -> Mapping[str, str] | str:
+    if result.error_code:
+        error = KafkaError(result.error_code)
+        return f"the brokers do not tell its configs: {error.name()} ({error.code()})"
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {entry.name: entry.value or "" for entry in result.configs if entry.config_source == own}
 
 
 def _topics_of(group: Any) -> set[str]:

@@ -184,6 +184,10 @@ class KafkaReader:
         quorum = ask_quorum(self._connected())
         return None if quorum is None else quorum.epoch
 
+    def controller_id(self) -> int | None:
+        """The leader of the quorum under KRaft; None while none is elected."""
+        return self._frame().controller_id
+
     def _frame(self) -> Frame:
         cluster_id, brokers, controller_id = self._described_cluster()
         quorum = ask_quorum(self._connected())

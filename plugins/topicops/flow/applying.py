@@ -75,7 +75,7 @@ def apply(
     if not any(_may_ever_run(gated, approved) for gated in plan.changes if gated.change.action in actions):
         return _close(run, actions, ())
     environment, desired = read_specs(run).require()
-    kind = "all" if len(actions) == len(ACTIONS) else "-".join(actions)
+    kind = kind_of(actions)
     with cluster_reader(run, environment) as reader:
         # Before the lease, which is a write: not even that goes to another cluster.
         require_cluster_id(reader.cluster_id(), environment)
@@ -178,6 +178,11 @@ def regated(
     return stricter(plan, anew, approved=approved)
 
 
+def kind_of(actions: Collection[Action]) -> str:
+    """What one task applies, for the names of its files."""
+    return "all" if len(actions) == len(ACTIONS) else "-".join(actions)
+
+
 def outcome_line(outcome: Outcome) -> str:
     """``create payments.orders: done``, with the message where there is one."""
     said = f" ({outcome.message})" if outcome.message else ""
@@ -277,6 +282,8 @@ def _send(
     interrupted: Callable[[], bool],
 ) -> Sequence[Outcome]:
     """Brokers are asked only where something may run."""
+    from topicops.flow.proving import take_baseline
+
     to_run = _to_run(plan, actions)
     if not to_run:
         return ()
@@ -284,6 +291,7 @@ def _send(
         require_same_cluster(admin.cluster_id(), live)
         audit.check()
         _expect_deletes(run, live, to_run)
+        take_baseline(run, live, [gated.change.topic for gated in to_run], kind=kind_of(actions))
         seams = SEAMS.get()
         with announced(unsettled_folder(run), journal.path, audit.origin):
             outcomes = apply_step(

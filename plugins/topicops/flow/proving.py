@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from topicops.edges.connections import kafka_properties
 from topicops.flow.applying import read_outcomes, require_planned_target
 from topicops.flow.run import Facts, Run, cluster_reader, notes_of, now, read_environment
-from topicops.model.changes import Action, GateWord
+from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
@@ -28,8 +28,9 @@ from topicops.model.results import (
 )
 from topicops.model.snapshot import ClusterSnapshot, Source
 from topicops.steps.exit_status import verify_exit_status
+from topicops.steps.look import Trouble
 from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
-from topicops.steps.verify import Progress, chosen_brokers
+from topicops.steps.verify import Progress, trouble_of
 from topicops.steps.verify import verify as verify_step
 from topicops.steps.verify import verify_cluster as verify_cluster_step
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DELETES: tuple[Action, ...] = ("delete",)
+BASELINE = "baseline-"
+KINDS = ("all", *ACTIONS)
+"""What one task of a run applies."""
 
 
 def quality_before(run: Run) -> Facts:
@@ -64,10 +68,24 @@ def quality_after(run: Run) -> Facts:
     return _check_quality(run, "after", live, rows_after(live, deleted=deleted))
 
 
+def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
+    """``baseline-<kind>.json``: what is wrong with these topics before anything is sent, on both sides.
+
+    One that an earlier try of the same task left stays: what that try did is no old trouble.
+    """
+    name, environment = f"{BASELINE}{kind}.json", read_environment(run)
+    there = live.topics.keys() & set(topics)
+    if run.store.has(name) or not there:
+        return
+    defaults = live.broker_defaults or _broker_defaults(run, environment)
+    with closing(_broker_views(run, environment)) as metadata:
+        found = trouble_of(live, metadata, topics=there, broker_defaults=defaults)
+    run.store.write_value(name, tuple(sorted(found)))
+
+
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
-    """``checks.json``: each topic that apply touched, on both sides; what was wrong in ``live.json`` is old trouble."""
-    baseline = run.live if run.store.has("live.json") else None
-    return _verify_outcomes(run, read_outcomes(run), baseline=baseline, interrupted=interrupted)
+    """``checks.json``: each topic that apply touched, on both sides; what was wrong before is old trouble."""
+    return _verify_outcomes(run, read_outcomes(run), old_trouble=_old_trouble(run), interrupted=interrupted)
 
 
 def verify_or_say_why(run: Run, *, interrupted: Callable[[], bool]) -> None:
@@ -89,7 +107,7 @@ def verify_plan(run: Run, plan: Plan) -> int:
     run.store.write_text("plan.json", plan_to_json(plan))
     wanted = [gated for gated in plan.changes if gated.gate is not GateWord.DROPPED]
     # Trouble of now is what this is about: nothing is excused as older than the run.
-    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], baseline=None)
+    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], old_trouble=())
     return _verify_status(run)
 
 
@@ -101,9 +119,13 @@ def verify_cluster(run: Run) -> int:
     environment, live = read_environment(run), run.live
     run.say(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
     with closing(_broker_views(run, environment)) as metadata:
-        views = metadata.views(chosen_brokers(live.brokers), sorted(live.topics))
-    defaults = _broker_defaults(run, environment)
-    _write_checks(run, verify_cluster_step(live, views, broker_defaults=defaults))
+        checks = verify_cluster_step(
+            live,
+            metadata,
+            broker_defaults=_broker_defaults(run, environment),
+            confirmed=lambda names: _still_absent(run, environment, names),
+        )
+    _write_checks(run, checks)
     return _verify_status(run)
 
 
@@ -187,7 +209,7 @@ def _verify_outcomes(
     run: Run,
     outcomes: Sequence[Outcome],
     *,
-    baseline: ClusterSnapshot | None,
+    old_trouble: Collection[Trouble],
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Facts:
     plan, environment = run.plan, read_environment(run)
@@ -202,7 +224,7 @@ def _verify_outcomes(
             sleep=time.sleep,
             progress=lambda seen: run.say(progress_line(seen)),
             interrupted=interrupted,
-            baseline=baseline,
+            old_trouble=old_trouble,
             broker_defaults=_broker_defaults(run, environment),
             source=environment.spec.cluster.source,
         )
@@ -223,9 +245,20 @@ def _write_checks(run: Run, checks: Sequence[Check]) -> Facts:
 def _broker_views(run: Run, environment: Environment) -> BrokerViews:
     from topicops.edges.kafka_reader import BrokerViews
 
-    # Where the brokers are the first side too, their disks are the second.
-    directories = environment.spec.cluster.source == "kafka"
-    return BrokerViews(kafka_properties(environment, "reader", run.connections), directories=directories)
+    return BrokerViews(kafka_properties(environment, "reader", run.connections))
+
+
+def _still_absent(run: Run, environment: Environment, names: Collection[str]) -> list[str]:
+    """Names that the first side still has not: a topic may have been made since the snapshot."""
+    with cluster_reader(run, environment) as reader:
+        traces = reader.traces(sorted(names))
+    return [name for name in sorted(names) if traces[name].live is None]
+
+
+def _old_trouble(run: Run) -> frozenset[Trouble]:
+    """Of every task that sent something."""
+    names = [name for name in (f"{BASELINE}{kind}.json" for kind in KINDS) if run.store.has(name)]
+    return frozenset(found for name in names for found in run.store.read_value(name, tuple[Trouble, ...]))
 
 
 def _broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -26,6 +26,10 @@ class LiveReader(Protocol):
 
     def controller_epoch(self) -> int | None:
         """Changes with each controller; None where the source cannot tell."""
+        ...
+
+    def controller_id(self) -> int | None:
+        """None while none is elected."""
         ...
 
 
@@ -93,15 +97,46 @@ class BrokerView:
     topics: Mapping[str, Mapping[int, PartitionView]]
     """Without the names it does not know."""
     brokers: frozenset[int]
-    directories: Mapping[str, frozenset[int]] | str | None = None
-    """Partitions with a log on one of this broker's disks; a sentence where it did not tell; None: not asked."""
+    cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Without the topics to which the broker gives none; as in ``LiveTopic``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQuestions:
+    """What one broker is asked about logs, by topic."""
+
+    held: Mapping[str, Collection[int]]
+    """Partitions of which it should hold a replica, or shall hold none any more."""
+    led: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
+    """Partitions that it should lead, with the leader epoch; None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLogs:
+    """What lies on one broker's disks, and whether what it leads can be read; only of what was asked."""
+
+    held: Mapping[str, frozenset[int]]
+    """Partitions with a log that the broker serves; not on a failed disk, no copy that is still being made."""
+    idle: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Partitions with a log that it does not serve."""
+    unread: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Partitions of which it tells no end offset, with its error as ``NAME (code)``."""
 
 
 class BrokerMetadata(Protocol):
-    """The second side of verify: what the brokers themselves say."""
+    """The second side of verify: what the brokers themselves say. No answer within a deadline is a sentence."""
 
-    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
-        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+    def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
+        """Each broker's own view of these topics; of all that it knows where ``topics`` is None."""
+        ...
+
+    def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        """Each broker's own logs."""
+        ...
+
+    def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        """What is set on each topic itself, as one of the brokers writes it; for an unknown topic a sentence."""
         ...
 
 

@@ -1,107 +1,38 @@
 """The rules of verify: each looks at one topic once and yields what is wrong with it.
 
-Ids and meaning: docs/reference/checks.md. A new check is one function and one line in ``RULES``.
+Ids and meaning: docs/reference/checks.md. A new check is one function and one line in ``RULES``. What the brokers
+say is in ``broker_checks``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from topicops.model.canonical import assignment_digest
-from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.ports import BrokerView, PartitionView
 from topicops.model.results import Check, Verdict
-from topicops.model.snapshot import Assignment, LiveTopic, PartitionState, Source, TopicTraces
+from topicops.model.snapshot import LiveTopic, PartitionState
 from topicops.model.topic_config import canonical_overrides
+from topicops.steps import broker_checks
+from topicops.steps.look import Expected, Look, Problem, Rule, broker_names, partition_names
 
 MIN_ISR = "min.insync.replicas"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What a topic shall be; without any field set it only has to be healthy."""
-
-    topic: str
-    absent: bool = False
-    identity: str | None = None
-    """For a topic that is to go: the one that was there."""
-    partitions: int | None = None
-    assignment: Assignment = field(default_factory=dict)
-    """Rows that the run wrote."""
-    earlier_partitions: int = 0
-    earlier_digest: str | None = None
-    """Digest of the rows that an expansion found."""
-    configs: Mapping[str, str | None] = field(default_factory=dict)
-    """Canonical; None: no override."""
-    configs_are_all: bool = False
-    """No other override may be there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """All that one look at one topic saw."""
-
-    expected: Expected
-    traces: TopicTraces
-    brokers: Collection[int]
-    """Registered right now."""
-    controller_epoch: int | None
-    default_min_isr: int = 1
-    source: Source = "zookeeper"
-    """Which side the first one is."""
-    views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Of the brokers that were asked; empty while the first side alone already says that it is not healthy."""
-
-    @property
-    def live(self) -> LiveTopic | None:
-        return self.traces.live
-
-    @property
-    def states(self) -> Mapping[int, PartitionState]:
-        return (self.live.states or {}) if self.live else {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What one rule found in one look."""
-
-    check: str
-    verdict: Verdict
-    message: str
-    code: str | None = None
-    place: int | None = None
-    """Partition; None for the topic as a whole."""
-
-
-Rule = Callable[[Look], Iterator[Problem]]
-
-
-def expected_of(topic: str, changes: Iterable[Change]) -> Expected:
-    """Say what the topic shall be once all these changes of it are in place."""
-    found = Expected(topic=topic)
-    for change in changes:
-        found = _with_change(found, change)
-    return found
+FEW_ELECTIONS = 3
+"""A new topic's leaders change as often when brokers restart under it; more often means that they do not settle."""
 
 
 def problems(look: Look) -> tuple[Problem, ...]:
     """Every problem of the topic, in the order of the rules."""
     if look.expected.absent:
-        return tuple(absence(look))
+        return tuple(problem for rule in ABSENCE_RULES.values() for problem in rule(look))
     if look.live is None:
-        return (Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604"),)
-    return tuple(problem for rule in rules_of(look.source).values() for problem in rule(look))
+        gone = Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604")
+        return (gone, *(problem for rule in CLUSTER_RULES.values() for problem in rule(look)))
+    return tuple(problem for rule in RULES.values() for problem in rule(look))
 
 
-def rules_of(source: Source) -> Mapping[str, Rule]:
-    """The rules for a topic that shall be there; where brokers are the first side, their disks are the second."""
-    return {**RULES, **DISK_RULES} if source == "kafka" else RULES
-
-
-def checked_ids(expected: Expected, source: Source) -> tuple[str, ...]:
+def checked_ids(expected: Expected) -> tuple[str, ...]:
     """List the rules that are looked at for such a topic."""
-    return ("V17",) if expected.absent else tuple(rules_of(source))
+    return tuple(dict.fromkeys(check for check, _ in (ABSENCE_RULES if expected.absent else RULES)))
 
 
 def as_check(topic: str, problem: Problem) -> Check:
@@ -110,14 +41,17 @@ def as_check(topic: str, problem: Problem) -> Check:
 
 def shape(look: Look) -> Iterator[Problem]:
     """V02: partition ids 0 to n-1, rows of distinct brokers and equal length, and as planned."""
-    live = _present(look)
-    for message in (*_malformed(live), *_unplanned(look.expected, live)):
+    live = look.present
+    for message, subject in _malformed(live):
+        subjects = frozenset({subject})
+        yield Problem(check="V02", verdict=Verdict.FAILED, message=message, code="TOP604", subjects=subjects)
+    for message in _unplanned(look.expected, live):
         yield Problem(check="V02", verdict=Verdict.FAILED, message=message, code="TOP604")
 
 
 def identity(look: Look) -> Iterator[Problem]:
     """V03: still the topic of the plan."""
-    live, planned = _present(look), look.expected.identity
+    live, planned = look.present, look.expected.identity
     if planned is not None and live.identity != planned:
         message = f"topic id: planned {planned}, live {live.identity}: it was deleted and made again"
         yield Problem(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606")
@@ -125,10 +59,10 @@ def identity(look: Look) -> Iterator[Problem]:
 
 def reassignment(look: Look) -> Iterator[Problem]:
     """V04: no replicas being added or removed."""
-    live = _present(look)
+    live = look.present
     for p in sorted(p for p in live.assignment if live.adding.get(p) or live.removing.get(p)):
         message = f"partition {p} is being reassigned: replicas {list(live.assignment[p])}"
-        yield Problem(check="V04", verdict=Verdict.CONVERGING, message=message, code="TOP419", place=p)
+        yield _of_partition("V04", Verdict.CONVERGING, p, message, "TOP419")
 
 
 def deletion_marker(look: Look) -> Iterator[Problem]:
@@ -140,86 +74,93 @@ def deletion_marker(look: Look) -> Iterator[Problem]:
 
 def state(look: Look) -> Iterator[Problem]:
     """V06: every partition has a state."""
-    live = _present(look)
+    live = look.present
     for p in sorted(live.assignment.keys() - look.states.keys()):
         replicas = live.assignment[p]
         hope = any(broker in look.brokers for broker in replicas)
         verdict = Verdict.CONVERGING if hope else Verdict.FAILED
         message = f"partition {p} has no state yet: replicas {list(replicas)}{_dead(replicas, look.brokers)}"
-        yield Problem(check="V06", verdict=verdict, message=message, code="TOP601", place=p)
+        yield _of_partition("V06", verdict, p, message, "TOP601")
 
 
 def leader(look: Look) -> Iterator[Problem]:
     """V07: the leader is a live replica in the ISR."""
-    for p, found in _states(look):
-        replicas = _present(look).assignment[p]
+    for p, found in look.led():
+        replicas = look.present.assignment[p]
         if reason := _leader_problem(found, replicas, look.brokers):
             message = f"partition {p} {reason}{_dead(replicas, look.brokers)}"
-            yield Problem(check="V07", verdict=Verdict.FAILED, message=message, code="TOP601", place=p)
+            yield _of_partition("V07", Verdict.FAILED, p, message, "TOP601")
 
 
 def isr(look: Look) -> Iterator[Problem]:
     """V08: the ISR is all replicas, and all of them live."""
-    for p, found in _states(look):
-        replicas = _present(look).assignment[p]
+    for p, found in look.led():
+        replicas = look.present.assignment[p]
         missing = [broker for broker in replicas if broker not in found.isr or broker not in look.brokers]
         if missing:
             dead = any(broker not in look.brokers for broker in missing)
-            verdict = Verdict.DEGRADED if dead else Verdict.CONVERGING
-            message = f"partition {p} lacks {_names(missing)} in its ISR{_dead(missing, look.brokers)}"
-            yield Problem(check="V08", verdict=verdict, message=message, code="TOP602", place=p)
+            yield Problem(
+                check="V08",
+                verdict=Verdict.DEGRADED if dead else Verdict.CONVERGING,
+                message=f"partition {p} lacks {broker_names(missing)} in its ISR{_dead(missing, look.brokers)}",
+                code="TOP602",
+                subjects=frozenset(f"partition {p} on broker {broker}" for broker in missing),
+            )
 
 
 def min_isr(look: Look) -> Iterator[Problem]:
     """V09: the ISR suffices for producers with ``acks=all``."""
-    needed = effective_min_isr(_present(look), look.default_min_isr)
-    for p, found in _states(look):
+    needed = effective_min_isr(look.present, look.default_min_isr)
+    for p, found in look.led():
         size = sum(broker in look.brokers for broker in found.isr)
         if size < needed:
             message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"
-            yield Problem(check="V09", verdict=Verdict.DEGRADED, message=message, code="TOP602", place=p)
+            yield _of_partition("V09", Verdict.DEGRADED, p, message, "TOP602")
+
+
+def preferred_leader(look: Look) -> Iterator[Problem]:
+    """V10: each leader is the first replica; a remark, since brokers move it back when it suits them."""
+    moved = [p for p, found in look.led() if look.present.assignment[p][:1] not in ((), (found.leader,))]
+    if moved:
+        who = "its" if len(moved) == 1 else "their"
+        message = f"{partition_names(moved)}: not led by {who} first replica"
+        yield Problem(check="V10", verdict=Verdict.HEALTHY, message=message)
+
+
+def leader_epochs(look: Look) -> Iterator[Problem]:
+    """V11: leader epochs do not go back, and a new topic has few of them behind it."""
+    for p, found in look.led():
+        earlier = look.before.get(p, found).leader_epoch
+        if earlier is not None and found.leader_epoch is not None and found.leader_epoch < earlier:
+            message = f"partition {p} went back from leader epoch {earlier} to {found.leader_epoch}: written by hand?"
+            yield Problem(check="V11", verdict=Verdict.FAILED, message=message, code="TOP605", is_final=True)
+    churned = {p: found.leader_epoch or 0 for p, found in look.led() if (found.leader_epoch or 0) > FEW_ELECTIONS}
+    if look.expected.is_new and churned:
+        message = f"{partition_names(churned)}: up to {max(churned.values())} elections since the topic was made"
+        yield Problem(check="V11", verdict=Verdict.HEALTHY, message=message)
 
 
 def controller_epochs(look: Look) -> Iterator[Problem]:
     """V12: no state was written under a later controller than ZooKeeper knows."""
-    for p, found in _states(look):
+    for p, found in look.led():
         # Brokers do not tell under which controller a state was written.
         if (found.controller_epoch or 0) > (look.controller_epoch or 0):
             message = (
                 f"partition {p} was written under controller epoch {found.controller_epoch}, "
                 f"the current one is {look.controller_epoch}"
             )
-            yield Problem(check="V12", verdict=Verdict.CONVERGING, message=message, code="TOP508", place=p)
+            yield Problem(check="V12", verdict=Verdict.CONVERGING, message=message, code="TOP508")
 
 
-def metadata(look: Look) -> Iterator[Problem]:
-    """V14: the brokers that were asked say the same as the first side."""
-    for broker, view in sorted(look.views.items()):
-        if isinstance(view, str):
-            yield Problem(check="V14", verdict=Verdict.DEGRADED, message=view, code="TOP605")
-            continue
-        for message, place in _view_differences(look, broker, view):
-            yield Problem(check="V14", verdict=Verdict.CONVERGING, message=message, code="TOP605", place=place)
-
-
-def log_directories(look: Look) -> Iterator[Problem]:
-    """V16: every replica has its log on its broker's disks."""
-    rows = _present(look).assignment
-    for broker, view in sorted(look.views.items()):
-        if isinstance(view, str) or view.directories is None:
-            continue
-        if isinstance(view.directories, str):
-            yield Problem(check="V16", verdict=Verdict.DEGRADED, message=view.directories, code="TOP605")
-            continue
-        found = view.directories.get(look.expected.topic, frozenset())
-        for p in sorted(p for p, replicas in rows.items() if broker in replicas and p not in found):
-            message = f"broker {broker} has no log directory for partition {p}"
-            yield Problem(check="V16", verdict=Verdict.CONVERGING, message=message, code="TOP605", place=p)
+def controller(look: Look) -> Iterator[Problem]:
+    """V13: there is a controller to finish what was begun."""
+    if not look.has_controller:
+        yield Problem(check="V13", verdict=Verdict.CONVERGING, message="no controller is elected", code="TOP421")
 
 
 def overrides(look: Look) -> Iterator[Problem]:
     """V15: overrides as planned, compared as the brokers read them."""
-    found, wanted = canonical_overrides(_present(look).overrides), look.expected.configs
+    found, wanted = canonical_overrides(look.present.overrides), look.expected.configs
     for name in sorted(wanted.keys() | found.keys() if look.expected.configs_are_all else wanted):
         if wanted.get(name) != found.get(name):
             message = f"{name}: planned {_shown(wanted.get(name))}, live {_shown(found.get(name))}"
@@ -227,37 +168,49 @@ def overrides(look: Look) -> Iterator[Problem]:
 
 
 def absence(look: Look) -> Iterator[Problem]:
-    """V17: topic, config and marker znodes are gone, and no broker that was asked knows the name."""
+    """V17: topic, config and marker znodes are gone."""
     live = look.live
     if live is not None and live.identity != (look.expected.identity or live.identity):
         message = f"it is back with topic id {live.identity}: something makes topics outside git"
-        yield Problem(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607")
+        yield Problem(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607", is_final=True)
     elif not look.traces.is_gone:
         message = f"left: {', '.join(_left(look))}{_waiting_for(look)}"
         yield Problem(check="V17", verdict=_pending(look), message=message, code="TOP418")
-    for broker, view in sorted(look.views.items()):
-        if isinstance(view, str):
-            yield Problem(check="V17", verdict=Verdict.DEGRADED, message=view, code="TOP605")
-        elif look.expected.topic in view.topics:
-            message = f"broker {broker} still knows it"
-            yield Problem(check="V17", verdict=Verdict.CONVERGING, message=message, code="TOP605")
 
 
-RULES: Mapping[str, Rule] = {
-    "V02": shape,
-    "V03": identity,
-    "V04": reassignment,
-    "V05": deletion_marker,
-    "V06": state,
-    "V07": leader,
-    "V08": isr,
-    "V09": min_isr,
-    "V12": controller_epochs,
-    "V14": metadata,
-    "V15": overrides,
+CLUSTER_RULES: Mapping[tuple[str, str], Rule] = {
+    ("V01", "views"): broker_checks.cluster_id,
+    ("V13", "first side"): controller,
 }
-"""For a topic that shall be there; V17 alone stands for one that shall not."""
-DISK_RULES: Mapping[str, Rule] = {"V16": log_directories}
+RULES: Mapping[tuple[str, str], Rule] = {
+    ("V01", "views"): broker_checks.cluster_id,
+    ("V02", "first side"): shape,
+    ("V03", "first side"): identity,
+    ("V03", "views"): broker_checks.topic_ids,
+    ("V04", "first side"): reassignment,
+    ("V05", "first side"): deletion_marker,
+    ("V06", "first side"): state,
+    ("V07", "first side"): leader,
+    ("V08", "first side"): isr,
+    ("V09", "first side"): min_isr,
+    ("V10", "first side"): preferred_leader,
+    ("V11", "first side"): leader_epochs,
+    ("V12", "first side"): controller_epochs,
+    ("V13", "first side"): controller,
+    ("V14", "views"): broker_checks.metadata,
+    ("V15", "first side"): overrides,
+    ("V15", "brokers' configs"): broker_checks.overrides,
+    ("V16", "logs"): broker_checks.log_directories,
+    ("V16", "offsets"): broker_checks.end_offsets,
+}
+"""By id and what it looks at, for a topic that shall be there."""
+ABSENCE_RULES: Mapping[tuple[str, str], Rule] = {
+    **CLUSTER_RULES,
+    ("V17", "first side"): absence,
+    ("V17", "views"): broker_checks.absence,
+    ("V17", "logs"): broker_checks.leftover_logs,
+}
+"""For a topic that shall not be there."""
 
 
 def effective_min_isr(live: LiveTopic, default: int) -> int:
@@ -266,48 +219,23 @@ def effective_min_isr(live: LiveTopic, default: int) -> int:
     return int(text) if text.isdecimal() else default
 
 
-def _with_change(found: Expected, change: Change) -> Expected:
-    match change:
-        case CreateTopic():
-            return Expected(
-                topic=change.topic,
-                partitions=change.partitions,
-                assignment=change.assignment,
-                configs=canonical_overrides(change.configs),
-                configs_are_all=True,
-            )
-        case ExpandTopic():
-            return Expected(
-                topic=change.topic,
-                identity=change.precondition.identity,
-                partitions=change.partitions,
-                assignment=change.assignment,
-                earlier_partitions=change.partitions_before,
-                earlier_digest=change.precondition.assignment_digest,
-                configs=found.configs,
-            )
-        case ConfigureTopic():
-            return Expected(
-                topic=change.topic,
-                identity=change.precondition.identity,
-                partitions=found.partitions,
-                assignment=found.assignment,
-                earlier_partitions=found.earlier_partitions,
-                earlier_digest=found.earlier_digest,
-                configs=change.configs,
-            )
-        case DeleteTopic():
-            return Expected(topic=change.topic, absent=True, identity=change.precondition.identity or change.topic_id)
+def _of_partition(check: str, verdict: Verdict, partition: int, message: str, code: str) -> Problem:
+    subjects = frozenset({f"partition {partition}"})
+    return Problem(check=check, verdict=verdict, message=message, code=code, subjects=subjects)
 
 
-def _malformed(live: LiveTopic) -> Iterator[str]:
+def _malformed(live: LiveTopic) -> Iterator[tuple[str, str]]:
+    """Message, and a subject that stays when the message does not."""
+    if not live.assignment:
+        yield "it has no partitions", "no partitions"
     if sorted(live.assignment) != list(range(live.partitions)):
-        yield f"partition ids are not 0 to {live.partitions - 1}: {sorted(live.assignment)}"
+        yield f"partition ids are not 0 to {live.partitions - 1}: {sorted(live.assignment)}", "gaps"
     if len(live.replication_factors) > 1:
-        yield f"partitions have different replication factors: {sorted(live.replication_factors)}"
+        factors = sorted(live.replication_factors)
+        yield f"partitions have different replication factors: {factors}", "replication factors"
     for p, replicas in sorted(live.assignment.items()):
         if not replicas or len(set(replicas)) != len(replicas):
-            yield f"partition {p} has replicas {list(replicas)}"
+            yield f"partition {p} has replicas {list(replicas)}", f"partition {p}"
 
 
 def _unplanned(expected: Expected, live: LiveTopic) -> Iterator[str]:
@@ -332,30 +260,6 @@ def _leader_problem(found: PartitionState, replicas: tuple[int, ...], brokers: C
     return None if found.leader in replicas else f"is led by broker {found.leader}, which holds no replica of it"
 
 
-def _view_differences(look: Look, broker: int, view: BrokerView) -> Iterator[tuple[str, int | None]]:
-    seen = view.topics.get(look.expected.topic)
-    if seen is None:
-        yield f"broker {broker} does not know the topic", None
-        return
-    for p, found in _states(look):
-        if (difference := _partition_difference(found, seen.get(p), FIRST_SIDE[look.source])) is not None:
-            yield f"broker {broker} sees {difference.format(partition=p)}", p
-
-
-FIRST_SIDE: Mapping[Source, str] = {"zookeeper": "ZooKeeper", "kafka": "the controller's metadata"}
-"""With what a broker's own view is compared, for a sentence."""
-
-
-def _partition_difference(found: PartitionState, seen: PartitionView | None, first_side: str) -> str | None:
-    if seen is None:
-        return "no partition {partition}"
-    if seen.leader != found.leader:
-        return f"leader {seen.leader} of partition {{partition}}, {first_side} {found.leader}"
-    if set(seen.isr) != set(found.isr):
-        return f"ISR {sorted(seen.isr)} of partition {{partition}}, {first_side} {sorted(found.isr)}"
-    return None
-
-
 def _pending(look: Look) -> Verdict:
     return Verdict.CONVERGING if look.traces.is_deleting or look.live is None else Verdict.FAILED
 
@@ -373,26 +277,12 @@ def _left(look: Look) -> Iterator[str]:
 def _waiting_for(look: Look) -> str:
     held = {broker for row in look.live.assignment.values() for broker in row} if look.live else set()
     missing = sorted(held - set(look.brokers))
-    return f"; waits for {_names(missing)}" if missing else ""
+    return f"; waits for {broker_names(missing)}" if missing else ""
 
 
 def _dead(replicas: Iterable[int], brokers: Collection[int]) -> str:
     dead = sorted(broker for broker in replicas if broker not in brokers)
-    return f"; {_names(dead)} not live" if dead else ""
-
-
-def _names(brokers: Iterable[int]) -> str:
-    return ", ".join(f"broker {broker}" for broker in brokers)
-
-
-def _states(look: Look) -> Iterator[tuple[int, PartitionState]]:
-    yield from sorted((p, found) for p, found in look.states.items() if p in _present(look).assignment)
-
-
-def _present(look: Look) -> LiveTopic:
-    if look.live is None:
-        raise ValueError(f"{look.expected.topic}: rules for present topics need one")
-    return look.live
+    return f"; {broker_names(dead)} not live" if dead else ""
 
 
 def _shown(value: str | None) -> str:

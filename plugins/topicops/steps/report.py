@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
@@ -136,7 +137,7 @@ def report_json(report: RunReport) -> dict[str, object]:
         "summary": _summary_json(report),
         "outcomes": [_outcome_json(outcome) for outcome in report.outcomes],
         "sides": list(SIDES[report.source]),
-        "checks": [_check_json(check) for check in report.checks if not check.is_healthy],
+        "checks": [_check_json(check) for check in report.checks if check.message],
         "quality": {
             "before": [_quality_json(rule) for rule in report.quality_before],
             "after": [_quality_json(rule) for rule in report.quality_after],
@@ -244,7 +245,17 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     return [
         f"{_count_of_topics(healthy)} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
         *(_check_line(check) for check in grave),
+        *_remark_lines(checks),
     ]
+
+
+def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """What healthy topics have to tell, one line for each check: they may be many."""
+    remarks = sorted((c for c in checks if c.is_healthy and c.message), key=lambda check: (check.id, check.topic))
+    for check_id, group in groupby(remarks, key=lambda check: check.id):
+        first, *others = group
+        more = f" (and {_count_of_topics({check.topic for check in others})} more)" if others else ""
+        yield f"noted: topic.{first.topic} {check_id}: {first.message}{more}"
 
 
 def _check_line(check: Check) -> str:

@@ -12,8 +12,10 @@ from topicops.model.errors import ClusterError
 from topicops.model.plan import Plan
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
 from topicops.model.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.snapshot import ClusterSnapshot, LiveTopic, Source, TopicTraces
-from topicops.steps.checks import MIN_ISR, Expected, Look, Problem, as_check, checked_ids, expected_of, problems
+from topicops.model.snapshot import ClusterSnapshot, LiveTopic, PartitionState, Source, TopicTraces
+from topicops.steps.broker_checks import log_questions, merged
+from topicops.steps.checks import MIN_ISR, as_check, checked_ids, problems
+from topicops.steps.look import Expected, Look, Problem, Trouble, broker_names, expected_of
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,8 @@ MOST_BROKERS_ASKED = 32
 
 TOUCHED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.UNKNOWN)
 """Outcomes after which a topic shall be as planned, or may be."""
+NOT_AGAINST = (Verdict.HEALTHY, Verdict.PRE_EXISTING)
+"""What nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +50,13 @@ def verify(
     sleep: Callable[[float], None],
     progress: Callable[[Progress], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
-    baseline: ClusterSnapshot | None = None,
+    old_trouble: Collection[Trouble] = frozenset(),
     broker_defaults: Mapping[str, str] | None = None,
     source: Source = "zookeeper",
 ) -> tuple[Check, ...]:
     """Check every touched topic under every rule; sorted by topic and id, one check or more for each.
 
-    ``baseline`` is the cluster before apply, with states: what was wrong then is pre-existing and not waited for.
+    ``old_trouble`` is what was wrong before apply (``trouble_of``): it is named as old and not waited for.
     ``source`` is what ``reader`` reads: with ``kafka`` both sides are the brokers', their metadata and their disks.
     An interrupt, or a cluster that stays out of reach, ends the waiting: the verdicts are those of the last look.
     """
@@ -61,18 +65,20 @@ def verify(
         metadata=metadata,
         deadlines=deadlines,
         clock=clock,
-        known=baseline_problems(baseline, broker_defaults),
+        old_trouble=frozenset(old_trouble),
         default_min_isr=_default_min_isr(broker_defaults),
+        cluster_id=plan.target.cluster_id,
         source=source,
         topics={expected.topic: _Topic(expected) for expected in expectations(plan, outcomes)},
     )
-    for wait in _waits():
-        watch.look()
+    wait = FIRST_WAIT_S
+    while True:
+        has_moved = watch.look()
         progress(watch.progress())
         if not watch.open_topics() or interrupted():
-            break
+            return watch.checks()
+        wait = FIRST_WAIT_S if has_moved else min(wait * 1.5, LONGEST_WAIT_S)
         sleep(wait)
-    return watch.checks()
 
 
 def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expected, ...]:
@@ -84,19 +90,44 @@ def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expected, ...
 
 def verify_cluster(
     snapshot: ClusterSnapshot,
-    views: Mapping[int, BrokerView | str],
+    metadata: BrokerMetadata,
     *,
     broker_defaults: Mapping[str, str] | None = None,
+    confirmed: Callable[[Collection[str]], Collection[str]] = lambda names: names,
 ) -> tuple[Check, ...]:
-    """Check the health of every topic of one snapshot, which must hold the states; no plan, no waiting."""
-    found: list[Check] = []
-    for topic in sorted(snapshot.topics.keys() | snapshot.deleting.keys()):
-        look = _snapshot_look(snapshot, topic, views, _default_min_isr(broker_defaults))
-        found.extend(_checks(look.expected, problems(look), snapshot.source))
+    """Check the health of every topic of one snapshot, which must hold the states; no plan, no waiting.
+
+    ``confirmed`` looks again at names that only brokers know, and gives those that the first side still has not.
+    """
+    views = metadata.views(chosen_brokers(snapshot.brokers), None)
+    looks = _whole_looks(snapshot, metadata, views, _default_min_isr(broker_defaults))
+    found = [check for look in looks for check in _checks(look.expected, problems(look))]
+    found += _unheard_of(snapshot, views, confirmed)
     if snapshot.controller_id is None:
         message = "no controller is elected"
         found.append(Check(id="V13", topic="", verdict=Verdict.FAILED, message=message, code="TOP421"))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda check: (not check.topic, check.topic, check.id)))
+
+
+def trouble_of(
+    snapshot: ClusterSnapshot,
+    metadata: BrokerMetadata,
+    *,
+    topics: Collection[str],
+    broker_defaults: Mapping[str, str] | None = None,
+) -> frozenset[Trouble]:
+    """What is wrong with these topics of a snapshot now, on both sides; for a look back after apply.
+
+    Nothing is known of topics whose states were not read.
+    """
+    there = {name: snapshot.topics[name] for name in sorted(topics) if snapshot.topics[name].states is not None}
+    views = metadata.views(chosen_brokers(snapshot.brokers), list(there))
+    looks = _whole_looks(
+        replace(snapshot, topics=there, deleting={}), metadata, views, _default_min_isr(broker_defaults)
+    )
+    return frozenset(
+        (look.expected.topic, p.check, subject) for look in looks for p in problems(look) for subject in p.subjects
+    )
 
 
 def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) -> tuple[int, ...]:
@@ -107,16 +138,6 @@ def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) ->
     return tuple(ids[index * len(ids) // most] for index in range(most))
 
 
-def baseline_problems(
-    baseline: ClusterSnapshot | None, broker_defaults: Mapping[str, str] | None = None
-) -> frozenset[tuple[str, str, int | None]]:
-    """Old trouble as (topic, check, partition): what the first side already showed before apply."""
-    if baseline is None:
-        return frozenset()
-    looks = [_snapshot_look(baseline, topic, {}, _default_min_isr(broker_defaults)) for topic in baseline.topics]
-    return frozenset((look.expected.topic, p.check, p.place) for look in looks for p in problems(look))
-
-
 @dataclass(slots=True)
 class _Topic:
     """One touched topic while it is watched."""
@@ -125,7 +146,9 @@ class _Topic:
     problems: tuple[Problem, ...] = ()
     """Of the last look."""
     signature: object = None
-    """Identity and leader epochs of the last look if it was healthy, else None."""
+    """Identity, leaders, epochs and ISRs of the last look if it was healthy, else None."""
+    before: LiveTopic | None = None
+    """As the last look saw it."""
     is_settled: bool = False
     is_given_up: bool = False
     first_seen: dict[str, float] = field(default_factory=dict)
@@ -134,6 +157,17 @@ class _Topic:
     @property
     def is_open(self) -> bool:
         return not self.is_settled and not self.is_given_up
+
+    @property
+    def is_watched(self) -> bool:
+        """A name that is gone may come back as long as anything else is waited for."""
+        return self.is_open or (self.is_settled and self.expected.absent)
+
+    def earlier_states(self, live: LiveTopic | None) -> Mapping[int, PartitionState]:
+        """The states of the last look, if it saw the same topic."""
+        if live is None or self.before is None or self.before.identity != live.identity:
+            return {}
+        return self.before.states or {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,104 +178,136 @@ class _Watch:
     metadata: BrokerMetadata
     deadlines: Verify
     clock: Callable[[], float]
-    known: frozenset[tuple[str, str, int | None]]
+    old_trouble: frozenset[Trouble]
     default_min_isr: int
+    cluster_id: str
     source: Source
     topics: dict[str, _Topic]
 
     def open_topics(self) -> list[_Topic]:
         return [topic for topic in self.topics.values() if topic.is_open]
 
-    def look(self) -> None:
-        """Look once at every open topic; one that the cluster would not show counts as not led."""
-        pending = self.open_topics()
-        if not pending:
-            return
+    def look(self) -> bool:
+        """Look once at every watched topic, and say whether any of them has moved since the look before.
+
+        One that the cluster would not show counts as not led.
+        """
+        if not self.open_topics():
+            return False
+        watched = [topic for topic in self.topics.values() if topic.is_watched]
+        seen = [(topic.problems, topic.signature, topic.is_open) for topic in watched]
         try:
-            self._look_at(pending)
+            self._look_at(watched)
         except ClusterError as error:
-            logger.warning("cannot look topics=%d: %s", len(pending), error)
+            logger.warning("cannot look topics=%d: %s", len(watched), error)
             problem = Problem(check="V13", verdict=Verdict.DEGRADED, message=f"cannot be read: {error}")
-            for topic in pending:
+            for topic in watched:
                 self._judge(topic, (problem,), None)
+        return seen != [(topic.problems, topic.signature, topic.is_open) for topic in watched]
 
     def progress(self) -> Progress:
-        waiting = [f"{t.expected.topic}: {t.problems[0].message}" for t in self.open_topics() if t.problems]
+        waiting = [
+            f"{topic.expected.topic}: {found.message}"
+            for topic in self.open_topics()
+            for found in _against(topic.problems)[:1]
+        ]
         healthy = sum(topic.is_settled for topic in self.topics.values())
         return Progress(healthy=healthy, topics=len(self.topics), waiting_for=tuple(waiting[:5]))
 
     def checks(self) -> tuple[Check, ...]:
         return tuple(
-            check
-            for _, topic in sorted(self.topics.items())
-            for check in _checks(topic.expected, topic.problems, self.source)
+            check for _, topic in sorted(self.topics.items()) for check in _checks(topic.expected, topic.problems)
         )
 
-    def _look_at(self, pending: Sequence[_Topic]) -> None:
-        epoch = self.reader.controller_epoch()
-        traces = self.reader.traces([topic.expected.topic for topic in pending], states=True)
+    def _look_at(self, watched: Sequence[_Topic]) -> None:
+        controller = (self.reader.controller_epoch(), self.reader.controller_id())
+        names = [topic.expected.topic for topic in watched]
+        traces = self.reader.traces(names, states=True)
         brokers = self.reader.brokers()
-        if self.reader.controller_epoch() != epoch:
-            self._controller_moved(pending)
+        if (self.reader.controller_epoch(), self.reader.controller_id()) != controller:
+            self._controller_moved(watched)
             return
-        looks = {
-            topic.expected.topic: Look(
-                expected=topic.expected,
-                traces=traces[topic.expected.topic],
-                brokers=frozenset(brokers),
-                controller_epoch=epoch,
-                default_min_isr=self.default_min_isr,
-                source=self.source,
-            )
-            for topic in pending
-        }
+        looks = {name: self._first_side(self.topics[name], traces[name], brokers, controller) for name in names}
         # Each broker is asked only about what the first side already shows as right.
-        right = {topic.expected.topic for topic in pending if not self._fresh(looks[topic.expected.topic])}
-        views = self._views_for([topic for topic in pending if topic.expected.topic in right], looks, brokers)
-        for topic in pending:
-            look = looks[topic.expected.topic]
-            if topic.expected.topic in right:
-                look = replace(look, views=views)
-            self._judge(topic, tuple(self._with_history(look.expected.topic, problems(look))), _signature(look.live))
+        self._ask_for_views(looks, brokers)
+        self._ask_for_the_rest(looks)
+        for name, look in looks.items():
+            self._judge(self.topics[name], self._with_history(look), _signature(look.live))
+            self.topics[name].before = look.live
 
-    def _views_for(
-        self, right: Sequence[_Topic], looks: Mapping[str, Look], brokers: Collection[int]
-    ) -> Mapping[int, BrokerView | str]:
+    def _first_side(
+        self, topic: _Topic, traces: TopicTraces, brokers: Collection[int], controller: tuple[int | None, int | None]
+    ) -> Look:
+        return Look(
+            expected=topic.expected,
+            traces=traces,
+            brokers=frozenset(brokers),
+            controller_epoch=controller[0],
+            has_controller=controller[1] is not None,
+            cluster_id=self.cluster_id,
+            default_min_isr=self.default_min_isr,
+            source=self.source,
+            before=topic.earlier_states(traces.live),
+        )
+
+    def _ask_for_views(self, looks: dict[str, Look], brokers: Collection[int]) -> None:
         """Ask the brokers that hold the topics; all of them when a topic may settle now."""
+        right = self._right(looks)
         if not right:
-            return {}
+            return
         everyone = frozenset(chosen_brokers(brokers))
-        may_settle = any(topic.signature is not None for topic in right)
-        holders = {broker for topic in right for broker in _holders(looks[topic.expected.topic], everyone)}
-        asked = everyone if may_settle else holders & frozenset(brokers)
-        return self.metadata.views(sorted(asked), [topic.expected.topic for topic in right])
+        may_settle = any(self._may_settle(name, looks[name]) for name in right)
+        holders = {broker for name in right for broker in _holders(looks[name], everyone)}
+        views = self.metadata.views(sorted(everyone if may_settle else holders & frozenset(brokers)), right)
+        looks.update({name: replace(looks[name], views=views) for name in right})
 
-    def _fresh(self, look: Look) -> list[Problem]:
-        """Problems on the first side that were not there before the run."""
-        found = self._with_history(look.expected.topic, problems(look))
-        return [problem for problem in found if problem.verdict is not Verdict.PRE_EXISTING]
+    def _ask_for_the_rest(self, looks: dict[str, Look]) -> None:
+        """Disks, end offsets and configs of the topics that would settle now, so that each is asked for once."""
+        settling = [name for name in self._right(looks) if self._may_settle(name, looks[name])]
+        if not settling:
+            return
+        logs = self.metadata.logs(merged(log_questions(looks[name]) for name in settling))
+        told = self._told_overrides([name for name in settling if looks[name].expected.configs])
+        for name in settling:
+            looks[name] = replace(looks[name], logs=logs, told_overrides=told.get(name))
 
-    def _with_history(self, topic: str, found: Iterable[Problem]) -> Iterator[Problem]:
-        for problem in found:
-            if (topic, problem.check, problem.place) in self.known and problem.check in _HEALTH:
-                yield _pre_existing(problem)
-            else:
-                yield problem
+    def _told_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        """Where the brokers are the first side, they have told them already."""
+        return self.metadata.overrides(names) if names and self.source == "zookeeper" else {}
 
-    def _controller_moved(self, pending: Sequence[_Topic]) -> None:
+    def _right(self, looks: Mapping[str, Look]) -> list[str]:
+        """Open topics with which nothing is wrong so far."""
+        names = [name for name in looks if self.topics[name].is_open]
+        return [name for name in names if not _against(self._with_history(looks[name]))]
+
+    def _may_settle(self, name: str, look: Look) -> bool:
+        return self.topics[name].signature == _signature(look.live)
+
+    def _with_history(self, look: Look) -> tuple[Problem, ...]:
+        """The problems of a look, those of before the run named as old."""
+        return tuple(
+            _pre_existing(problem) if self._is_old(look.expected.topic, problem) else problem
+            for problem in problems(look)
+        )
+
+    def _is_old(self, topic: str, problem: Problem) -> bool:
+        subjects = {(topic, problem.check, subject) for subject in problem.subjects}
+        return bool(subjects) and subjects <= self.old_trouble
+
+    def _controller_moved(self, watched: Sequence[_Topic]) -> None:
         message = "the controller changed during the look"
         problem = Problem(check="V13", verdict=Verdict.CONVERGING, message=message, code="TOP508")
-        for topic in pending:
+        for topic in watched:
             self._judge(topic, (problem,), None)
 
     def _judge(self, topic: _Topic, found: tuple[Problem, ...], signature: object) -> None:
-        fresh = [problem for problem in found if problem.verdict is not Verdict.PRE_EXISTING]
+        fresh = _against(found)
         if fresh:
-            topic.problems, topic.signature = found, None
+            topic.problems, topic.signature, topic.is_settled = found, None, False
             topic.is_given_up = self._is_over(topic, fresh)
             return
         if topic.signature is not None and topic.signature != signature:
-            message = "leaders changed between two looks"
+            message = "leaders or ISRs changed between two looks"
             moved = Problem(check="V11", verdict=Verdict.CONVERGING, message=message)
             topic.problems, topic.signature = (*found, moved), signature
             topic.is_given_up = self._is_over(topic, [moved])
@@ -254,7 +320,9 @@ class _Watch:
         now = self.clock()
         for problem in fresh:
             topic.first_seen.setdefault(_kind(problem), now)
-        return any(now - topic.first_seen[_kind(problem)] >= self._patience_s(_kind(problem)) for problem in fresh)
+        return any(problem.is_final for problem in fresh) or any(
+            now - topic.first_seen[_kind(problem)] >= self._patience_s(_kind(problem)) for problem in fresh
+        )
 
     def _patience_s(self, kind: str) -> float:
         patience = {
@@ -266,8 +334,6 @@ class _Watch:
         return patience[kind].total_seconds()
 
 
-_HEALTH = ("V02", "V04", "V06", "V07", "V08", "V09")
-"""Rules that old trouble can break without any doing of the run."""
 _KINDS: Mapping[str, str] = {
     "V08": "isr",
     "V09": "isr",
@@ -282,15 +348,52 @@ def _kind(problem: Problem) -> str:
     return _KINDS.get(problem.check, "leaders")
 
 
-def _checks(expected: Expected, found: Sequence[Problem], source: Source) -> Iterator[Check]:
+def _against(found: Iterable[Problem]) -> list[Problem]:
+    """The problems that speak against the run; not remarks, not old trouble."""
+    return [problem for problem in found if problem.verdict not in NOT_AGAINST]
+
+
+def _checks(expected: Expected, found: Sequence[Problem]) -> Iterator[Check]:
     """Give every problem, and a healthy check for each rule without one; in the order of ids."""
     broken = {problem.check for problem in found}
     healthy = [
         Check(id=check, topic=expected.topic, verdict=Verdict.HEALTHY)
-        for check in checked_ids(expected, source)
+        for check in checked_ids(expected)
         if check not in broken
     ]
     yield from sorted([*healthy, *(as_check(expected.topic, p) for p in found)], key=lambda check: check.id)
+
+
+def _whole_looks(
+    snapshot: ClusterSnapshot,
+    metadata: BrokerMetadata,
+    views: Mapping[int, BrokerView | str],
+    default_min_isr: int,
+) -> list[Look]:
+    """One look at each topic of a snapshot, with all that the brokers tell of it."""
+    names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
+    looks = [_snapshot_look(snapshot, name, views, default_min_isr) for name in names]
+    questions = merged(log_questions(look) for look in looks if not look.expected.absent)
+    # A broker that gave no view is known to be silent, and would only take its time again.
+    heard = {broker: asked for broker, asked in questions.items() if isinstance(views.get(broker), BrokerView)}
+    logs = metadata.logs(heard) if heard else {}
+    return [look if look.expected.absent else replace(look, logs=logs) for look in looks]
+
+
+def _unheard_of(
+    snapshot: ClusterSnapshot,
+    views: Mapping[int, BrokerView | str],
+    confirmed: Callable[[Collection[str]], Collection[str]],
+) -> Iterator[Check]:
+    """Topics that brokers serve and the first side has not: their znodes were removed by hand."""
+    known = snapshot.topics.keys() | snapshot.deleting.keys()
+    holders: dict[str, list[int]] = {}
+    for broker, view in sorted(views.items()):
+        for name in view.topics.keys() - known if isinstance(view, BrokerView) else ():
+            holders.setdefault(name, []).append(broker)
+    for name in confirmed(sorted(holders)) if holders else ():
+        message = f"{_brokers_know(holders[name])} it, and there is no such topic in ZooKeeper"
+        yield Check(id="V14", topic=name, verdict=Verdict.FAILED, message=message, code="TOP605")
 
 
 def _snapshot_look(
@@ -305,6 +408,7 @@ def _snapshot_look(
         traces=traces,
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,
+        cluster_id=snapshot.cluster_id,
         source=snapshot.source,
         default_min_isr=default_min_isr,
         views={} if deleting else views,
@@ -320,8 +424,8 @@ def _holders(look: Look, everyone: Collection[int]) -> Iterable[int]:
 def _signature(live: LiveTopic | None) -> object:
     if live is None:
         return "absent"
-    epochs = {p: (found.leader, found.leader_epoch) for p, found in (live.states or {}).items()}
-    return live.identity, tuple(sorted(epochs.items()))
+    states = {p: (found.leader, found.leader_epoch, found.version) for p, found in (live.states or {}).items()}
+    return live.identity, tuple(sorted(states.items()))
 
 
 def _pre_existing(problem: Problem) -> Problem:
@@ -333,8 +437,5 @@ def _default_min_isr(broker_defaults: Mapping[str, str] | None) -> int:
     return int(text) if text.isdecimal() else 1
 
 
-def _waits() -> Iterator[float]:
-    wait = FIRST_WAIT_S
-    while True:
-        yield wait
-        wait = min(wait * 1.5, LONGEST_WAIT_S)
+def _brokers_know(brokers: Sequence[int]) -> str:
+    return f"{broker_names(brokers)} {'serves' if len(brokers) == 1 else 'serve'}"

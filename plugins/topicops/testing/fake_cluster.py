@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topicops.model.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plan import TopicActivity
-from topicops.model.ports import Answer, AnswerKind, BrokerView, PartitionView
+from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, PartitionView
 from topicops.model.snapshot import (
     Assignment,
     Broker,
@@ -70,7 +70,24 @@ class FakeCluster:
         """ZooKeeper does not answer."""
         self.controller_is_restless = False
         """Every look finds another controller epoch."""
+        self.has_controller = True
         self.questions_answered = True
+        self.cluster_id_of_brokers = cluster_id
+        """As the brokers tell it."""
+        self.missing_logs: set[tuple[int, str, int]] = set()
+        """Broker, topic and partition without a log directory."""
+        self.idle_logs: set[tuple[int, str, int]] = set()
+        """Logs that their broker does not serve."""
+        self.unread_logs: dict[tuple[int, str, int], str] = {}
+        """Logs that their leader cannot read, with its error."""
+        self.silent_disks: set[int] = set()
+        """Brokers that do not tell their log directories."""
+        self.leftover_logs: dict[str, frozenset[int]] = {}
+        """Partitions of a deleted topic whose logs every broker still has."""
+        self.asked: list[str] = []
+        """Each question to brokers, by its name."""
+        self.told_overrides: dict[str, Mapping[str, str] | str] = {}
+        """What brokers tell of a topic's overrides, where that is not what it has."""
         self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
         self.end_offsets: dict[str, dict[int, int]] = {}
         self.groups: dict[str, tuple[str, ...]] = {}
@@ -146,6 +163,11 @@ class FakeCluster:
         self._make(topic, {index: tuple(row) for index, row in enumerate(replicas)}, configs or {})
         return self._topics[topic]
 
+    def put_as_is(self, live: LiveTopic) -> None:
+        """Have a topic stand there as a hand wrote it; the controller does nothing about it."""
+        self._topics[live.name] = live
+        self._configs[live.name] = dict(live.overrides)
+
     def set_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """Set, or with None remove, overrides by another hand."""
         self._alter(topic, configs)
@@ -179,7 +201,7 @@ class FakeCluster:
             cluster_id=self._id,
             chroot=self._chroot,
             source="zookeeper",
-            controller_id=min(self._brokers, default=None),
+            controller_id=self.controller_id(),
             controller_epoch=self._controller_epoch,
             brokers=dict(self._brokers),
             topics={name: self._read(name, states=states) for name in sorted(self._topics)},
@@ -209,6 +231,10 @@ class FakeCluster:
         self._controller_epoch += self.controller_is_restless
         return self._controller_epoch
 
+    def controller_id(self) -> int | None:
+        self._answer_or_fail()
+        return min(self._brokers, default=None) if self.has_controller else None
+
     # --- TopicAdmin ---------------------------------------------------------------------------------------------
 
     def cluster_id(self) -> str:
@@ -231,8 +257,17 @@ class FakeCluster:
 
     # --- BrokerMetadata -----------------------------------------------------------------------------------------
 
-    def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
-        return {broker: self._view_of(broker, frozenset(topics)) for broker in brokers}
+    def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
+        self.asked.append("views")
+        return {broker: self._view_of(broker, topics) for broker in brokers}
+
+    def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        self.asked.append("logs")
+        return {broker: self._logs_of(broker, asked) for broker, asked in questions.items()}
+
+    def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        self.asked.append("overrides")
+        return {topic: self.told_overrides.get(topic, self._configs.get(topic, {})) for topic in topics}
 
     # --- ClusterQuestions ---------------------------------------------------------------------------------------
 
@@ -404,11 +439,12 @@ class FakeCluster:
         live = self._topics[topic]
         return live if states else replace(live, states=None)
 
-    def _view_of(self, broker: int, topics: frozenset[str]) -> BrokerView | str:
+    def _view_of(self, broker: int, topics: Sequence[str] | None) -> BrokerView | str:
         if broker not in self._responsive():
             return f"broker {broker} gave no answer within 2 s"
         view = self._frozen.get(broker) or self._view()
-        return replace(view, topics={name: view.topics[name] for name in view.topics if name in topics})
+        wanted = view.topics.keys() if topics is None else view.topics.keys() & set(topics)
+        return replace(view, topics={name: view.topics[name] for name in sorted(wanted)})
 
     def _view(self) -> BrokerView:
         known = {name: live for name, live in self._topics.items() if name not in self._deleting}
@@ -421,7 +457,33 @@ class FakeCluster:
                 for name, live in known.items()
             },
             brokers=frozenset(self._brokers),
+            cluster_id=self.cluster_id_of_brokers,
+            topic_ids={name: live.topic_id for name, live in known.items() if live.topic_id is not None},
         )
+
+    def _logs_of(self, broker: int, asked: LogQuestions) -> BrokerLogs | str:
+        if broker not in self._responsive():
+            return f"broker {broker} gave no answer within 2 s"
+        if broker in self.silent_disks:
+            return f"broker {broker} does not tell its log directories: refused"
+        idle = {
+            name: frozenset(p for p in ids if (broker, name, p) in self.idle_logs) for name, ids in asked.held.items()
+        }
+        return BrokerLogs(
+            held={name: self._held(broker, name, ids) - idle[name] for name, ids in asked.held.items()},
+            idle=idle,
+            unread={
+                name: {p: self.unread_logs[broker, name, p] for p in led if (broker, name, p) in self.unread_logs}
+                for name, led in asked.led.items()
+            },
+        )
+
+    def _held(self, broker: int, topic: str, asked: Collection[int]) -> frozenset[int]:
+        live = self._topics.get(topic)
+        if live is None:
+            return self.leftover_logs.get(topic, frozenset()) & frozenset(asked)
+        held = frozenset(p for p, row in live.assignment.items() if broker in row)
+        return frozenset(p for p in held & frozenset(asked) if (broker, topic, p) not in self.missing_logs)
 
     def _activity_of(self, topic: str) -> TopicActivity:
         offsets = self.end_offsets.get(topic) if topic in self._topics else None

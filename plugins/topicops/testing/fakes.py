@@ -15,6 +15,8 @@ class FakeClock:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.waits: list[float] = []
+        """How long each sleep was."""
         self._planned: list[tuple[float, Callable[[], object]]] = []
 
     def __call__(self) -> float:
@@ -25,6 +27,7 @@ class FakeClock:
         self._planned.append((second, action))
 
     def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
         end = self.now + seconds
         for second, action in sorted((p for p in self._planned if p[0] <= end), key=lambda planned: planned[0]):
             self._planned.remove((second, action))

@@ -193,6 +193,9 @@ class _Reader:
     def controller_epoch(self) -> int | None:
         return self._reader.controller_epoch()
 
+    def controller_id(self) -> int | None:
+        return self._reader.controller_id()
+
 
 class _Admin:
     def __init__(self, admin: TopicAdmin, points: KillPoints) -> None:
