@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from topicops.model.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta, desired_row, live_row
 from topicops.model.errors import DiffError
-from topicops.steps.diff import check_conserved, delta_of, diff
+from topicops.steps.diff import check_conserved, compare, delta_of, diff
 from topicops.testing.builders import desired_like, live_topic
 
 
@@ -69,6 +69,11 @@ def test_a_key_that_stands_twice_stops_the_run() -> None:
         diff([desired("a"), desired("a")], [])
     with pytest.raises(DiffError, match="a stands twice on the live side"):
         diff([], [live("a"), live("a")])
+
+
+def test_a_topic_on_neither_side_is_no_question() -> None:
+    with pytest.raises(DiffError, match=r"^a topic that is on neither side was to be compared$"):
+        compare(None, None)
 
 
 def test_rows_come_by_name_with_both_sides() -> None:

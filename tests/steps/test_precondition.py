@@ -216,10 +216,15 @@ def test_partition_ids_that_changed_under_the_same_count_are_noticed() -> None:
     assert compare(EXPAND, traces(shifted)).differences[0].startswith("assignment: planned digest ")
 
 
-def test_a_topic_that_moved_as_a_whole_is_told_in_a_few_lines() -> None:
-    large = live_topic("a", 40)
+def differences_of_a_turned_topic(partitions: int) -> tuple[str, ...]:
+    large = live_topic("a", partitions)
     turned = replace(large, assignment={p: (row[1], row[0], row[2]) for p, row in large.assignment.items()})
-    differences = compare(expand_topic(large, (1, 2, 3)), traces(turned)).differences
+    return compare(expand_topic(large, (1, 2, 3)), traces(turned)).differences
+
+
+def test_a_topic_that_moved_as_a_whole_is_told_in_a_few_lines() -> None:
+    assert len(differences_of_a_turned_topic(10)) == 10
+    differences = differences_of_a_turned_topic(40)
     assert len(differences) == 11
     assert differences[0] == "replicas of partition 0: planned [1, 2, 3], live [2, 1, 3]"
     assert differences[-1] == "replicas of 30 more partitions: moved as well"
@@ -228,6 +233,14 @@ def test_a_topic_that_moved_as_a_whole_is_told_in_a_few_lines() -> None:
 def test_a_reassignment_that_ended_where_the_plan_expected_it_does_not_make_an_expansion_stale() -> None:
     during = replace(PLANNED, assignment={**round_robin(3), 0: (1, 2, 3, 4)}, removing={0: (4,)})
     assert compare(expand_topic(during, (1, 2, 3)), traces(PLANNED)).match is Match.BEFORE
+
+
+def test_without_a_precondition_the_values_before_are_what_must_still_be_true() -> None:
+    old = replace(CONFIGURE, precondition=replace(CONFIGURE.precondition, overrides=None))
+    assert compare(old, traces(PLANNED)).match is Match.BEFORE
+    assert compare(old, traces(replace(PLANNED, overrides={"retention.ms": "6"}))).differences == (
+        "retention.ms: planned 5, live 6",
+    )
 
 
 @pytest.mark.parametrize(

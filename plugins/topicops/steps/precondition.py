@@ -168,14 +168,14 @@ def _row_differences(planned: Assignment, live: Mapping[int, Sequence[int]]) -> 
 def _override_differences(planned: Mapping[str, str | None], live: LiveTopic, *, exact: bool) -> Iterator[str]:
     found = canonical_overrides(live.overrides)
     for name in sorted(planned.keys() | found.keys() if exact else planned):
-        yield from _value(name, _shown(planned.get(name)), _shown(found.get(name)), known=True)
+        yield from _value(name, _shown(planned.get(name)), _shown(found.get(name)))
 
 
 def _shown(value: str | None) -> str:
     return "not set" if value is None else value
 
 
-def _value(name: str, planned: object, live: object, *, known: bool = False) -> Iterator[str]:
+def _value(name: str, planned: object, live: object) -> Iterator[str]:
     # A plan for a cluster without topic ids, or an old plan, may not know the value; then nothing hangs on it.
-    if planned != live and (known or planned is not None):
+    if planned is not None and planned != live:
         yield f"{name}: planned {planned}, live {live}"
