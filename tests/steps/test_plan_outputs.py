@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import count
+from itertools import count, zip_longest
 
 import pytest
 from hypothesis import given, settings
@@ -71,13 +71,21 @@ def harmless() -> Plan:
     return hostile("word")
 
 
-def shape(tokens: Iterable[Token]) -> list[tuple[str, str, int]]:
+Shape = list[tuple[str, str, int]]
+
+
+def shape(tokens: Iterable[Token]) -> Shape:
     """What a parser sees, without the words: kinds, tags and nesting, of inlines too."""
     found = []
     for token in tokens:
         found.append((token.type, token.tag, token.level))
         found += shape(merged(token.children or []))
     return found
+
+
+def first_difference(one: Shape, other: Shape) -> tuple[object, object] | None:
+    """A whole comment has thousands of tokens, too many to show."""
+    return next((pair for pair in zip_longest(one, other) if pair[0] != pair[1]), None)
 
 
 def merged(inlines: Iterable[Token]) -> list[Token]:
@@ -91,7 +99,7 @@ def merged(inlines: Iterable[Token]) -> list[Token]:
 
 
 @cache
-def harmless_shape(render: Renderer) -> list[tuple[str, str, int]]:
+def harmless_shape(render: Renderer) -> Shape:
     return shape(GITHUB.parse(render(harmless())))
 
 
@@ -107,7 +115,7 @@ def test_the_harmless_plan_has_something_of_everything() -> None:
 def test_hostile_words_in_every_field_leave_markdown_the_shape_it_has_with_harmless_ones(
     text: str, render: Renderer
 ) -> None:
-    assert shape(GITHUB.parse(render(hostile(text)))) == harmless_shape(render)
+    assert first_difference(shape(GITHUB.parse(render(hostile(text)))), harmless_shape(render)) is None
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -143,7 +151,8 @@ def test_no_control_character_of_any_plan_reaches_an_output_and_a_comment_holds_
 @given(plan=any_plans(ANY_TEXT))
 @settings(max_examples=50)
 def test_the_shape_of_any_plan_as_markdown_does_not_depend_on_its_words(plan: Plan) -> None:
-    assert shape(GITHUB.parse(plan_markdown(plan))) == shape(GITHUB.parse(plan_markdown(in_harmless_words(plan))))
+    comment, harmless_one = plan_markdown(plan), plan_markdown(in_harmless_words(plan))
+    assert first_difference(shape(GITHUB.parse(comment)), shape(GITHUB.parse(harmless_one))) is None
 
 
 def in_harmless_words(plan: Plan) -> Plan:

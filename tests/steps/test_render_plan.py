@@ -4,12 +4,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from markdown_it import MarkdownIt
 
 from topicops.model.changes import CHANGE_TYPES, ExpandTopic, GateWord
 from topicops.model.diagnostics import Location
 from topicops.model.environment import Risk
 from topicops.model.load import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plan import Blocked, Drift, Paused, Plan, TopicActivity
+from topicops.model.printable import printable
 from topicops.steps.render.config_words import config_change_words, config_words
 from topicops.steps.render.fitting import MARKDOWN_LIMIT
 from topicops.steps.render.markdown import plan_markdown
@@ -283,6 +285,14 @@ def test_a_reassignment_comes_as_a_block_to_copy() -> None:
     assert f"      reassignment: {text}\n" in plan_text(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
     long = plan_text(plan_of(blocked=[replace(BLOCKED, reassignment="{" * 5000)]))
     assert "      reassignment: in the plan file, as JSON\n" in long
+
+
+@pytest.mark.parametrize("text", ["```", "`````", "~~~", "    ", "\n```\n# t"])
+def test_nothing_that_a_reassignment_holds_ends_its_block(text: str) -> None:
+    comment = plan_markdown(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+
+    blocks = [token for token in MarkdownIt("gfm-like").parse(comment) if token.type == "fence"]
+    assert [(block.info, block.content) for block in blocks] == [("json", f"{printable(text)}\n")]
 
 
 # ---- a comment holds 60,000 characters ----
