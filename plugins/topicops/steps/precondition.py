@@ -168,7 +168,8 @@ def _row_differences(planned: Assignment, live: Mapping[int, Sequence[int]]) -> 
 def _override_differences(planned: Mapping[str, str | None], live: LiveTopic, *, exact: bool) -> Iterator[str]:
     found = canonical_overrides(live.overrides)
     for name in sorted(planned.keys() | found.keys() if exact else planned):
-        yield from _value(name, _shown(planned.get(name)), _shown(found.get(name)))
+        if planned.get(name) != found.get(name):
+            yield f"{name}: planned {_shown(planned.get(name))}, live {_shown(found.get(name))}"
 
 
 def _shown(value: str | None) -> str:
