@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from fixtures.live import until
+from fixtures.live import look, until
 from fixtures.workspace import Workspace
 from topicops.edges.audit_log import read_audit_log
 from topicops.edges.journal import open_intents, read_journal
 from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.model.audit import chain_problems
 from topicops.testing import kill_points
 
@@ -43,6 +44,8 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     names = [name for name in admin.list_topics(timeout=30).topics if name in TOPICS]
     for future in admin.delete_topics(names).values() if names else ():
         future.result(30)
+    with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
+        until(lambda: all(traces.is_gone for traces in reader.traces(TOPICS).values()))
 
 
 def start(point: str, action: str, *arguments: str) -> subprocess.Popen[str]:
@@ -86,12 +89,13 @@ def test_the_first_signal_finishes_the_request_in_flight_and_reports(live: Works
 def test_the_second_signal_stops_at_once_and_the_next_run_settles_what_is_open(
     live: Workspace, local_cluster: LocalCluster
 ) -> None:
+    controller = look(local_cluster).controller_id
+    assert controller is not None
     process = start("before request create #2", "stop")
     try:
         until(lambda: is_stopped(process.pid))
         process.send_signal(signal.SIGTERM)
-        for broker in local_cluster.broker_ports:
-            local_cluster.pause(broker)
+        local_cluster.pause(controller)
         process.send_signal(signal.SIGCONT)
         time.sleep(1.5)
         assert process.poll() is None, "it waits for the request in flight"
@@ -99,14 +103,14 @@ def test_the_second_signal_stops_at_once_and_the_next_run_settles_what_is_open(
         err = process.communicate(timeout=20)[1]
     finally:
         process.kill()
-        for broker in local_cluster.broker_ports:
-            local_cluster.resume(broker)
+        local_cluster.resume(controller)
 
     assert process.returncode == 143, err
     assert "Traceback" not in err
     [journal] = journals()
     assert [entry.topic for entry in open_intents(read_journal(journal))] == ["signal-b"]
 
+    until(lambda: len((seen := look(local_cluster)).brokers) == 3 and seen.controller_id is not None)
     ended = live.apply("--lock-timeout", "60s")
 
     assert ended.status == 0, ended.err
