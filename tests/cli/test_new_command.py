@@ -56,10 +56,11 @@ def test_everything_that_is_said_is_written_and_valid(folder: Path) -> None:
         "  configs:\n"
         "    retention.ms: 7d\n"
         "    segment.ms: null\n"
-        "    max.message.bytes: 2048\n"
+        "    max.message.bytes: 2KiB\n"
         "    preallocate: true\n"
     )
     assert run(["validate"]) == 0
+    assert run(["fmt", "--check", "topics/frontend/clicks.yaml"]) == 0
 
 
 @pytest.mark.parametrize(

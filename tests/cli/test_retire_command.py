@@ -58,6 +58,7 @@ def test_a_time_is_written_in_utc(file: Path) -> None:
 
     assert file.read_text().endswith("\n  reason: Over.\n  notBefore: 2030-01-31T12:00:00Z\n")
     assert run(["validate"]) == 0
+    assert run(["fmt", "--check", "topics/web/web.clicks.yaml"]) == 0
 
 
 def test_a_pause_gives_way(file: Path) -> None:

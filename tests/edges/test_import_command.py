@@ -80,6 +80,9 @@ def test_400_odd_topics_get_specs_that_plan_to_nothing(adopter: Workspace, chroo
     assert (planned.status, plan["changes"], plan["blocked"]) == (0, [], [])
     assert len(plan["unmanaged"]) == len(answer["left_out"]) + len(answer["protected"])
 
+    untidy = adopter.run("fmt", "--check").out.splitlines()
+    assert [file for file in untidy if file != "topics/environments/local.yaml"] == []
+
 
 def test_a_second_import_writes_nothing(adopter: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, odd_cluster.znodes())
@@ -244,3 +247,25 @@ def test_the_summary_counts_and_gives_reasons(adopter: Workspace, chroot: Chroot
     assert ended.out.splitlines()[-1] == (
         "2 topics imported, 0 new profiles, 1 exception, 1 left out, 1 protected, 0 described before."
     )
+
+
+def test_another_cluster_is_refused_before_anything_is_read_or_written(adopter: Workspace, chroot: Chroot) -> None:
+    lay_topics(chroot, a__one={})
+    adopter.cluster["id"] = "x9ZkQ0mVTh2c7nUeYw1aBg"
+
+    ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
+
+    assert (ended.status, ended.out) == (8, "")
+    assert "TOP504" in ended.err
+    assert list(texts_of(adopter.folder)) == ["topics/environments/local.yaml"]
+
+
+def test_files_with_errors_are_mended_first(adopter: Workspace, chroot: Chroot) -> None:
+    lay_topics(chroot, a__one={})
+    adopter.topic("wrong", partitions="many")
+
+    ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
+
+    assert (ended.status, ended.out) == (1, "")
+    assert "topics/tests/wrong.yaml" in ended.err
+    assert not (adopter.folder / "topics/a").exists()

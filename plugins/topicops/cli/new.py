@@ -38,12 +38,13 @@ def new_command(
     config: Annotated[list[str] | None, typer.Option("--config", help="NAME=VALUE; may be given again.")] = None,
 ) -> None:
     """Write a spec, held to all rules first; no file is written over. Opens no connection."""
-    from topicops.edges.spec_files import document_of, shown, write_new
+    from topicops.edges.spec_files import document_of, node_of, shown, write_new
     from topicops.edges.yaml_files import read_tree
     from topicops.steps.authoring import checked_domain, checked_owner, domain_of
+    from topicops.steps.formatting import formatted
     from topicops.steps.new_spec import NewTopic, require_sound
 
-    text = NewTopic(
+    new = NewTopic(
         name=topic,
         owner=checked_owner(owner),
         description=description,
@@ -54,7 +55,8 @@ def new_command(
         replication_factor=replication_factor,
         keyed=keyed,
         configs=_pairs(config, option="--config"),
-    ).text
+    )
+    text = formatted(new.text, "Topic", node_of)
     tree = read_tree(topics)
     folder = checked_domain(domain_of(topic, otherwise="other") if domain is None else domain)
     below = f"{folder}/{_checked_stem(topic)}.yaml"

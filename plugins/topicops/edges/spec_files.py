@@ -76,8 +76,9 @@ def replace_text(path: Path, text: str, *, before: str) -> None:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or path.read_bytes() != before.encode():
             raise SpecFileError(f"{shown(path)}: it changed while it was looked at; run the command again")
-        temporary = _temporary(path, text, mode=stat.S_IMODE(status.st_mode))
+        temporary = _temporary(path, text, mode=0o600)
         try:
+            temporary.chmod(stat.S_IMODE(status.st_mode))
             temporary.replace(path)
         except OSError:
             temporary.unlink()
