@@ -269,3 +269,14 @@ def test_files_with_errors_are_mended_first(adopter: Workspace, chroot: Chroot) 
     assert (ended.status, ended.out) == (1, "")
     assert "topics/tests/wrong.yaml" in ended.err
     assert not (adopter.folder / "topics/a").exists()
+
+
+def test_a_znode_that_cannot_be_decoded_stops_the_import_as_it_stops_a_plan(adopter: Workspace, chroot: Chroot) -> None:
+    lay_topics(chroot, a__one={})
+    lay(chroot.client, {"/brokers/topics/a.torn": "{"})
+
+    ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
+
+    assert (ended.status, ended.out) == (1, "")
+    assert "/brokers/topics/a.torn" in ended.err
+    assert not (adopter.folder / "topics/a").exists()

@@ -357,3 +357,25 @@ def test_a_config_only_for_kraft_may_stand_where_brokers_are_read_instead_of_zoo
     }
 
     assert codes == {"zookeeper": ["TOP314"], "kafka": [], "elsewhere": ["TOP205"]}
+
+
+@pytest.mark.parametrize(
+    ("environments", "severity"),
+    [
+        pytest.param("[local]", "warning", id="the topics are in one environment"),
+        pytest.param("[local, other]", "error", id="they are in another one too, which excuses nothing"),
+    ],
+)
+def test_a_clash_is_excused_by_the_environments_that_the_topics_are_in(
+    environments: str, severity: str, tmp_path: Path
+) -> None:
+    files = {
+        **{f"a/{name}.yaml": topic(name, metadata=f", environments: {environments}") for name in ("a.b", "a_b")},
+        "environments/other.yaml": LOCAL.replace("name: local", "name: other"),
+        "environments/local.exceptions.yaml": HEAD.format(kind="Exceptions", name="local")
+        + "  exceptions: [{topic: a_b, code: TOP302, reason: Both are there.}]\n",
+    }
+
+    for environment in (None, "other"):
+        assert found(validated(tmp_path, files, environment=environment)) == [("TOP302", severity, "a_b.yaml", 3)]
+    assert found(validated(tmp_path, files)) == [("TOP302", "warning", "a_b.yaml", 3)]
