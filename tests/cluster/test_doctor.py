@@ -147,6 +147,7 @@ def faults(cluster: LocalCluster, parts: tuple[int, int, int]) -> Mapping[str, s
         "no-leader": "lonely-0",
         "missing-state": "homeless-0",
         "orphan-config": "ghost",
+        "missing-config": "gaps",
         "isr-outside-replicas": "strange-0",
         "uneven-replication": "uneven",
         "partition-gaps": "gaps",

@@ -195,6 +195,7 @@ FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
         world(healthy_topic("a.b"), healthy_topic("a_b")), Severity.WARNING, "TOP417", "a.b and a_b",
     ),
     "orphan-config": (world(orphan_configs=frozenset({"ghost"})), Severity.WARNING, None, "ghost"),
+    "missing-config": (zookeeper(topics_without_config=("orders",)), Severity.NOTICE, None, "orders"),
     "stuck-deletion": (
         world(healthy_topic(), deleting={"orders": 121_000}), Severity.ERROR, "TOP418", "orders (121 s)",
     ),

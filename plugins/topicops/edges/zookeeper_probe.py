@@ -89,6 +89,7 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
         feature_problem=feature_problem,
         has_lease_root=root is not None,
         may_hold_lease=_may_create(session, ROOT if root else "/", identities),
+        topics_without_config=_topics_without_config(session),
         clocks_ahead_ms={broker: _ahead_ms(znode) for broker, znode in registrations.items()},
         newest_stamp_ms=max((znode.stat.mtime for znode in stamped), default=0),
         read_at_ms=time.time_ns() // 1_000_000,
@@ -123,6 +124,12 @@ def _tried(
         except UndecodableZnodeError as error:
             problems.append(str(error))
     return decoded, problems
+
+
+def _topics_without_config(session: ZooKeeperSession) -> tuple[str, ...]:
+    # In this order: a broker writes a new topic's config first.
+    topics = session.children(TOPICS) or ()
+    return tuple(sorted(set(topics) - set(session.children(CONFIGS) or ())))
 
 
 def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:

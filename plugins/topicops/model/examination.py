@@ -53,6 +53,8 @@ class ZooKeeperFacts:
     """The latest time that ZooKeeper stamped on any znode that was looked at."""
     read_at_ms: int
     """By this host's clock, after the last of them was read."""
+    topics_without_config: tuple[str, ...] = ()
+    """Topics that have no config znode, which brokers give each one that they make."""
     undecodable: tuple[str, ...] = ()
     """``path: problem; remedy`` of each znode that keeps a snapshot from being made; empty where one was made."""
 

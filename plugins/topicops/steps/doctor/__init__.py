@@ -46,6 +46,7 @@ RULES: Sequence[Rule] = (
     Rule("missing-topic-id", ("snapshot",), metadata.topics_have_an_id),
     Rule("colliding-names", ("snapshot",), metadata.names_do_not_collide),
     Rule("orphan-config", ("snapshot",), metadata.configs_have_a_topic),
+    Rule("missing-config", ("zookeeper",), metadata.topics_have_a_config),
     Rule("stuck-deletion", ("snapshot",), metadata.deletions_end),
     Rule("reassignment", ("snapshot",), metadata.nothing_is_reassigned),
     Rule("leftover-throttle", ("snapshot",), metadata.throttles_are_gone),

@@ -129,6 +129,15 @@ def configs_have_a_topic(examined: Examined, _: Environment) -> Iterator[Trouble
         yield Trouble(Severity.WARNING, message, fix, places=places)
 
 
+def topics_have_a_config(examined: Examined, _: Environment) -> Iterator[Trouble]:
+    """Brokers write it before the topic; who writes znodes by hand often does not."""
+    places = zookeeper_of(examined).topics_without_config
+    if places:
+        message = f"topics without a config znode, which no broker made: {listed(places)}"
+        fix = "find out who writes to ZooKeeper; setting any config of the topic makes the znode"
+        yield Trouble(Severity.NOTICE, message, fix, places=places)
+
+
 def deletions_end(examined: Examined, environment: Environment) -> Iterator[Trouble]:
     """A marker that waits for a broker which is not there has no end; others have as long as ``verify`` gives them."""
     live, limit_ms = live_of(examined), environment.spec.verify.deletes.total_seconds() * 1000
