@@ -112,7 +112,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], Facts]:
         digests = digests_of(context)
         if replaced := replacement(site, context, digests):
             raise AirflowSkipException(f"{replaced}: nothing is sent")
-        return tasks.send(site, context, action, approved=digests)
+        return tasks.send(site, context, action, approved=digests, approver=approver_of(context))
 
     return change
 
@@ -142,6 +142,13 @@ def answer_of(context: Context) -> str:
     record = context["ti"].xcom_pull(task_ids="approve")
     is_approved = isinstance(record, dict) and record.get("chosen_options") == ["Approve"]
     return "approved" if is_approved else "rejected"
+
+
+def approver_of(context: Context) -> str | None:
+    """Who pressed the button, as Airflow knows them."""
+    record = context["ti"].xcom_pull(task_ids="approve")
+    user = record.get("responded_by_user") if isinstance(record, dict) else None
+    return f"{user.get('name')} (id {user.get('id')})" if isinstance(user, dict) else None
 
 
 def digests_of(context: Context) -> frozenset[str]:

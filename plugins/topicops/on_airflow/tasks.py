@@ -60,7 +60,14 @@ class Flow(Protocol):
     def plan(self, run: Run, *, only: str | None) -> Facts: ...
     def gate(self, run: Run, *, approved: Collection[str]) -> Facts: ...
     def apply(
-        self, run: Run, *, actions: Collection[Action], approved: Collection[str], lock_timeout_s: float, attempt: int
+        self,
+        run: Run,
+        *,
+        actions: Collection[Action],
+        approved: Collection[str],
+        approver: str | None,
+        lock_timeout_s: float,
+        attempt: int,
     ) -> Facts: ...
     def verify(self, run: Run) -> Facts: ...
     def quality_after(self, run: Run) -> Facts: ...
@@ -175,13 +182,16 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:
     return change
 
 
-def send(site: Site, context: Context, action: Action, *, approved: Collection[str]) -> Facts:
+def send(
+    site: Site, context: Context, action: Action, *, approved: Collection[str], approver: str | None = None
+) -> Facts:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with step(site, context) as (flow, run):
         facts = flow.apply(
             run,
             actions=(action,),
             approved=approved,
+            approver=approver,
             lock_timeout_s=LEASE_PATIENCE_S,
             attempt=context["ti"].try_number,
         )
