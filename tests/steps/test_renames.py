@@ -49,3 +49,14 @@ def test_of_several_new_topics_the_one_with_the_most_words_in_common_is_named() 
     assert set(notes) == {"a.orders", "a.sales"}
     notes = rename_notes([create_change("x.sales"), create_change("a.orders-v2", 9), delete_change("a.orders")])
     assert set(notes) == {"a.orders", "a.orders-v2"}
+
+
+def test_among_many_new_topics_the_telling_word_counts() -> None:
+    crowd = [elsewhere(create_change(f"shop.t{index}", 9)) for index in range(200)]
+    notes = rename_notes([*crowd, elsewhere(create_change("shop.orders-v2", 9)), delete_change("shop.orders")])
+    assert set(notes) == {"shop.orders", "shop.orders-v2"}
+
+
+def test_which_pair_is_named_does_not_depend_on_the_order() -> None:
+    changes = [create_change("a.orders"), create_change("b.orders"), delete_change("orders")]
+    assert rename_notes(changes) == rename_notes(changes[::-1])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from topicops.model.changes import Change, CreateTopic, DeleteTopic
 
 _WORD = re.compile(r"[^._-]+")
 """Of a topic's name."""
+_COMMON = 50
 _CARRIED = "no record and no group's offset is carried over"
 
 
@@ -28,14 +29,24 @@ def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
     A deleted topic is paired with the created one that shares most words of its name, if that is at least half of the
     shorter name, or if both have the same folder and the same number of partitions. Rather one pair too many.
     """
-    created = [_look(change) for change in changes if isinstance(change, CreateTopic)]
+    similar = _index(_look(change) for change in changes if isinstance(change, CreateTopic))
     notes: dict[str, str] = {}
     for deleted in (_look(change) for change in changes if isinstance(change, DeleteTopic)):
-        twin = max(created, key=lambda look: _likeness(deleted, look), default=None)
+        candidates = {look.topic: look for sign in (*deleted.words, deleted.shape) for look in similar.get(sign, ())}
+        twin = max(candidates.values(), key=lambda look: (_likeness(deleted, look), look.topic), default=None)
         if twin is not None and _is_alike(deleted, twin):
             notes[deleted.topic] = f"this is not a rename to {twin.topic}: {_CARRIED}"
             notes[twin.topic] = f"this is not a rename of {deleted.topic}: {_CARRIED}"
     return notes
+
+
+def _index(created: Iterable[_Look]) -> Mapping[object, Sequence[_Look]]:
+    """New topics by each word and by shape; what half a hundred others share as well tells nothing of a pair."""
+    found: dict[object, list[_Look]] = {}
+    for look in created:
+        for sign in (*look.words, look.shape):
+            found.setdefault(sign, []).append(look)
+    return {sign: [min(looks)] if len(looks) > _COMMON else looks for sign, looks in found.items()}
 
 
 def _look(change: CreateTopic | DeleteTopic) -> _Look:
