@@ -416,6 +416,16 @@ def test_an_interrupt_ends_the_wait_for_a_quota(world: World) -> None:
     assert world.clock.now < 10
 
 
+def test_what_never_left_counts_as_not_sent_and_leaves_no_line_in_the_audit_log(world: World) -> None:
+    kept = Fault(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
+    world.cluster.script("new", *[kept] * 20)
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent, world.audit.mutations) == (FAILED, False, [])
+    assert outcome.message.startswith("sent 0 times")
+
+
 def test_what_a_former_controller_began_and_another_ended_is_done_and_sent_once(world: World) -> None:
     world.cluster.script("new", CONTROLLER_DIED)
     world.clock.at(4.0, lambda: world.cluster.put_topic("new", (1, 2)))

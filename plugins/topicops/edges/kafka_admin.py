@@ -42,7 +42,7 @@ from topicops.model.ports import Answer, AnswerKind
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
-NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent")
+NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
 NOBODY = -1
 GRACE_S = 5.0
 """How much longer than librdkafka's own deadline a future is waited for."""
@@ -282,7 +282,7 @@ class KafkaAdmin:
             if len(batch) > 1:
                 # Refused by the client before anything was sent: one by one, so that only the bad one fails.
                 return [answer for change in batch for answer in self._answers([change], call)]
-            return [Answer(AnswerKind.FAILED, _text_of(error))]
+            return [Answer(AnswerKind.FAILED, _text_of(error), left=False)]
         moved = self._await(list(futures.values()))
         wait_s = self._applier.throttle_left_s()
         answers = [replace(self._answer(futures[change.topic], moved), wait_s=wait_s) for change in batch]
@@ -325,7 +325,7 @@ class KafkaAdmin:
         try:
             future: Future[Any] = self._deleter.client().delete_topics([change.topic], **self._timeouts)[change.topic]
         except (KafkaException, ValueError) as error:
-            return Answer(AnswerKind.FAILED, _text_of(error))
+            return Answer(AnswerKind.FAILED, _text_of(error), left=False)
         self._await([future])
         wait_s = self._deleter.throttle_left_s()
         if not future.done():
@@ -338,9 +338,9 @@ class KafkaAdmin:
     def _delete_by_id(self, change: DeleteTopic) -> Answer:
         topic_id = _uuid_of(change.topic_id or "")
         if topic_id is None:
-            return Answer(AnswerKind.FAILED, f"{change.topic_id!r} is not a topic id; plan again")
+            return Answer(AnswerKind.FAILED, f"{change.topic_id!r} is not a topic id; plan again", left=False)
         if (wait_s := self._deletes_resume_at - time.monotonic()) > 0:
-            return Answer(AnswerKind.RETRY, "a quota holds back the next delete; nothing was sent", wait_s)
+            return Answer(AnswerKind.RETRY, "a quota holds back the next delete; nothing was sent", wait_s, left=False)
         try:
             if not self._watch.has_controller(self._drop_connections):
                 return NO_CONTROLLER
@@ -348,9 +348,9 @@ class KafkaAdmin:
             controller = connections.controller()
         except ClusterError as error:
             self._drop_connections()
-            return Answer(AnswerKind.RETRY, str(error))
+            return Answer(AnswerKind.RETRY, str(error), left=False)
         except UsageError as error:
-            return Answer(AnswerKind.FAILED, str(error))
+            return Answer(AnswerKind.FAILED, str(error), left=False)
         return self._delete_at(controller, topic_id, connections)
 
     def _delete_at(self, controller: int, topic_id: uuid.UUID, connections: BrokerConnections) -> Answer:
@@ -547,7 +547,7 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
     if reason.code() in TRANSPORT_CODES or reason.code() < KafkaError.UNKNOWN:
         text = _with_last_words(text, client)
         client.discard()
-    return Answer(kind_of(reason.code()), text)
+    return Answer(kind_of(reason.code()), text, left=reason.code() not in LOCAL_FAILED_CODES)
 
 
 def _no_answer(moved: str) -> Answer:

@@ -57,6 +57,8 @@ class Answer:
     """``NAME (code): message``; empty when accepted."""
     wait_s: float = 0.0
     """How long a quota keeps these brokers from taking the next request."""
+    left: bool = True
+    """False: no request left for it."""
 
 
 class TopicAdmin(Protocol):

@@ -168,7 +168,7 @@ class _Run:
         """Close the account: what has no outcome yet was not sent."""
         for gated in self._undecided(to_run):
             if sent := self.sent.get(gated.digest):
-                self._decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}", sent=True)
+                self._decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}")
             else:
                 self._decide(gated, OutcomeStatus.NOT_SENT, reason)
         self._write_down()
@@ -249,7 +249,7 @@ class _Run:
         for gated in batch:
             sent = self.sent[gated.digest]
             message = f"sent {sent.requests} times, last answer {sent.answer.error}; run again later"
-            self._decide(gated, OutcomeStatus.FAILED, message, sent=True)
+            self._decide(gated, OutcomeStatus.FAILED, message)
         self._write_down()
 
     def _pause(self, seconds: float) -> None:
@@ -324,9 +324,10 @@ class _Run:
     def _conclude(self, answers: Sequence[tuple[GatedChange, Answer]]) -> None:
         for gated, answer in answers:
             self.sent[gated.digest].answer = answer
+            self.sent[gated.digest].requests -= not answer.left
             self.resume_at = max(self.resume_at, self.clock() + answer.wait_s)
             if answer.kind is AnswerKind.ACCEPTED:
-                self._decide(gated, OutcomeStatus.DONE, sent=True)
+                self._decide(gated, OutcomeStatus.DONE)
         self._write_down()  # before a long look at the others
         for kind, patience_s in _PATIENCE_S.items():
             self._settle([pair for pair in answers if pair[1].kind is kind], patience_s)
@@ -342,12 +343,12 @@ class _Run:
         for gated, answer in answers:
             comparison = comparisons.get(gated.digest)
             if comparison is not None and comparison.match is Match.AFTER:
-                self._decide(gated, OutcomeStatus.DONE, sent=True)
+                self._decide(gated, OutcomeStatus.DONE)
                 continue
             if answer.kind is AnswerKind.CONTROLLER_MOVED and _is_as_before(comparison):
                 continue
             status = OutcomeStatus.FAILED if answer.kind is AnswerKind.FAILED else OutcomeStatus.UNKNOWN
-            self._decide(gated, status, _unsettled_message(answer, comparison, patience_s), sent=True)
+            self._decide(gated, status, _unsettled_message(answer, comparison, patience_s))
 
     def _read_back(self, gated_changes: Sequence[GatedChange], patience_s: float) -> dict[str, Comparison]:
         """Compare until all are decided or the patience ends; by digest, no entry for what could not be read."""
@@ -422,10 +423,15 @@ class _Run:
     def _undecided(self, gated_changes: Iterable[GatedChange]) -> list[GatedChange]:
         return [gated for gated in gated_changes if gated.digest not in self.outcomes]
 
-    def _decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "", *, sent: bool = False) -> None:
-        change = gated.change
+    def _decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
+        change, sent = gated.change, self.sent.get(gated.digest)
         outcome = Outcome(
-            topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message, sent=sent
+            topic=change.topic,
+            action=change.action,
+            digest=gated.digest,
+            status=status,
+            message=message,
+            sent=sent is not None and sent.requests > 0,
         )
         self.outcomes[gated.digest] = outcome
         self.unwritten.append(outcome)

@@ -40,6 +40,8 @@ class Fault:
     """The client gives up with an error instead of an answer."""
     wait_s: float = 0.0
     """How long a quota keeps the next request out."""
+    left: bool = True
+    """False: the client kept it."""
 
 
 UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
@@ -296,7 +298,7 @@ class FakeCluster:
             self._perform(change)
         if fault.raises:
             raise ClusterUnreachableError(fault.error)
-        return Answer(fault.kind, fault.error, fault.wait_s)
+        return Answer(fault.kind, fault.error, fault.wait_s, fault.left)
 
     def _perform(self, change: Change) -> Answer:
         if error := self._error_of(change):
