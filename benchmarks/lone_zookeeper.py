@@ -6,10 +6,12 @@ import json
 import os
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from kazoo.client import KazooClient
 
@@ -24,8 +26,12 @@ PARTITIONS = 20
 REPLICATION_FACTOR = 3
 OVERRIDES: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": "604800000"}
 
+SESSION_MS = 600_000
+"""How long a client may keep silent: each side of a benchmark waits while the others run."""
+
 _START_TIMEOUT_S = 30.0
-_IN_FLIGHT = 500
+_A_TRANSACTION = 400
+_IN_FLIGHT = 8
 _STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2,3]}'
 _CONTROLLER = '{"version":2,"brokerid":1,"timestamp":"1700000000000","kraftControllerEpoch":-1}'
 
@@ -44,10 +50,9 @@ def lone_server(*, heap_mb: int) -> Iterator[tuple[str, int]]:
         folder, port = Path(name), free_port()
         properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
         settings = local_settings.zookeeper_properties(folder / "data", port)
+        settings["maxSessionTimeout"] = str(SESSION_MS)
         properties.write_text(local_settings.properties_text(settings), encoding="utf-8")
-        jars = sorted(pyspark_jars().glob("*.jar"))
-        command = local_settings.zookeeper_command(find_java(), jars, properties, heap_mb=heap_mb)
-        process = spawn(command, log=log, folder=folder, environment=os.environ)
+        process = spawn(_command(properties, heap_mb=heap_mb), log=log, folder=folder, environment=os.environ)
         try:
             _wait_until_it_answers(process, port, log)
             yield f"127.0.0.1:{port}", process.pid
@@ -84,9 +89,11 @@ def lay_cluster(client: KazooClient, chroot: str, topics: int) -> None:
 
 def lay_states(client: KazooClient, chroot: str, topics: int) -> None:
     """The states of all partitions, below topics that stand."""
-    for kind in ("partitions", *(f"partitions/{partition}" for partition in range(PARTITIONS))):
-        _create_all(client, ((f"{chroot}/brokers/topics/{name}/{kind}", b"") for name in topic_names(topics)))
-    _create_all(client, ((chroot + path, _STATE) for path in state_paths(topics)))
+    below = [("/partitions", b"")]
+    for partition in range(PARTITIONS):
+        below += [(f"/partitions/{partition}", b""), (f"/partitions/{partition}/state", _STATE)]
+    names = topic_names(topics)
+    _create_all(client, ((f"{chroot}/brokers/topics/{name}{path}", data) for name in names for path, data in below))
 
 
 def spec_paths(topics: int) -> list[str]:
@@ -100,9 +107,33 @@ def state_paths(topics: int) -> list[str]:
 
 
 def _create_all(client: KazooClient, znodes: Iterator[tuple[str, bytes]]) -> None:
-    while batch := list(islice(znodes, _IN_FLIGHT)):
-        for answer in [client.create_async(path, data) for path, data in batch]:
-            answer.get(timeout=_START_TIMEOUT_S)
+    """All in this order, many in a transaction and some transactions on the way."""
+    flying: deque[Any] = deque()
+    while batch := list(islice(znodes, _A_TRANSACTION)):
+        transaction = client.transaction()
+        for path, data in batch:
+            transaction.create(path, data)
+        flying.append(transaction.commit_async())
+        if len(flying) == _IN_FLIGHT:
+            _require_done(flying.popleft())
+    while flying:
+        _require_done(flying.popleft())
+
+
+def _require_done(transaction: Any) -> None:
+    for answer in transaction.get(timeout=_START_TIMEOUT_S):
+        if isinstance(answer, Exception):
+            raise answer
+
+
+def _command(properties: Path, *, heap_mb: int) -> list[str]:
+    """As a server runs in earnest, with both compilers and G1; except that it does not force its log to the disk."""
+    return [
+        *(str(find_java()), f"-Xmx{heap_mb}m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+        *("-Djava.awt.headless=true", "-Dzookeeper.forceSync=no"),
+        *("-cp", ":".join(map(str, sorted(pyspark_jars().glob("*.jar"))))),
+        *("org.apache.zookeeper.server.ZooKeeperServerMain", str(properties)),
+    ]
 
 
 def _frame() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Reading znodes in bulk: against one ``get`` for each, against the server's own limit, and beside another client.
 
-The server's limit is what a raw socket gets that sends the same requests, one in flight, and drops the replies. Sizes
-are the asked number of topics and a fifth of it; states are read at the larger one.
+The server's limit is what a raw socket gets that sends the very same requests, one in flight, and drops the replies.
+Sizes are the asked number of topics and a fifth of it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,33 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 from kazoo.client import KazooClient
 from kazoo.protocol.serialization import Connect
 
-from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
-from benchmarks.lone_zookeeper import connected, lay_cluster, lay_states, lone_server, spec_paths, state_paths
-from topicops.edges.zookeeper_multi_read import MOST_A_BATCH, MultiRead, asking, read_batched
+from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
+from benchmarks.lone_zookeeper import (
+    SESSION_MS,
+    connected,
+    lay_cluster,
+    lay_states,
+    lone_server,
+    spec_paths,
+    state_paths,
+)
+from topicops.edges.zookeeper_multi_read import MultiRead, read_batched
 from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.edges.zookeeper_session import ZooKeeperSession
 from topicops.model.collector import collector_off
 
 _LENGTH = struct.Struct("!i")
-_HEADER = struct.Struct("!iii")
-_OTHER_CLIENT_S = 2.0
+_HEADER = struct.Struct("!ii")
+_HEAP_MB = 4096
+_TIMEOUT_S = 60.0
+_OTHER_CLIENT_S = 5.0
 _OTHER_CLIENT = """
 import sys, time
 from kazoo.client import KazooClient
@@ -41,75 +52,94 @@ while time.monotonic() < end:
 client.stop()
 print(sorted(taken)[len(taken) * 99 // 100])
 """
+_ONE_SNAPSHOT = """
+import sys
+from topicops.edges.zookeeper_reader import ZooKeeperReader
+with ZooKeeperReader(sys.argv[1], timeout_s=60) as reader:
+    reader.snapshot(states=sys.argv[2] == "states")
+with open("/proc/self/status") as file:
+    print(*(line.split()[1] for line in file if line.startswith("VmHWM:")))
+"""
 
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    small = max(1, topics // 5)
-    with lone_server(heap_mb=3072) as (server, pid), connected(server) as client:
-        for size in (small, topics):
-            lay_cluster(client, f"/kafka-{size}", size)
-        lay_states(client, f"/kafka-{topics}", topics)
-        hosts, fewer = f"{server}/kafka-{topics}", f"{server}/kafka-{small}"
-        with (
-            connected(fewer) as loop,
-            ZooKeeperSession(fewer, timeout_s=60) as few,
-            ZooKeeperSession(hosts, timeout_s=60) as many,
-            ZooKeeperReader(fewer, timeout_s=60) as reader,
-            closing(RawReader(server)) as raw,
-        ):
-            specs, more_specs, states = spec_paths(small), spec_paths(topics), state_paths(topics)
-            _require_all(many, states)
-            yield {
-                "get loop": timed(lambda: by_loop(loop, specs)),
-                "spec read": timed(lambda: in_bulk(few, specs)),
-                "whole snapshot": timed(reader.snapshot),
-                "spec read, five times as many": timed(lambda: in_bulk(many, more_specs)),
-                "raw socket, specs": timed(raw.reading(few.chroot, specs)),
-                "raw socket, five times as many": timed(raw.reading(many.chroot, more_specs)),
-                "state read": timed(lambda: in_bulk(many, states)),
-                "raw socket, states": timed(raw.reading(many.chroot, states)),
-                "server CPU of the get loop": cpu_seconds(pid, lambda: by_loop(loop, specs)),
-                "server CPU of the spec read": cpu_seconds(pid, lambda: in_bulk(few, specs), times=5),
-                "p99 of another client, idle": lambda: p99_of_another_client(fewer, lambda: None),
-                "p99 of another client, meanwhile": lambda: p99_of_another_client(fewer, reader.snapshot),
-            }
+    with lone_server(heap_mb=_HEAP_MB) as (server, pid), ExitStack() as open_till_end:
+        with connected(server) as client:
+            for size in _sizes(topics):
+                lay_cluster(client, _chroot(size), size)
+                lay_states(client, _chroot(size), size)
+        found: dict[str, Side] = {}
+        for size in _sizes(topics):
+            found |= _sides_of(server, size, open_till_end)
+        small, large = (f"{server}{_chroot(size)}" for size in _sizes(topics))
+        specs = spec_paths(_sizes(topics)[0])
+        loop = open_till_end.enter_context(connected(small))
+        session = open_till_end.enter_context(ZooKeeperSession(small, timeout_s=_TIMEOUT_S))
+        reader = open_till_end.enter_context(ZooKeeperReader(small, timeout_s=_TIMEOUT_S))
+        yield found | {
+            "server CPU, get loop": cpu_seconds(pid, lambda: by_loop(loop, specs)),
+            "server CPU, spec read": cpu_seconds(pid, lambda: in_bulk(session, specs), times=5),
+            "p99 of another client, idle": lambda: p99_of_another_client(small, lambda: time.sleep(0.01)),
+            "p99 of another client, beside snapshots": lambda: p99_of_another_client(small, reader.snapshot),
+            f"peak MiB of a snapshot with states, {topics}": lambda: peak_memory_mib(large, states=True),
+        }
+
+
+def _sizes(topics: int) -> tuple[int, int]:
+    return max(1, topics // 5), topics
+
+
+def _chroot(size: int) -> str:
+    return f"/kafka-{size}"
+
+
+def _sides_of(server: str, size: int, open_till_end: ExitStack) -> dict[str, Side]:
+    """What is done with a cluster of that size, by a name that tells it."""
+    hosts, specs = f"{server}{_chroot(size)}", spec_paths(size)
+    both = [*specs, *state_paths(size)]
+    loop = open_till_end.enter_context(connected(hosts))
+    session = open_till_end.enter_context(ZooKeeperSession(hosts, timeout_s=_TIMEOUT_S))
+    reader = open_till_end.enter_context(ZooKeeperReader(hosts, timeout_s=_TIMEOUT_S))
+    raw = open_till_end.enter_context(closing(RawReader(server)))
+    return {
+        f"get loop, {size}": timed(lambda: by_loop(loop, specs)),
+        f"spec read, {size}": timed(lambda: in_bulk(session, specs)),
+        f"raw socket, specs, {size}": timed(raw.reading(requests_of(session, specs))),
+        f"state read, {size}": timed(lambda: in_bulk(session, both)),
+        f"raw socket, states, {size}": timed(raw.reading(requests_of(session, both))),
+        f"snapshot, {size}": timed(reader.snapshot),
+        f"peak MiB of a snapshot, {size}": lambda: peak_memory_mib(hosts, states=False),
+    }
 
 
 def comparisons(topics: int) -> Sequence[Comparison]:
-    small = max(1, topics // 5)
-    higher = (
-        (f"get-loop-to-spec-read-{small}-topics", "get loop", "spec read", 40),
-        (f"raw-socket-to-spec-read-{small}-topics", "raw socket, specs", "spec read", 0.4),
-        (
-            f"raw-socket-to-spec-read-{topics}-topics",
-            "raw socket, five times as many",
-            "spec read, five times as many",
-            0.4,
-        ),
-        (f"raw-socket-to-state-read-{topics}-topics", "raw socket, states", "state read", 0.6),
-        (
-            f"server-cpu-loop-to-spec-read-{small}-topics",
-            "server CPU of the get loop",
-            "server CPU of the spec read",
-            20,
-        ),
-        (f"get-loop-to-whole-snapshot-{small}-topics", "get loop", "whole snapshot", 10),
+    small, large = _sizes(topics)
+    server_cpu = ("server CPU, get loop", "server CPU, spec read")
+    p99 = ("p99 of another client, beside snapshots", "p99 of another client, idle")
+    return (
+        *(found for size in (small, large) for found in _comparisons_of(size)),
+        _goal(f"server-cpu-loop-to-spec-read-{small}-topics", server_cpu, 20, "higher"),
+        _goal(f"p99-beside-snapshots-to-idle-{small}-topics", p99, 3, "lower"),
+        *(_growth(what, small, large) for what in ("spec read", "state read", "snapshot", "peak MiB of a snapshot")),
     )
-    lower = (
-        (f"spec-read-{topics}-to-{small}-topics", "spec read, five times as many", "spec read", 6),
-        (
-            f"p99-beside-snapshots-to-idle-{small}-topics",
-            "p99 of another client, meanwhile",
-            "p99 of another client, idle",
-            3,
-        ),
-    )
-    return tuple(
-        Comparison(id=id_, numerator=one, denominator=other, goal=goal, better=better)
-        for better, rows in (("higher", higher), ("lower", lower))
-        for id_, one, other, goal in rows
-    )
+
+
+def _growth(what: str, small: int, large: int) -> Comparison:
+    sides = (f"{what}, {large}", f"{what}, {small}")
+    return _goal(f"{what.replace(' ', '-')}-{large}-to-{small}-topics", sides, 6, "lower")
+
+
+def _comparisons_of(size: int) -> Iterator[Comparison]:
+    loop, specs, states = f"get loop, {size}", f"spec read, {size}", f"state read, {size}"
+    yield _goal(f"get-loop-to-spec-read-{size}-topics", (loop, specs), 40, "higher")
+    yield _goal(f"get-loop-to-snapshot-{size}-topics", (loop, f"snapshot, {size}"), 10, "higher")
+    yield _goal(f"raw-socket-to-spec-read-{size}-topics", (f"raw socket, specs, {size}", specs), 0.4, "higher")
+    yield _goal(f"raw-socket-to-state-read-{size}-topics", (f"raw socket, states, {size}", states), 0.6, "higher")
+
+
+def _goal(id_: str, sides: tuple[str, str], goal: float, better: Better) -> Comparison:
+    return Comparison(id=id_, numerator=sides[0], denominator=sides[1], goal=goal, better=better)
 
 
 def by_loop(client: KazooClient, paths: Sequence[str]) -> None:
@@ -123,27 +153,37 @@ def in_bulk(session: ZooKeeperSession, paths: Sequence[str]) -> None:
         read_batched(session, paths)
 
 
+def requests_of(session: ZooKeeperSession, paths: Sequence[str]) -> list[bytes]:
+    """What is sent when the paths are read in bulk; all must be there."""
+    sent = []
+
+    class Noted(MultiRead):
+        def serialize(self) -> bytes:
+            sent.append(super().serialize())
+            return sent[-1]
+
+    missing = sum(znode is None for znode in read_batched(session, paths, request=Noted))
+    if missing:
+        raise BenchmarkError(f"{missing} of {len(paths)} znodes are not there")
+    return sent
+
+
 class RawReader:
     """A socket that speaks just enough of the protocol to ask; replies are dropped unread."""
 
     def __init__(self, server: str) -> None:
         host, port = server.split(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=60)
+        self._socket = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self._socket.makefile("rb", buffering=1 << 20)
-        greeting = bytes(Connect(0, 0, 30_000, 0, b"\x00" * 16, None).serialize())
-        self._ask(greeting)
+        self._ask(_framed(bytes(Connect(0, 0, SESSION_MS, 0, b"\x00" * 16, None).serialize())))
 
-    def reading(self, chroot: str, paths: Sequence[str]) -> Callable[[], None]:
-        """What asks for all paths, in requests that are made beforehand."""
-        batches = [paths[start : start + MOST_A_BATCH] for start in range(0, len(paths), MOST_A_BATCH)]
-        requests = [
-            _HEADER.pack(0, xid, MultiRead.type)[4:] + MultiRead(asking(batch, chroot=chroot)).serialize()
-            for xid, batch in enumerate(batches, 1)
-        ]
+    def reading(self, requests: Sequence[bytes]) -> Callable[[], None]:
+        """What sends all of them, each when the one before is answered."""
+        framed = [_framed(_HEADER.pack(xid, MultiRead.type) + request) for xid, request in enumerate(requests, 1)]
 
         def read() -> None:
-            for request in requests:
+            for request in framed:
                 self._ask(request)
 
         return read
@@ -151,10 +191,14 @@ class RawReader:
     def close(self) -> None:
         self._socket.close()
 
-    def _ask(self, request: bytes) -> None:
-        self._socket.sendall(_LENGTH.pack(len(request)) + request)
+    def _ask(self, framed: bytes) -> None:
+        self._socket.sendall(framed)
         (length,) = _LENGTH.unpack(self._file.read(_LENGTH.size))
         self._file.read(length)
+
+
+def _framed(message: bytes) -> bytes:
+    return _LENGTH.pack(len(message)) + message
 
 
 def cpu_seconds(pid: int, work: Callable[[], object], *, times: int = 1) -> Side:
@@ -187,10 +231,13 @@ def p99_of_another_client(hosts: str, work: Callable[[], object]) -> float:
     return float(said)
 
 
-def _require_all(session: ZooKeeperSession, paths: Sequence[str]) -> None:
-    missing = sum(znode is None for znode in read_batched(session, paths))
-    if missing:
-        raise BenchmarkError(f"{missing} of {len(paths)} znodes are not there")
+def peak_memory_mib(hosts: str, *, states: bool) -> float:
+    """What a process needs at most that takes one snapshot, libraries and all."""
+    command = [sys.executable, "-c", _ONE_SNAPSHOT, hosts, "states" if states else "specs"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchmarkError("the process that takes a snapshot failed")
+    return int(done.stdout) / 1024
 
 
-BENCHMARK = Benchmark(name="reading", topics=5_000, rounds=5, comparisons=comparisons, sides=sides)
+BENCHMARK = Benchmark(name="reading", topics=50_000, rounds=5, comparisons=comparisons, sides=sides)
