@@ -434,6 +434,15 @@ def test_what_a_former_controller_began_and_another_ended_is_done_and_sent_once(
     assert len(world.cluster.requests) == 1
 
 
+def test_a_request_that_takes_effect_after_all_looks_for_it_is_done_and_not_sent_again(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+    world.clock.at(ELECTION_S + 0.4, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent, len(world.cluster.requests)) == (DONE, True, 1)
+
+
 def test_what_a_former_controller_did_is_seen_at_once(world: World) -> None:
     world.cluster.script("new", CONTROLLER_DIED_AFTER)
 

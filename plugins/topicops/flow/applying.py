@@ -18,7 +18,7 @@ from topicops.flow.seams import SEAMS
 from topicops.flow.settling import settle_earlier, unsettled_folder
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
-from topicops.model.errors import ArtifactError, UnrecordedError, UsageError, WrongTargetError
+from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError, WrongTargetError
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.plan_file import plan_to_json
 from topicops.model.ports import ClusterQuestions, Lease, LiveReader
@@ -293,6 +293,7 @@ def _send(
         _expect_deletes(run, live, to_run)
         take_baseline(run, live, [gated.change.topic for gated in to_run], kind=kind_of(actions))
         seams = SEAMS.get()
+        before = reader.controller_epoch()
         with announced(unsettled_folder(run), journal.path, audit.origin):
             outcomes = apply_step(
                 plan,
@@ -309,9 +310,19 @@ def _send(
                 progress=lambda outcome: run.say(outcome_line(outcome)),
                 interrupted=interrupted,
             )
+        note(run, _controller_note(before, reader))
         if any(outcome.sent for outcome in outcomes):
             _tell_audit_end(run, audit)
         return outcomes
+
+
+def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
+    """That another controller took over meanwhile, which explains waits and repeated requests."""
+    try:
+        after = reader.controller_epoch()
+    except ClusterError:
+        return []
+    return [] if after == before else [f"the controller changed meanwhile: epoch {before}, now {after} (TOP508)"]
 
 
 def _tell_audit_end(run: Run, audit: FileAuditLog) -> None:

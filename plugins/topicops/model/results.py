@@ -19,7 +19,7 @@ class OutcomeStatus(StrEnum):
     ALREADY_SO = "already so"
     """The live topic was as the change would make it; nothing was sent."""
     REFUSED = "refused"
-    """Its topic moved since the plan, or is active; nothing was sent."""
+    """Its topic moved since the plan, or is active; nothing was sent, or nothing more."""
     FAILED = "failed"
     UNKNOWN = "unknown"
     """A request was sent and no reading could tell whether it took effect."""

@@ -288,7 +288,7 @@ class _Run:
         self.identities[gated.digest] = traces.live.identity if traces.live else None
         dead = _dead_brokers(gated.change, traces, brokers)
         if comparison.match is Match.AFTER:
-            self._decide(gated, OutcomeStatus.ALREADY_SO)
+            self._decide(gated, OutcomeStatus.DONE if self._has_left(gated) else OutcomeStatus.ALREADY_SO)
         elif comparison.match is Match.MOVED:
             self._decide(gated, OutcomeStatus.REFUSED, moved_message(comparison))
         elif dead:
@@ -423,15 +423,19 @@ class _Run:
     def _undecided(self, gated_changes: Iterable[GatedChange]) -> list[GatedChange]:
         return [gated for gated in gated_changes if gated.digest not in self.outcomes]
 
+    def _has_left(self, gated: GatedChange) -> bool:
+        """Whether a request for it left, with whatever effect."""
+        return gated.digest in self.sent and self.sent[gated.digest].requests > 0
+
     def _decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
-        change, sent = gated.change, self.sent.get(gated.digest)
+        change = gated.change
         outcome = Outcome(
             topic=change.topic,
             action=change.action,
             digest=gated.digest,
             status=status,
             message=message,
-            sent=sent is not None and sent.requests > 0,
+            sent=self._has_left(gated),
         )
         self.outcomes[gated.digest] = outcome
         self.unwritten.append(outcome)
