@@ -156,7 +156,7 @@ def test_the_shape_of_any_plan_as_markdown_does_not_depend_on_its_words(plan: Pl
 
 
 def in_harmless_words(plan: Plan) -> Plan:
-    """Each text has one of its own in its place; what is empty stays so."""
+    """Each text has one of its own in its place; what is empty or blank stays so, for it fills no cell."""
     numbers = count()
     seen: dict[str, str] = {}
-    return with_words(plan, lambda text: seen.setdefault(text, f"word{next(numbers)}") if text else text)
+    return with_words(plan, lambda text: seen.setdefault(text, f"word{next(numbers)}") if text.strip(" ") else text)
