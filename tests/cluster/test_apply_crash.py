@@ -94,3 +94,17 @@ def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) 
         flow.apply(run)
 
     assert caught.value.exit_code == 6
+
+
+def test_no_request_leaves_when_its_intent_cannot_be_written(live: Workspace, admin: AdminClient) -> None:
+    live.topic("crash-unsent")
+    run = run_of(live)
+    flow.make_plan(run, engine="python")
+    run.store.path("journal-all-1.jsonl").mkdir()
+
+    flow.apply(run)
+
+    (outcome,) = run.store.read_value("outcomes-create.json", tuple[Outcome, ...])
+    assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
+    assert "the journal cannot be written: Is a directory; nothing more is sent" in outcome.message
+    assert "crash-unsent" not in admin.list_topics(timeout=30).topics
