@@ -9,7 +9,6 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import make_acl, make_digest_acl
 
 from fixtures import znode_tree
-from fixtures.relay import Relay
 from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections import Tls, ZooKeeperAddress
@@ -22,6 +21,7 @@ from topicops.model.errors import (
     LoginRefusedError,
     WrongTargetError,
 )
+from topicops.testing.proxy import Relay
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from kazoo.protocol.states import ZnodeStat
 from kazoo.security import make_digest_acl
 
 from fixtures import znode_tree
-from fixtures.relay import Relay
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.zookeeper_multi_read import (
     FIRST_BATCH,
@@ -34,6 +33,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.snapshot import Broker, PartitionState
+from topicops.testing.proxy import Relay
 
 ORDERS = {
     "/brokers/topics/orders": znode_tree.topic({0: [1, 2], 1: [2, 3, 1]}, removing_replicas={"1": [1]}),
