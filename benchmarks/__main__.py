@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import balance, diff, plan, reading, snapshot, validate
+from benchmarks import balance, diff, plan, quality, reading, snapshot, validate
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
@@ -19,6 +19,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     plan.BENCHMARK,
     validate.BENCHMARK,
     balance.BENCHMARK,
+    quality.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"

@@ -16,22 +16,20 @@ from topicops.edges.gx_quality import check_quality
 from topicops.edges.spark_diff import spark_diff
 from topicops.edges.spark_session import spark_session
 from topicops.model.delta import DesiredRow, LiveRow
-from topicops.model.quality_rows import DeletionRow, PartitionRow, QualityInput, world_row
+from topicops.model.quality_rows import DeletionRow, PartitionRow
 from topicops.steps.diff import diff
 
 desired = [DesiredRow("orders", "present", 6, 3, None, "{}"), DesiredRow("new", "present", 1, 1, None, "{}")]
 live = [LiveRow("orders", 3, 3, 3, "a", "{}"), LiveRow("foreign", 1, 1, 1, "b", "{}")]
-partitions = (PartitionRow("orders", 0, 1, True, 3, 3, "", 2), PartitionRow("orders", 1, -1, False, 3, 0, "1,2,3", 2))
+healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
+rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
 with spark_session() as spark:
     print(type(spark).__module__)
     with spark_session() as lent:
         print(lent is spark)
     print(spark_diff(spark, desired, live) == diff(desired, live), spark_diff(spark, [], []) == diff([], []))
-    world = (world_row(0, None, shrink_percent=10),)
-    rows = QualityInput(partitions=partitions, deletions=(DeletionRow("old", 0, 0),), world=world)
-    for suite in ("before", "after"):
-        failed = [result for result in check_quality(spark, suite, rows) if not result.success]
-        print([(result.rule, [*result.examples[0].row.values()][:2]) for result in failed])
+    results = check_quality(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
+    print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 
 
@@ -90,6 +88,5 @@ def test_diff_and_quality_run_on_spark_connect_as_they_are(connect_server: str) 
         "pyspark.sql.connect.session",
         "True",
         "True True",
-        "[]",
-        "[('Q11', ['orders', 1]), ('Q12', ['orders', 1]), ('Q13', ['orders', 1]), ('Q14', ['old', 0])]",
+        "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
     ]

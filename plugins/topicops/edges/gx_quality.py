@@ -1,17 +1,22 @@
 """Data quality on Spark with Great Expectations: may the inputs be trusted, and is the result healthy.
 
-A new rule is one more ``Rule`` in ``RULES``, over columns of ``model/quality_rows.py``.
+The rules are data (``model/quality.py``). All rows of a suite lie in one cached frame: each kind has columns of its
+own, and nulls in those of the others. So all rules of a suite are counted in one Spark job. Only of rules that fail is
+more asked: which rows, and whether these broke the rule before the changes.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 # At import it logs one INFO line for each function that it knows: more than two hundred in every task's log.
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
@@ -21,226 +26,233 @@ from great_expectations.core import ExpectationSuite  # noqa: E402
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult  # noqa: E402
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
 from great_expectations.exceptions.exceptions import GreatExpectationsError  # noqa: E402
-from great_expectations.expectations.core.expect_column_pair_values_a_to_be_greater_than_b import (  # noqa: E402
-    ExpectColumnPairValuesAToBeGreaterThanB,
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine  # noqa: E402
+from great_expectations.expectations.expectation import ColumnMapExpectation  # noqa: E402
+from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: E402
+from great_expectations.expectations.metrics.map_metric_provider.column_condition_partial import (  # noqa: E402
+    column_condition_partial,
 )
-from great_expectations.expectations.core.expect_column_values_to_be_in_set import (  # noqa: E402
-    ExpectColumnValuesToBeInSet,
+from great_expectations.expectations.metrics.map_metric_provider.column_map_metric_provider import (  # noqa: E402
+    ColumnMapMetricProvider,
 )
-from great_expectations.expectations.core.expect_column_values_to_be_unique import (  # noqa: E402
-    ExpectColumnValuesToBeUnique,
-)
-from great_expectations.expectations.expectation import Expectation  # noqa: E402
+from great_expectations.validator.validator import ValidationDependencies  # noqa: E402
 
 from topicops.edges.spark_session import arrow_frame, spark_errors  # noqa: E402
 from topicops.model.errors import TopicopsError  # noqa: E402
-from topicops.model.quality_rows import QualityInput  # noqa: E402
-from topicops.model.results import FailingRow, QualityResult  # noqa: E402
-
-Suite = Literal["before", "after"]
-Severity = Literal["critical", "warning"]
-Frame = Literal["specs", "listed", "world", "partitions", "deletions"]
+from topicops.model.quality import Rule, rules_of  # noqa: E402
+from topicops.model.quality_rows import LAYOUTS, QualityInput, RowKind  # noqa: E402
+from topicops.model.results import FailingRow, QualityResult, QualitySuite  # noqa: E402
 
 MOST_EXAMPLES = 20
-
-SPEC_SCHEMA = pa.schema([("topic", pa.string()), ("file", pa.string())])
-LISTED_SCHEMA = pa.schema([("topic", pa.string()), ("is_accounted_for", pa.bool_())])
-WORLD_SCHEMA = pa.schema([("topics", pa.int64()), ("topics_last_good", pa.int64()), ("topics_at_least", pa.int64())])
-PARTITION_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("leader", pa.int32()),
-        ("leader_is_live", pa.bool_()),
-        ("replicas", pa.int32()),
-        ("isr", pa.int32()),
-        ("missing_replicas", pa.string()),
-        ("min_insync_replicas", pa.int32()),
-    ]
-)
-DELETION_SCHEMA = pa.schema([("topic", pa.string()), ("age_ms", pa.int64()), ("stuck_from_ms", pa.int64())])
-SCHEMAS: Mapping[Frame, pa.Schema] = {
-    "specs": SPEC_SCHEMA,
-    "listed": LISTED_SCHEMA,
-    "world": WORLD_SCHEMA,
-    "partitions": PARTITION_SCHEMA,
-    "deletions": DELETION_SCHEMA,
+_ARROW_TYPES: Mapping[object, pa.DataType] = {
+    str: pa.string(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    tuple[int, ...]: pa.list_(pa.int32()),
 }
-_NAMED_BY: Mapping[Frame, tuple[str, ...]] = {
-    "specs": ("topic", "file"),
-    "listed": ("topic",),
-    "world": ("topics", "topics_last_good", "topics_at_least"),
-    "partitions": ("topic", "partition", "leader", "missing_replicas"),
-    "deletions": ("topic", "age_ms"),
-}
-"""The columns by which a failing row is named."""
+_SO_BEFORE = "_so_before"
 
 
-class ExpectEachTopicOnce(ExpectColumnValuesToBeUnique):
-    column: str = "topic"
+def _is_good(predicate: str) -> Column:
+    return F.coalesce(F.expr(predicate), F.lit(False))
 
 
-class ExpectTopicsAccountedFor(ExpectColumnValuesToBeInSet):
-    column: str = "is_accounted_for"
-    value_set: list[bool] = [True]  # noqa: RUF012 - a field, as Great Expectations wants them
+class RowsHold(ColumnMapMetricProvider):
+    """Great Expectations' metric behind every rule: whether a row makes a predicate true."""
+
+    condition_metric_name = "column_values.row_holds"
+    condition_value_keys = ("predicate",)
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, _column: Column, predicate: str, **_: object) -> Column:  # noqa: N805 - a class method to be
+        return _is_good(predicate)
 
 
-class ExpectWorldNotShrunken(ExpectColumnPairValuesAToBeGreaterThanB):
-    column_A: str = "topics"  # noqa: N815
-    column_B: str = "topics_at_least"  # noqa: N815
-    or_equal: bool = True
+class ExpectRowsToHold(ColumnMapExpectation):
+    """Every row in which ``column`` is not null makes ``predicate`` true, which may read any column.
+
+    It tells counts and no rows: these would cost a Spark job for each rule, also for those that hold.
+    """
+
+    predicate: str
+    map_metric: ClassVar[str] = "column_values.row_holds"
+    success_keys: ClassVar[tuple[str, ...]] = ("predicate", "mostly")
+
+    def get_validation_dependencies(
+        self, execution_engine: Any = None, runtime_configuration: Any = None, **_: Any
+    ) -> ValidationDependencies:
+        needed = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        needed.remove_metric_configuration(f"{self.map_metric}.unexpected_values")
+        return needed
 
 
-class ExpectLiveLeader(ExpectColumnValuesToBeInSet):
-    column: str = "leader_is_live"
-    value_set: list[bool] = [True]  # noqa: RUF012
+def check_quality(
+    spark: SparkSession,
+    suite: QualitySuite,
+    rows: QualityInput,
+    *,
+    earlier: Callable[[], QualityInput] | None = None,
+) -> tuple[QualityResult, ...]:
+    """One result for each rule of the suite, in the order of the registry. A rule over no row holds.
 
-
-class ExpectCompleteIsr(ExpectColumnValuesToBeInSet):
-    column: str = "missing_replicas"
-    value_set: list[str] = [""]  # noqa: RUF012
-
-
-class ExpectIsrNotBelowMinimum(ExpectColumnPairValuesAToBeGreaterThanB):
-    column_A: str = "isr"  # noqa: N815
-    column_B: str = "min_insync_replicas"  # noqa: N815
-    or_equal: bool = True
-
-
-class ExpectDeletionNotStuck(ExpectColumnPairValuesAToBeGreaterThanB):
-    column_A: str = "stuck_from_ms"  # noqa: N815
-    column_B: str = "age_ms"  # noqa: N815
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One thing that must hold of every row of one frame."""
-
-    id: str
-    title: str
-    severity: Severity
-    """A failed critical rule fails its step; a warning is shown."""
-    suite: Suite
-    frame: Frame
-    expectation: Callable[..., Expectation]
-
-    def to_expectation(self) -> Expectation:
-        return self.expectation(meta={"rule": self.id}, severity=self.severity, description=self.title)
-
-
-RULES = (
-    Rule(
-        id="Q01",
-        title="No topic is described twice",
-        severity="critical",
-        suite="before",
-        frame="specs",
-        expectation=ExpectEachTopicOnce,
-    ),
-    Rule(
-        id="Q02",
-        title="Every listed topic was decoded or is marked unstable",
-        severity="critical",
-        suite="before",
-        frame="listed",
-        expectation=ExpectTopicsAccountedFor,
-    ),
-    Rule(
-        id="Q03",
-        title="The snapshot has not shrunk past the limit",
-        severity="critical",
-        suite="before",
-        frame="world",
-        expectation=ExpectWorldNotShrunken,
-    ),
-    Rule(
-        id="Q11",
-        title="Every partition is led by a live broker",
-        severity="critical",
-        suite="after",
-        frame="partitions",
-        expectation=ExpectLiveLeader,
-    ),
-    Rule(
-        id="Q12",
-        title="Every ISR is complete",
-        severity="warning",
-        suite="after",
-        frame="partitions",
-        expectation=ExpectCompleteIsr,
-    ),
-    Rule(
-        id="Q13",
-        title="No ISR is below min.insync.replicas",
-        severity="critical",
-        suite="after",
-        frame="partitions",
-        expectation=ExpectIsrNotBelowMinimum,
-    ),
-    Rule(
-        id="Q14",
-        title="No deletion is stuck",
-        severity="warning",
-        suite="after",
-        frame="deletions",
-        expectation=ExpectDeletionNotStuck,
-    ),
-)
-
-
-def check_quality(spark: SparkSession, suite: Suite, rows: QualityInput) -> tuple[QualityResult, ...]:
-    """One result for each rule of the suite, in the order of ``RULES``.
-
-    A rule over no row holds. Great Expectations caches the frame it is given.
+    Args:
+        earlier: The rows before the changes; asked for only when a rule fails. None: nobody knows.
 
     Raises:
         TopicopsError: Spark or Great Expectations failed; nothing was concluded.
     """
-    rules = [rule for rule in RULES if rule.suite == suite]
-    found: dict[str, QualityResult] = {}
-    with spark_errors(f"quality {suite}"):
-        for frame in dict.fromkeys(rule.frame for rule in rules):
-            found |= _check_frame(spark, frame, [rule for rule in rules if rule.frame == frame], rows)
-    return tuple(found[rule.id] for rule in rules)
+    rules = rules_of(suite)
+    with spark_errors(f"quality {suite}"), cached(quality_frame(spark, suite, rows)) as frame:
+        results = evaluate(frame, rules)
+        _check_complete(rules, results, rows)
+        failed = [rule for rule, result in zip(rules, results, strict=True) if not result.success]
+        if not failed:
+            return results
+        before = earlier() if earlier else {}
+        named = name_rows(frame, failed, quality_frame(spark, suite, before) if before else None)
+        both = zip(rules, results, strict=True)
+        return tuple(_with_rows(result, named, is_known=rule.kind in before) for rule, result in both)
 
 
-def _check_frame(
-    spark: SparkSession, frame: Frame, rules: Sequence[Rule], rows: QualityInput
-) -> dict[str, QualityResult]:
-    table = quality_table(frame, rows)
-    if not table.num_rows:
-        return {rule.id: _result(rule, success=True, checked=0, failed=0) for rule in rules}
-    dataframe = arrow_frame(spark, table)
+@contextmanager
+def cached(frame: DataFrame) -> Iterator[DataFrame]:
+    """The frame, kept by Spark from its first use until this is left."""
     try:
-        found = _validate(dataframe, frame, rules)
-    except GreatExpectationsError as error:
-        raise TopicopsError(f"quality rules over {frame}: Great Expectations failed: {error}") from error
+        yield frame.cache()
     finally:
-        dataframe.unpersist()
-    return {rule.id: _read_result(rule, found[rule.id]) for rule in rules}
+        frame.unpersist()
 
 
-def quality_table(frame: Frame, rows: QualityInput) -> pa.Table:
-    """Lay the rows of one frame out as Arrow columns, by the names in its schema."""
-    schema = SCHEMAS[frame]
-    columns = {name: [getattr(row, name) for row in getattr(rows, frame)] for name in schema.names}
-    return pa.table(columns, schema=schema)
+def quality_frame(spark: SparkSession, suite: QualitySuite, rows: QualityInput) -> DataFrame:
+    """All rows of a suite in one frame: each kind fills its own columns, and those that it shares with another."""
+    return frame_of(spark, kind_tables(suite, rows))
 
 
-def _validate(dataframe: DataFrame, frame: Frame, rules: Sequence[Rule]) -> dict[str, ExpectationValidationResult]:
-    """Ask Great Expectations; by rule, since it orders its results in its own way."""
+def kind_tables(suite: QualitySuite, rows: QualityInput) -> tuple[pa.Table, ...]:
+    """The rows of each kind of the suite, without the columns of other kinds."""
+    kinds = dict.fromkeys(rule.kind for rule in rules_of(suite))
+    return tuple(_kind_table(kind, rows.get(kind, ())) for kind in kinds)
+
+
+def frame_of(spark: SparkSession, tables: Sequence[pa.Table]) -> DataFrame:
+    """One frame of them all. The largest goes to Spark by itself: a million rows of nulls would weigh more than it."""
+    *small, largest = sorted(tables, key=lambda table: table.num_rows)
+    # In one piece: an empty one among several would be the last that Spark reads.
+    rest = pa.concat_tables(small, promote_options="default").combine_chunks()
+    return arrow_frame(spark, largest).unionByName(arrow_frame(spark, rest), allowMissingColumns=True)
+
+
+def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:
+    """Ask Great Expectations about every rule at once; counts only. In the order of ``rules``."""
+    try:
+        found = {_rule_id(result): result for result in _validate(frame, rules)}
+    except GreatExpectationsError as error:
+        raise TopicopsError(f"Great Expectations failed: {error}") from error
+    return tuple(_read_result(rule, found[rule.id]) for rule in rules)
+
+
+def expectation_of(rule: Rule) -> ExpectRowsToHold:
+    return ExpectRowsToHold(
+        column=LAYOUTS[rule.kind].own,
+        predicate=rule.holds,
+        severity=FailureSeverity(rule.severity),
+        description=rule.title,
+        meta={"rule": rule.id, "runbook": rule.runbook},
+    )
+
+
+def name_rows(frame: DataFrame, rules: Sequence[Rule], earlier: DataFrame | None) -> Mapping[str, BadRows]:
+    """The rows that break each of the rules, by rule; those that did not in the frame of before come first."""
+    bad = _bad_rows(frame, rules).withColumn(_SO_BEFORE, F.lit(None).cast("boolean"))
+    if earlier is not None:
+        was_bad = _bad_rows(earlier, rules).select("rule", "key", F.lit(True).alias(_SO_BEFORE))
+        bad = bad.drop(_SO_BEFORE).join(was_bad, on=["rule", "key"], how="left")
+    # Shorter keys first: partition 9 before partition 10.
+    order = (F.coalesce(_SO_BEFORE, F.lit(False)), "topic", F.length("key"), "key")
+    place = F.row_number().over(Window.partitionBy("rule").orderBy(*order))
+    examples = bad.withColumn("place", place).filter(F.col("place") <= MOST_EXAMPLES).orderBy("rule", "place").collect()
+    old = bad.groupBy("rule").agg(F.count(_SO_BEFORE).alias("old")).collect() if earlier is not None else []
+    counts = {row["rule"]: row["old"] for row in old}
+    return {
+        rule.id: BadRows(counts.get(rule.id, 0), [row for row in examples if row["rule"] == rule.id]) for rule in rules
+    }
+
+
+class BadRows(NamedTuple):
+    """The rows that break one rule."""
+
+    old: int
+    """How many of them broke it before the changes too."""
+    examples: Sequence[Row]
+    """``key``, ``shown``: JSON objects; ``_so_before``: true or null."""
+
+
+def _bad_rows(frame: DataFrame, rules: Iterable[Rule]) -> DataFrame:
+    """One row per rule and row that breaks it: ``topic``, ``rule``, ``key``, ``shown``."""
+    problems = F.array_compact(F.array(*(_problem(rule) for rule in rules)))
+    return frame.select("topic", F.explode(problems).alias("problem")).select("topic", "problem.*")
+
+
+def _problem(rule: Rule) -> Column:
+    layout = LAYOUTS[rule.kind]
+    named = F.struct(
+        F.lit(rule.id).alias("rule"), _as_json(layout.key).alias("key"), _as_json(rule.shows).alias("shown")
+    )
+    return F.when(F.col(layout.own).isNotNull() & ~_is_good(rule.holds), named)
+
+
+def _as_json(columns: Sequence[str]) -> Column:
+    return F.to_json(F.struct(*map(F.expr, columns)), {"ignoreNullFields": "false"}) if columns else F.lit("{}")
+
+
+def _check_complete(rules: Iterable[Rule], results: Iterable[QualityResult], rows: QualityInput) -> None:
+    """Raise ``TopicopsError`` where Spark did not look at every row: then nothing may be concluded."""
+    for rule, result in zip(rules, results, strict=True):
+        sent = len(rows.get(rule.kind, ()))
+        if result.rows_checked != sent:
+            raise TopicopsError(f"quality rule {rule.id}: Spark looked at {result.rows_checked} of {sent} rows")
+
+
+def _with_rows(result: QualityResult, named: Mapping[str, BadRows], *, is_known: bool) -> QualityResult:
+    if result.success:
+        return result
+    bad = named[result.rule]
+    return replace(
+        result,
+        rows_failed_before=bad.old if is_known else None,
+        examples=tuple(_failing_row(row, is_known=is_known) for row in bad.examples),
+    )
+
+
+def _failing_row(row: Row, *, is_known: bool) -> FailingRow:
+    columns = {**json.loads(row["key"]), **json.loads(row["shown"])}
+    return FailingRow(row=columns, was_so_before=bool(row[_SO_BEFORE]) if is_known else None)
+
+
+def _kind_table(kind: RowKind, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    hints = get_type_hints(LAYOUTS[kind].row)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(hints)
+    arrays = [
+        pa.array(list(column), type=_arrow_type(hint)) for column, hint in zip(columns, hints.values(), strict=True)
+    ]
+    return pa.table(arrays, names=list(hints))
+
+
+def _arrow_type(hint: object) -> pa.DataType:
+    if hint in _ARROW_TYPES:
+        return _ARROW_TYPES[hint]
+    (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
+    return _ARROW_TYPES[inner]
+
+
+def _validate(frame: DataFrame, rules: Iterable[Rule]) -> Sequence[ExpectationValidationResult]:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    asset = context.data_sources.add_spark("spark").add_dataframe_asset(frame)
-    batch = asset.add_batch_definition_whole_dataframe("all").get_batch(batch_parameters={"dataframe": dataframe})
-    wanted = {
-        "result_format": "SUMMARY",
-        "unexpected_index_column_names": list(_NAMED_BY[frame]),
-        "partial_unexpected_count": MOST_EXAMPLES,
-    }
-    suite = ExpectationSuite(name=frame, expectations=[rule.to_expectation() for rule in rules])
-    results = batch.validate(suite, result_format=wanted).results
-    return {_rule_id(result): result for result in results}
+    # The frame is cached by then; persisting it again would only earn a warning.
+    asset = context.data_sources.add_spark("spark", persist=False).add_dataframe_asset("rows")
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch(batch_parameters={"dataframe": frame})
+    suite = ExpectationSuite(name="rules", expectations=[expectation_of(rule) for rule in rules])
+    return batch.validate(suite, result_format="BASIC").results
 
 
 def _rule_id(result: ExpectationValidationResult) -> str:
@@ -251,33 +263,17 @@ def _rule_id(result: ExpectationValidationResult) -> str:
 def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResult:
     if found.exception_info.get("raised_exception", any(_raised(found.exception_info))):
         raise TopicopsError(f"quality rule {rule.id} ({rule.title}) could not be evaluated: {found.exception_info}")
-    details: Mapping[str, Any] = found.result
-    examples = details.get("partial_unexpected_index_list") or ()
-    return _result(
-        rule,
+    return QualityResult(
+        rule=rule.id,
+        title=rule.title,
+        severity=rule.severity,
         success=bool(found.success),
-        checked=int(details.get("element_count", 0)),
-        failed=int(details.get("unexpected_count", 0)),
-        examples=tuple(
-            FailingRow(row={name: row[name] for name in _NAMED_BY[rule.frame]}) for row in examples[:MOST_EXAMPLES]
-        ),
+        rows_checked=int(found.result["element_count"]) - int(found.result["missing_count"]),
+        rows_failed=int(found.result["unexpected_count"]),
+        runbook=rule.runbook,
     )
 
 
 def _raised(exception_info: Mapping[str, Any]) -> list[bool]:
     """Great Expectations nests one entry a metric when it failed to compute some."""
     return [bool(entry.get("raised_exception")) for entry in exception_info.values() if isinstance(entry, Mapping)]
-
-
-def _result(
-    rule: Rule, *, success: bool, checked: int, failed: int, examples: tuple[FailingRow, ...] = ()
-) -> QualityResult:
-    return QualityResult(
-        rule=rule.id,
-        title=rule.title,
-        severity=rule.severity,
-        success=success,
-        rows_checked=checked,
-        rows_failed=failed,
-        examples=examples,
-    )

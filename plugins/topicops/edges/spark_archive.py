@@ -71,17 +71,11 @@ def _load_classes(archive: Path) -> None:
 
 def _load_quality_classes(spark: SparkSession) -> None:
     from topicops.edges.gx_quality import check_quality
-    from topicops.model.quality_rows import DeletionRow, ListedTopicRow, PartitionRow, QualityInput, SpecRow, WorldRow
+    from topicops.model.quality_rows import PartitionRow, SpecRow
 
-    rows = QualityInput(
-        specs=(SpecRow("topic", "topic.yaml"), SpecRow("topic", "again.yaml")),
-        listed=(ListedTopicRow("topic", is_decoded=True, is_unstable=False),),
-        world=(WorldRow(1, 1, 1),),
-        partitions=(PartitionRow("topic", 0, -1, False, 1, 0, "1", 1),),
-        deletions=(DeletionRow("gone", 1, 0),),
-    )
-    check_quality(spark, "before", rows)
-    check_quality(spark, "after", rows)
+    check_quality(spark, "before", {"spec": [SpecRow("topic", "topic.yaml", "", 1)]})
+    offline = PartitionRow("topic", 0, -1, False, (1,), (), (1,), 1, 1, 1)
+    check_quality(spark, "after", {"partition": [offline]}, earlier=lambda: {"partition": [offline]})
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections import kafka_properties
+from topicops.edges.identities import Identities, own_identities
 from topicops.flow.applying import read_outcomes, require_planned_target
-from topicops.flow.run import Facts, Run, cluster_reader, notes_of, now, read_environment
+from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, notes_of, now, read_environment
 from topicops.model.changes import ACTIONS, Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
-from topicops.model.quality_rows import QualityInput, rows_after, rows_before
+from topicops.model.quality_rows import Afterwards, QualityInput, rows_after, rows_before
 from topicops.model.results import (
     Check,
     Outcome,
@@ -30,6 +31,7 @@ from topicops.model.snapshot import ClusterSnapshot, Source
 from topicops.steps.exit_status import verify_exit_status
 from topicops.steps.look import Trouble
 from topicops.steps.report import RunReport, headline, report_json, report_markdown, report_text
+from topicops.steps.sides import sides_differ
 from topicops.steps.verify import Progress, trouble_of
 from topicops.steps.verify import verify as verify_step
 from topicops.steps.verify import verify_cluster as verify_cluster_step
@@ -45,27 +47,48 @@ KINDS = ("all", *ACTIONS)
 
 
 def quality_before(run: Run) -> Facts:
-    """``quality-before.json``: may the inputs be trusted? Rules over the specs and the snapshot."""
-    environment = read_environment(run)
+    """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     read = run.store.read_json("run.json")
-    topics_before = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
+    last_good = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
+    live = run.live
     rows = rows_before(
-        run.desired.topics.values(),
-        run.live,
-        topics_last_good=topics_before if isinstance(topics_before, int) else None,
-        shrink_percent=environment.spec.limits.shrink_percent,
+        run.desired, live, read_environment(run), topics_last_good=last_good if isinstance(last_good, int) else None
     )
-    return _check_quality(run, "before", run.live, rows)
+    return _check_quality(run, "before", live, rows)
 
 
 def quality_after(run: Run) -> Facts:
-    """``quality-after.json``: is every partition of the cluster healthy? Rules over a fresh snapshot with states."""
+    """``quality-after.json``: is the cluster healthy? Rules over a fresh snapshot with states.
+
+    What was wrong in ``live.json`` is told from what is new.
+    """
     environment = read_environment(run)
-    with cluster_reader(run, environment) as reader:
-        live = reader.snapshot(states=True)
-    live = replace(live, broker_defaults=_broker_defaults(run, environment))
-    deleted = [o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE]
-    return _check_quality(run, "after", live, rows_after(live, deleted=deleted))
+    defaults = _broker_defaults(run, environment)
+    with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as brokers:
+        live = replace(reader.snapshot(states=True), broker_defaults=defaults)
+        differences = sides_differ(live, reader=reader, brokers=brokers, sleep=time.sleep)
+    identities = Identities(run.home, live.cluster_id)
+    known = Afterwards(
+        managed=run.desired.topics.keys(),
+        unmanaged_percent=environment.spec.limits.unmanaged_percent,
+        deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
+        known_identities=identities.read(),
+        own_identities=own_identities(audit_folder(run.home), run.environment),
+        differences=differences,
+    )
+    facts = _check_quality(
+        run, "after", live, rows_after(live, known), earlier=lambda: _rows_earlier(run, known, defaults)
+    )
+    identities.write({topic.name: topic.identity for topic in live.topics.values()})
+    return facts
+
+
+def _rows_earlier(run: Run, known: Afterwards, defaults: Mapping[str, str] | None) -> QualityInput:
+    """The same rows as they were before the changes; none where that snapshot was read without states."""
+    live = replace(run.live, broker_defaults=defaults)
+    if any(topic.states is None for topic in live.topics.values()):
+        return {}
+    return rows_after(live, replace(known, deleted=(), known_identities=None, differences=None))
 
 
 def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
@@ -180,13 +203,20 @@ def _quality_results(run: Run, suite: QualitySuite) -> tuple[QualityResult, ...]
     return run.store.read_value(name, QualityReport).results if run.store.has(name) else ()
 
 
-def _check_quality(run: Run, suite: QualitySuite, live: ClusterSnapshot, rows: QualityInput) -> Facts:
+def _check_quality(
+    run: Run,
+    suite: QualitySuite,
+    live: ClusterSnapshot,
+    rows: QualityInput,
+    *,
+    earlier: Callable[[], QualityInput] | None = None,
+) -> Facts:
     from topicops.edges.gx_quality import check_quality
     from topicops.edges.spark_session import spark_session
 
     started = time.monotonic()
     with spark_session() as spark:
-        results = check_quality(spark, suite, rows)
+        results = check_quality(spark, suite, rows, earlier=earlier)
     found = QualityReport(
         suite=suite,
         environment=run.environment,

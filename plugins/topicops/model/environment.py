@@ -76,6 +76,7 @@ class Limits(Written):
     deletes_per_run: int = Field(default=1, ge=0)
     deletes_percent: int = Field(default=5, ge=0, le=100)
     shrink_percent: int = Field(default=10, ge=0, le=100)
+    unmanaged_percent: int = Field(default=100, ge=0, le=100)
 
 
 class PolicyException(Written):

@@ -71,6 +71,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Limits.deletesPerRun": "The most topics that one run deletes.",
     "Limits.deletesPercent": "The largest part of the managed topics that one run deletes.",
     "Limits.shrinkPercent": "A snapshot that has lost a larger part since the last good one is refused.",
+    "Limits.unmanagedPercent": "Quality warns when a larger part of the live topics is in no file.",
     "Policy.minReplicationFactor": "The lowest replication factor that a topic may have.",
     "Policy.protectedTopics": "Patterns of names that no spec may use, beside the built-in ones.",
     "Policy.alterableConfigs": "The configs that specs may set; left out: all.",

@@ -1,0 +1,95 @@
+"""The rules of ``quality_after`` by Great Expectations against one aggregation written by hand, from the same tables.
+
+A size is a number of topics with 20 partitions each. Both sides make the frame and count every rule's failing rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
+from topicops.model.collector import collector_off
+from topicops.model.quality import AFTER
+from topicops.model.quality_rows import LAYOUTS, Afterwards, QualityInput, rows_after
+from topicops.testing import builders
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+EXPECTATIONS = "Great Expectations"
+BY_HAND = "one aggregation by hand"
+FROM_ROWS = "all of it, from Python rows"
+SICK = "the same, a rule fails, rows are named"
+PARTITIONS = 20
+RACKS = {broker: f"rack-{broker % 3}" for broker in range(1, 31)}
+
+
+@contextmanager
+def sides(topics: int) -> Iterator[Mapping[str, Side]]:
+    from topicops.edges.gx_quality import check_quality, kind_tables
+    from topicops.edges.spark_session import spark_session
+
+    with collector_off():
+        healthy, sick = rows(topics), rows(topics, sick=True)
+    with spark_session("local[*]") as spark:
+        tables, sick_tables = kind_tables("after", healthy), kind_tables("after", sick)
+        found = by_hand(spark, sick_tables)
+        if not any(found.values()) or counted(spark, sick_tables) != found:
+            raise BenchmarkError("the two sides disagree")
+        yield {
+            EXPECTATIONS: timed(lambda: counted(spark, tables)),
+            BY_HAND: timed(lambda: by_hand(spark, tables)),
+            FROM_ROWS: timed(lambda: check_quality(spark, "after", healthy)),
+            SICK: timed(lambda: check_quality(spark, "after", sick, earlier=lambda: healthy)),
+        }
+
+
+def counted(spark: SparkSession, tables: Sequence[pa.Table]) -> dict[str, int]:
+    """As ``check_quality`` does it, from Arrow on: how many rows break each rule."""
+    from topicops.edges.gx_quality import cached, evaluate, frame_of
+
+    with cached(frame_of(spark, tables)) as frame:
+        return {result.rule: result.rows_failed for result in evaluate(frame, AFTER)}
+
+
+def rows(topics: int, *, sick: bool = False) -> QualityInput:
+    """A cluster of 30 brokers on three racks; in a sick one the first partition of each topic lacks a replica."""
+    assignment = builders.round_robin(PARTITIONS, over=tuple(RACKS))
+    states = builders.healthy_states(assignment)
+    if sick:
+        states[0] = builders.partition_state(assignment[0][:2])
+    names = [f"bench.topic-{number:06}" for number in range(topics)]
+    live = builders.snapshot(
+        *(builders.live_topic(name, assignment=assignment, states=states) for name in names), racks=RACKS
+    )
+    return rows_after(live, Afterwards(managed=live.topics, differences=dict.fromkeys(names, "")))
+
+
+def by_hand(spark: SparkSession, tables: Sequence[pa.Table]) -> dict[str, int]:
+    """How many rows break each rule, by rule."""
+    from topicops.edges.gx_quality import frame_of
+
+    counts = (
+        f"count_if({LAYOUTS[r.kind].own} IS NOT NULL AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER
+    )
+    [found] = frame_of(spark, tables).selectExpr(*counts).collect()
+    return dict(found.asDict())
+
+
+def comparisons(topics: int) -> Sequence[Comparison]:
+    partitions = topics * PARTITIONS
+    return (
+        Comparison(
+            id=f"expectations-to-by-hand-{partitions}-partitions",
+            numerator=EXPECTATIONS,
+            denominator=BY_HAND,
+            goal=4,
+            better="lower",
+        ),
+    )
+
+
+BENCHMARK = Benchmark(name="quality", topics=50_000, rounds=5, comparisons=comparisons, sides=sides)
