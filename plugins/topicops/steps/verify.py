@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
+SHORTEST_PAUSE_S = 0.05
 MOST_BROKERS_ASKED = 32
 
 TOUCHED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.UNKNOWN)
@@ -73,12 +74,14 @@ def verify(
     )
     wait = FIRST_WAIT_S
     while True:
+        started = clock()
         has_moved = watch.look()
         progress(watch.progress())
         if not watch.open_topics() or interrupted():
             return watch.checks()
         wait = FIRST_WAIT_S if has_moved else min(wait * 1.5, LONGEST_WAIT_S)
-        sleep(wait)
+        # From start to start: a look at many topics takes its time too.
+        sleep(max(wait - (clock() - started), SHORTEST_PAUSE_S))
 
 
 def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expected, ...]:
