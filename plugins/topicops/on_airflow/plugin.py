@@ -1,9 +1,45 @@
-"""The plugin by which Airflow lists this package; pages are added to it."""
+"""The plugin by which Airflow lists this package: the tabs of a run and of a task, and the pages behind them."""
 
 from __future__ import annotations
 
+import asyncio
+from functools import cache
+from typing import TYPE_CHECKING
+
 from airflow.plugins_manager import AirflowPlugin
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PREFIX = "/topicops"
+PLAN_ROUTE, QUALITY_ROUTE, TASK_QUALITY_ROUTE = "topicops-plan", "topicops-quality", "topicops-task-quality"
+
+
+async def pages(scope: Scope, receive: Receive, send: Send) -> None:
+    """The pages, imported at the first request: every process of Airflow imports this module, one serves pages."""
+    app = await asyncio.to_thread(_pages)
+    await app(scope, receive, send)
+
+
+@cache
+def _pages() -> ASGIApp:
+    from topicops.flow import home_folder
+    from topicops.on_airflow.pages.app import build_app
+
+    return build_app(home_folder)
+
+
+def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, str]:
+    """A tab; Airflow fills in the ids, percent-encoded."""
+    href = f"{PREFIX}/dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
+    return {"name": name, "href": href, "destination": destination, "url_route": url_route}
 
 
 class TopicopsPlugin(AirflowPlugin):
     name = "topicops"
+    fastapi_apps = [{"app": pages, "url_prefix": PREFIX, "name": "topicops"}]  # noqa: RUF012  Airflow gives the type
+    external_views = [  # noqa: RUF012
+        _tab("Plan", "plan", "dag_run", PLAN_ROUTE),
+        _tab("Quality", "quality", "dag_run", QUALITY_ROUTE),
+        _tab("Quality", "quality", "task_instance", TASK_QUALITY_ROUTE),
+    ]

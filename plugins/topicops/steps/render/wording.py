@@ -173,7 +173,7 @@ def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
     ]
     if any(rack.brokers > 1 for rack in load.racks):
         rows += [(f"rack {row.rack}, {row.brokers} brokers", row.before, row.after) for row in load.racks]
-    return [(printable(who), *_growth(before, after)) for who, before, after in rows]
+    return [(printable(who), *growth_words(before, after)) for who, before, after in rows]
 
 
 def some(names: Iterable[str]) -> str:
@@ -189,7 +189,8 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _growth(before: Share, after: Share) -> tuple[str, str]:
+def growth_words(before: Share, after: Share) -> tuple[str, str]:
+    """Of the replicas and of the leaders: ``120 -> 126 (+6)``, or only the number when it stays."""
     pairs = ((before.replicas, after.replicas), (before.leaders, after.leaders))
     replicas, leaders = (f"{old} -> {new} ({new - old:+d})" if new != old else f"{old}" for old, new in pairs)
     return replicas, leaders

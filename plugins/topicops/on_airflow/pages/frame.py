@@ -1,0 +1,25 @@
+"""What both pages have in common: the head of the page, and plain words where there is nothing to show."""
+
+from __future__ import annotations
+
+from topicops.on_airflow.pages.markup import Html, tag
+from topicops.on_airflow.pages.reading import RunOf
+
+STATIC = "static/"
+"""Beside both pages, so that whoever may see the page may see these too, and nobody else."""
+
+
+def heading(title: str, run: RunOf) -> Html:
+    """The iframe may show another run than the page around it, so the run is always named."""
+    about = tag("p", tag("code", run.dag_id), " ", tag("code", run.run_id), cls="muted")
+    return tag("header", tag("h1", title), about)
+
+
+def nothing(run: RunOf, sentence: str) -> Html:
+    if run.environment is None:
+        return tag("p", "This is no DAG of topicops: there is nothing to show.", cls="empty")
+    return tag("p", sentence, cls="empty")
+
+
+def problem_box(problem: str) -> Html:
+    return tag("p", problem, cls="card bad", role="alert")

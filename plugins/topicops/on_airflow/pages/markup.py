@@ -1,0 +1,96 @@
+"""HTML that cannot be broken out of: text is always escaped, and only ``Html`` stands as it is.
+
+There is no way to make ``Html`` from a text of somebody else's, and none to write a script or a style into a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+
+from topicops.model.printable import printable
+
+_VOID = frozenset({"meta", "link"})
+_ONLY_OURS = frozenset({"script", "style"})
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Finished markup; made by the functions of this module only."""
+
+    text: str
+
+
+def tag(name: str, /, *content: Html | str | None, **attributes: str | int | None) -> Html:
+    """One element. A text is escaped, None left out.
+
+    Args:
+        attributes: Python's words with ``_`` for ``-``; ``cls`` is ``class``. None leaves the attribute out.
+
+    """
+    given = {_attribute(key): str(value) for key, value in attributes.items() if value is not None}
+    written = "".join(f' {key}="{_escaped(value)}"' for key, value in given.items())
+    if name in _VOID:
+        return Html(f"<{name}{written}>")
+    if name in _ONLY_OURS and content:
+        raise ValueError(f"<{name}> takes no content: the page's policy would not run it")
+    return Html(f"<{name}{written}>{together(*content).text}</{name}>")
+
+
+def together(*content: Html | str | None) -> Html:
+    """Several pieces, one after the other."""
+    return Html("".join(_text_of(piece) for piece in content if piece is not None))
+
+
+def lines(texts: Iterable[str], *, cls: str | None = None) -> Html:
+    """Each text on a line of its own."""
+    return together(*(tag("div", text, cls=cls) for text in texts))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Html | str | None]], *, cls: str | None = None) -> Html:
+    """A table that scrolls by itself when the window is narrow. A row's cells are escaped as any text."""
+    header = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
+    body = tag("tbody", *(tag("tr", *_cells(row)) for row in rows))
+    return tag("div", tag("table", header, body, cls=cls), cls="scroll")
+
+
+def pill(word: str, tone: str) -> Html:
+    """A word on a colour: ``good``, ``warn``, ``bad`` or ``calm``."""
+    return tag("span", word, cls=f"pill {tone}")
+
+
+def document(title: str, *content: Html | None, static: str) -> Html:
+    """The whole page.
+
+    Args:
+        static: What leads from the page to the folder of the stylesheet and the script.
+
+    """
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("link", rel="stylesheet", href=f"{static}pages.css"),
+        tag("script", src=f"{static}pages.js", defer="defer"),
+    )
+    body = tag("body", tag("main", *content))
+    return Html(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en').text}\n")
+
+
+def _cells(row: Iterable[Html | str | None]) -> Iterator[Html]:
+    return (tag("td", cell) for cell in row)
+
+
+def _attribute(key: str) -> str:
+    return "class" if key == "cls" else key.replace("_", "-")
+
+
+def _text_of(piece: Html | str) -> str:
+    return piece.text if isinstance(piece, Html) else _escaped(piece)
+
+
+def _escaped(text: str) -> str:
+    """As text and as a quoted attribute; what a browser would not show, or show in another place, is spelled out."""
+    return escape(printable(text), quote=True)

@@ -1,0 +1,192 @@
+"""The Quality tab: what fails and since when, all rules of both suites, the last runs as a strip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from urllib.parse import quote
+
+from topicops.edges.quality_history import RunQuality
+from topicops.model.results import FailingRow, QualityReport, QualityResult
+from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
+from topicops.on_airflow.pages.markup import Html, document, pill, table, tag, together
+from topicops.on_airflow.pages.reading import QualityModel, RunOf
+
+_SUITES = {
+    "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
+    "after": ("After the changes", "Is the result healthy?"),
+}
+_RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at", "failed before", "failed now", "result")
+_SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
+
+
+def quality_page(model: QualityModel) -> str:
+    """The whole document."""
+    reports = [report for report in (model.before, model.after) if report is not None]
+    nothing_yet = nothing(model.run, "No quality rule has been evaluated in this run yet.")
+    parts = _rules(model, reports) if reports else [nothing_yet]
+    found = [heading("Data quality", model.run), *map(problem_box, model.problems), *parts, _strip(model)]
+    return document(f"Quality of {model.run.run_id}", *found, static=STATIC).text
+
+
+def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html]:
+    failing = sorted(
+        (result for report in reports for result in report.failed),
+        key=lambda result: (not result.is_critical_failure, result.is_old_trouble),
+    )
+    suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
+    cards = [tag("h2", "What fails"), *map(_card, failing)] if failing else []
+    return [_verdict(reports), *cards, *suites]
+
+
+def _verdict(reports: Sequence[QualityReport]) -> Html:
+    """One line that says it all, and from where it is known."""
+    results = [result for report in reports for result in report.results]
+    newest = max(reports, key=lambda report: report.checked_at)
+    rows = sum(result.rows_checked for result in results)
+    where = f"{newest.environment}, cluster {newest.cluster_id}; {moment(newest.checked_at)}; {rows:,} rows looked at"
+    tone = _tone(results)
+    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", _sentence(results), cls="verdict")
+    return together(sentence, tag("p", where, cls="muted"))
+
+
+def _sentence(results: Sequence[QualityResult]) -> str:
+    failed = [result for result in results if not result.success]
+    if not results:
+        return "No rule was due."
+    if not failed:
+        return f"All {len(results)} rules hold."
+    critical = sum(result.is_critical_failure for result in failed)
+    old = sum(result.is_old_trouble for result in failed)
+    said = [f"{len(failed)} of {len(results)} rules fail"]
+    said += [f"{critical} of them critical"] if critical else ["none of them critical"]
+    said += [f"{old} as before the changes"] if old else []
+    return f"{', '.join(said)}."
+
+
+# ---- one suite ----
+
+
+def _suite(suite: str, report: QualityReport | None) -> Html:
+    title, about = _SUITES[suite]
+    if report is None:
+        return together(tag("h2", title), tag("p", f"{about} Not evaluated yet.", cls="muted"))
+    rows = [_rule_row(result) for result in report.results]
+    said = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {moment(report.checked_at)}."
+    return together(tag("h2", title), tag("p", said, cls="muted"), table(_RULES_HEAD, rows, cls="rules"))
+
+
+def _rule_row(result: QualityResult) -> Iterator[Html | str]:
+    yield tag("code", result.rule)
+    yield result.title
+    yield result.severity
+    yield number(result.rows_checked)
+    yield number(result.rows_failed_before)
+    yield number(result.rows_failed if not result.success else 0)
+    yield pill("holds", "good") if result.success else pill("fails", _tone([result]))
+
+
+# ---- one rule that fails ----
+
+
+def _card(result: QualityResult) -> Html:
+    tone = _tone([result])
+    title = tag("h3", tag("code", result.rule), " ", result.title, " ", pill(result.severity, tone))
+    rows = _failing_rows(result.examples) if result.examples else None
+    what_to_do = tag("p", "What to do: ", tag("code", result.runbook)) if result.runbook else None
+    return tag("section", title, tag("p", _counts(result)), rows, what_to_do, cls=f"card {tone}")
+
+
+def _counts(result: QualityResult) -> str:
+    said = f"{result.rows_failed:,} of {result.rows_checked:,} rows fail"
+    shown = len(result.examples)
+    more = f" {shown} of them are shown." if 0 < shown < result.rows_failed else ""
+    return f"{said}; {_history(result)}.{more}"
+
+
+def _history(result: QualityResult) -> str:
+    if result.rows_failed_before is None:
+        return "how it was before the changes is not known"
+    if result.is_old_trouble:
+        return "it was so before the changes"
+    new = result.rows_failed - result.rows_failed_before
+    return f"{result.rows_failed_before:,} of them did before the changes, {new:,} are new"
+
+
+def _failing_rows(examples: Sequence[FailingRow]) -> Html:
+    """One column for each name that any of the rows has, in the order in which they first come."""
+    names = list(dict.fromkeys(name for example in examples for name in example.row))
+    rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
+    return table([*names, "since"], rows, cls="rows")
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _since(example: FailingRow) -> Html | str:
+    if example.was_so_before is None:
+        return "not known"
+    return "so before" if example.was_so_before else pill("new", "bad")
+
+
+# ---- the last runs ----
+
+
+def _strip(model: QualityModel) -> Html | None:
+    if not model.history:
+        return None
+    cells = [_strip_cell(model.run, run) for run in reversed(model.history)]
+    legend = tag(
+        "p",
+        *(together(tag("span", _SIGNS[tone], cls=f"sign {tone}"), f" {word}  ") for tone, word in _LEGEND),
+        cls="muted legend",
+    )
+    runs = f"The last {len(cells)} runs" if len(cells) > 1 else "The only run"
+    title = tag("h2", f"{runs} of {model.run.dag_id}", ", oldest first" if len(cells) > 1 else None)
+    return together(title, tag("ol", *cells, cls="strip"), legend)
+
+
+_LEGEND = (("good", "all hold"), ("warn", "a warning"), ("bad", "a critical rule fails"))
+
+
+def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
+    results = [result for report in (run.before, run.after) if report for result in report.results]
+    failed = ", ".join(result.rule for result in results if not result.success)
+    name = next(report.run for report in (run.after, run.before) if report)
+    group, _, run_id = name.partition("/")
+    words = f"{run_id}, {moment(run.checked_at)}: {f'{failed} fail' if failed else 'all rules hold'}"
+    tone, is_shown = _tone(results), (group, run_id) == (shown.dag_id, shown.run_id)
+    return tag(
+        "li",
+        tag(
+            "a",
+            _SIGNS[tone],
+            href=f"quality?run_id={quote(run_id, safe='')}",
+            title=words,
+            aria_label=words,
+            aria_current="page" if is_shown else None,
+            cls=f"sign {tone}",
+        ),
+    )
+
+
+def _tone(results: Iterable[QualityResult]) -> str:
+    """The worst of them."""
+    found = list(results)
+    if any(result.is_critical_failure for result in found):
+        return "bad"
+    if any(not result.success for result in found):
+        return "warn"
+    return "good" if found else "calm"
+
+
+def moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def number(count: int | None) -> Html:
+    """Right-aligned; nothing where it is not known."""
+    return tag("span", "" if count is None else f"{count:,}", cls="number")

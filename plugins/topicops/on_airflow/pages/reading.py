@@ -1,0 +1,167 @@
+"""What the pages show of one run, from its artifacts. Reads only; of one DAG id and one run id, and of no other.
+
+A page is opened while its run is still going, before it or long after: whatever is not there, or damaged, is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from topicops.edges.artifact_store import ArtifactStore, runs_folder
+from topicops.edges.quality_history import RunQuality, quality_history
+from topicops.flow.run import outcomes_file
+from topicops.model.changes import ACTIONS, GateWord
+from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.plan import Plan
+from topicops.model.plan_file import plan_from_json
+from topicops.model.results import Outcome, QualityReport, QualitySuite, quality_file
+from topicops.on_airflow.held import HeldSet, held_or_none, held_path
+
+T = TypeVar("T")
+
+PLAN_FILE = "plan.json"
+_OURS = re.compile(r"topic_(?P<kind>pipeline|approval|drift)_(?P<environment>[\w.-]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOf:
+    """A run of one of our DAGs, as Airflow names it."""
+
+    dag_id: str
+    run_id: str
+
+    @property
+    def environment(self) -> str | None:
+        """None: the DAG is none of ours."""
+        match = _OURS.fullmatch(self.dag_id)
+        return match["environment"] if match else None
+
+    @property
+    def is_approval(self) -> bool:
+        return self.environment is not None and self.dag_id.startswith("topic_approval_")
+
+    @property
+    def approval_dag(self) -> str:
+        return f"topic_approval_{self.environment}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityModel:
+    """The Quality tab."""
+
+    run: RunOf
+    before: QualityReport | None = None
+    after: QualityReport | None = None
+    history: tuple[RunQuality, ...] = ()
+    """Of the last runs of the DAG, newest first."""
+    problems: tuple[str, ...] = ()
+    """Files that are there and cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The approval that a plan's held changes need."""
+
+    dag_id: str
+    run_id: str | None
+    """The newest run that asked; None: nobody was asked."""
+    replaced_by: str = ""
+    """The run whose held set stands in its place; empty while the newest set still holds all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanModel:
+    """The Plan tab."""
+
+    run: RunOf
+    plan: Plan | None = None
+    question: Question | None = None
+    """None: nothing is held that an approval could let run."""
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """By digest; of the changes that a task has come to."""
+    problems: tuple[str, ...] = ()
+
+
+def read_quality(home: Path, run: RunOf) -> QualityModel:
+    """Every file is read on its own: a damaged one hides no other."""
+    if run.environment is None:
+        return QualityModel(run=run)
+    reading = _Reading(ArtifactStore(runs_folder(home, run.dag_id, run.run_id)))
+    return QualityModel(
+        run=run,
+        before=reading.quality("before"),
+        after=reading.quality("after"),
+        history=quality_history(home, run.dag_id),
+        problems=tuple(reading.problems),
+    )
+
+
+def read_plan(home: Path, run: RunOf) -> PlanModel:
+    """The plan with the gate's words, what came of each change, and where the approval stands."""
+    if run.environment is None:
+        return PlanModel(run=run)
+    reading = _Reading(ArtifactStore(runs_folder(home, run.dag_id, run.run_id)))
+    plan = reading.value(PLAN_FILE, lambda store: plan_from_json(store.read_text(PLAN_FILE)))
+    return PlanModel(
+        run=run,
+        plan=plan,
+        question=_question(home, run, plan) if plan else None,
+        outcomes={outcome.digest: outcome for outcome in reading.outcomes()},
+        problems=tuple(reading.problems),
+    )
+
+
+class _Reading:
+    """One run's folder, and what of it could not be read."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self.problems: list[str] = []
+        self._store = store
+
+    def value(self, name: str, read: Callable[[ArtifactStore], T]) -> T | None:
+        if not self._store.has(name):
+            return None
+        try:
+            return read(self._store)
+        except (ArtifactError, FormatVersionError) as error:
+            # Where the folder lies on the server is nobody's business who looks at a page.
+            said = str(error).removeprefix(f"{self._store.folder}/").removeprefix(f"{name}: ")
+            self.problems.append(f"{name}: {said}")
+            return None
+
+    def quality(self, suite: QualitySuite) -> QualityReport | None:
+        name = quality_file(suite)
+        return self.value(name, lambda store: store.read_value(name, QualityReport))
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        names = [outcomes_file(action) for action in ACTIONS]
+        found = (self.value(name, partial(_outcomes, name=name)) for name in names)
+        return tuple(outcome for outcomes in found for outcome in outcomes or ())
+
+
+def _outcomes(store: ArtifactStore, *, name: str) -> tuple[Outcome, ...]:
+    return store.read_value(name, tuple[Outcome, ...])
+
+
+def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
+    held = HeldSet(addresses={g.digest: g.change.address for g in plan.with_gate(GateWord.HELD) if g.in_question})
+    if not held.addresses:
+        return None
+    asked = run.run_id if run.is_approval else _newest_question(home, run.approval_dag, held.digest)
+    newest = held_or_none(held_path(home, str(run.environment)))
+    is_replaced = newest is not None and newest.found_by and not newest.covers(held.digests)
+    return Question(
+        dag_id=run.approval_dag, run_id=asked, replaced_by=newest.found_by if newest and is_replaced else ""
+    )
+
+
+def _newest_question(home: Path, approval_dag: str, digest: str) -> str | None:
+    """The approval run with the highest number of that set; it has a folder as soon as its first task ran."""
+    folders = runs_folder(home, approval_dag, digest).parent.glob(f"{digest}.*")
+    numbers = [int(folder.suffix[1:]) for folder in folders if folder.suffix[1:].isdecimal()]
+    return f"{digest}.{max(numbers)}" if numbers else None

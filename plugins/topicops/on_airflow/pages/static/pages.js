@@ -1,0 +1,57 @@
+"use strict";
+
+// Follow the page around the tab into the dark and back. Opened by itself, the system's choice holds.
+function followTheme() {
+  const outer = window.parent === window ? null : window.parent.document.documentElement;
+  if (!outer) return;
+  const take = () => {
+    const isDark = outer.classList.contains("dark");
+    document.documentElement.classList.toggle("dark", isDark);
+    document.documentElement.classList.toggle("light", !isDark);
+  };
+  take();
+  new MutationObserver(take).observe(outer, { attributes: true, attributeFilter: ["class"] });
+}
+
+// A link to a page of Airflow opens where the tab stands, not inside it. The frame may not do so itself.
+function openOutside(event) {
+  const link = event.target.closest("a.airflow");
+  if (!link || window.parent === window) return;
+  event.preventDefault();
+  const outer = window.parent.document.createElement("a");
+  outer.href = link.href;
+  outer.click();
+}
+
+// Where an approval stands is Airflow's to tell, to whoever may read that DAG too.
+async function tellAnswer(place) {
+  const get = async (path) => {
+    const answer = await fetch(place.dataset.api + path, { headers: { Accept: "application/json" } });
+    return answer.ok ? answer.json() : null;
+  };
+  const [details, task] = await Promise.all([get("/hitlDetails"), get("/taskInstances/approve")]);
+  const question = details && details.hitl_details.find((found) => found.task_instance.task_id === "approve");
+  const words = answerWords(question, task && task.state);
+  if (words) place.textContent = words;
+}
+
+function answerWords(question, state) {
+  if (question && question.response_received && state !== "awaiting_input") {
+    const by = question.responded_by_user ? ` by ${question.responded_by_user.name}` : "";
+    const word = { Approve: "Approved", Reject: "Rejected" }[question.chosen_options[0]] || "Answered";
+    return `${word}${by}, ${shortTime(question.responded_at)}.`;
+  }
+  if (state === "awaiting_input") return `Waits for an answer since ${shortTime(question && question.created_at)}.`;
+  if (state === "failed") return "Nobody answered in time: nothing was sent.";
+  if (state === "skipped") return "Nobody was asked: the changes were due no more.";
+  return state ? "The question is being made ready." : "";
+}
+
+function shortTime(text) {
+  return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "a while";
+}
+
+followTheme();
+document.addEventListener("click", openOutside);
+const place = document.getElementById("answer");
+if (place) tellAnswer(place);
