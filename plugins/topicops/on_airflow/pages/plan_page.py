@@ -103,7 +103,17 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
         return tag("p", final, cls="card warn") if final else None
     askable = sum(gated.in_question for gated in plan.changes)
     title = tag("h2", f"{askable:,} {'change waits' if askable == 1 else 'changes wait'} for an approval")
-    body = tag("section", *_question_lines(question), tag("p", final) if final else None, cls="card warn")
+    digests = [gated.digest for gated in plan.changes if gated.in_question]
+    covered = together(
+        tag("summary", "the digests that an approval covers"), tag("div", lines(digests), cls="replicas")
+    )
+    body = tag(
+        "section",
+        *_question_lines(question),
+        tag("details", covered),
+        tag("p", final) if final else None,
+        cls="card warn",
+    )
     return together(title, body)
 
 
@@ -226,8 +236,8 @@ def _more(count: int, noun: str) -> Html | None:
 def _balance(plan: Plan) -> Html | None:
     """Bars of one scale for all brokers, and of one for all racks: only like can be compared."""
     load = plan.change_set.load
-    brokers = [(f"broker {row.broker}", row.rack or "", row.before, row.after) for row in load.brokers]
-    racks = [(f"rack {row.rack}", f"{row.brokers} brokers", row.before, row.after) for row in load.racks]
+    brokers = [(str(row.broker), row.rack or "", row.before, row.after) for row in load.brokers]
+    racks = [(row.rack, f"{row.brokers} brokers", row.before, row.after) for row in load.racks]
     if not brokers:
         return None
     return together(

@@ -17,6 +17,7 @@ _SUITES = {
     "after": ("After the changes", "Is the result healthy?"),
 }
 _RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at", "failed before", "failed now", "result")
+"""Only the second suite has a before."""
 _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 
 
@@ -24,19 +25,19 @@ def quality_page(model: QualityModel) -> str:
     """The whole document."""
     reports = [report for report in (model.before, model.after) if report is not None]
     nothing_yet = nothing(model.run, "No quality rule has been evaluated in this run yet.")
-    parts = _rules(model, reports) if reports else [nothing_yet]
-    found = [heading("Data quality", model.run), *map(problem_box, model.problems), *parts, _strip(model)]
-    return document(f"Quality of {model.run.run_id}", *found, static=STATIC).text
+    parts = _rules(model, reports) if reports else [nothing_yet, _strip(model)]
+    head = [heading("Data quality", model.run), *map(problem_box, model.problems)]
+    return document(f"Quality of {model.run.run_id}", *head, *parts, static=STATIC).text
 
 
-def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html]:
+def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html | None]:
     failing = sorted(
         (result for report in reports for result in report.failed),
         key=lambda result: (not result.is_critical_failure, result.is_old_trouble),
     )
     suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
     cards = [tag("h2", "What fails"), *map(_card, failing)] if failing else []
-    return [_verdict(reports), *cards, *suites]
+    return [_verdict(reports), _strip(model), *cards, *suites]
 
 
 def _verdict(reports: Sequence[QualityReport]) -> Html:

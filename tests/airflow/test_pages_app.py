@@ -1,0 +1,132 @@
+"""The pages behind Airflow's own login: its real auth manager and tokens, and the app as the plugin mounts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+
+from fixtures.rich_plan import rich_plan
+from fixtures.run_pages import write_run
+from topicops.on_airflow.pages.app import build_app
+from topicops.on_airflow.plugin import PREFIX, TopicopsPlugin
+
+pytestmark = pytest.mark.usefixtures("airflow_database")
+
+DAG, RUN = "topic_pipeline_local", "manual__2024-05-01T12:00:00+00:00"
+NOTHING = ("This run has no plan", "No quality rule has been evaluated", "This is no DAG of topicops")
+PAGES = (f"{PREFIX}/dags/{DAG}/plan", f"{PREFIX}/dags/{DAG}/quality")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    write_run(home, DAG, RUN, plan=rich_plan())
+    write_run(home, "topic_pipeline_other", "secret", plan=rich_plan())
+    write_run(home, "cli", "20240501T120000Z-1a2b3c", plan=rich_plan())
+    return home
+
+
+@pytest.fixture(scope="module")
+def server(home: Path) -> Iterator[TestClient]:
+    """Mounted as Airflow's API server mounts it."""
+    from airflow.api_fastapi.app import create_auth_manager
+
+    create_auth_manager().init()
+    outer = FastAPI()
+    outer.mount(PREFIX, build_app(lambda: home))
+    with TestClient(outer) as client:
+        yield client
+
+
+def token_of(role: str) -> str:
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    return str(get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=role, role=role)))
+
+
+def test_nobody_sees_anything_without_a_login(server: TestClient, home: Path) -> None:
+    routes = build_app(lambda: home).routes
+    paths = [route.path.format(dag_id=DAG, name="pages.css") for route in routes if isinstance(route, APIRoute)]
+    assert len(paths) == len(routes) == 3
+    answers = [server.get(f"{PREFIX}{path}", params=params) for path in paths for params in ({}, {"run_id": RUN})]
+    assert {answer.status_code for answer in answers} == {401}
+    assert all(DAG not in answer.text and "topic" not in answer.text for answer in answers)
+
+
+def test_a_forged_token_is_no_login(server: TestClient) -> None:
+    headers = {"Authorization": f"Bearer {token_of('admin')[:-4]}AAAA"}
+    assert server.get(PAGES[0], params={"run_id": RUN}, headers=headers).status_code in (401, 403)
+
+
+@pytest.mark.parametrize("role", ["viewer", "admin"])
+@pytest.mark.parametrize("page", PAGES)
+def test_who_may_read_the_runs_of_a_dag_sees_its_pages(server: TestClient, page: str, role: str) -> None:
+    answer = server.get(page, params={"run_id": RUN}, headers={"Authorization": f"Bearer {token_of(role)}"})
+    assert answer.status_code == 200
+    assert RUN in answer.text
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("pages.css", "text/css"), ("pages.js", "text/javascript")])
+def test_the_stylesheet_and_the_script_come_from_the_page_s_own_folder(
+    server: TestClient, name: str, kind: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token_of('viewer')}"}
+    answer = server.get(f"{PREFIX}/dags/{DAG}/static/{name}", headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith(kind)
+    assert server.get(f"{PREFIX}/dags/{DAG}/static/..%2Fapp.py", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "run_id"),
+    [
+        pytest.param(DAG, "../topic_pipeline_other/secret", id="the folder beside it"),
+        pytest.param(DAG, "..%2Ftopic_pipeline_other%2Fsecret", id="and encoded once more"),
+        pytest.param(DAG, "../../topic_pipeline_other/secret", id="further up"),
+        pytest.param(DAG, ".", id="the dag's own folder"),
+        pytest.param(DAG, "", id="no run at all"),
+        pytest.param(DAG, "secret", id="another dag's run"),
+        pytest.param(DAG, "a\x00b", id="a zero byte"),
+        pytest.param("cli", "20240501T120000Z-1a2b3c", id="a run of the command line"),
+        pytest.param("~", RUN, id="any dag"),
+        pytest.param("..", RUN, id="a dag that is a step up"),
+        pytest.param("topic_pipeline_..", RUN, id="an environment that is a step up"),
+    ],
+)
+def test_a_page_shows_that_run_of_that_dag_or_nothing(server: TestClient, dag_id: str, run_id: str) -> None:
+    for page in ("plan", "quality"):
+        answer = server.get(
+            f"{PREFIX}/dags/{dag_id.replace('.', '%2E')}/{page}",
+            params={"run_id": run_id, "dag_id": "topic_pipeline_other"},
+            headers={"Authorization": f"Bearer {token_of('viewer')}"},
+        )
+        assert answer.status_code == 404 or any(words in answer.text for words in NOTHING)
+        assert "payments.orders" not in answer.text
+        assert "What must hold" not in answer.text
+
+
+def test_the_plugin_mounts_the_pages_and_its_tabs_lead_to_them() -> None:
+    (mounted,) = TopicopsPlugin.fastapi_apps
+    assert mounted["url_prefix"] == PREFIX
+    outer = FastAPI()
+    outer.mount(PREFIX, mounted["app"])
+    views = {(view["name"], view["destination"]): view["href"] for view in TopicopsPlugin.external_views}
+    assert set(views) == {("Plan", "dag_run"), ("Quality", "dag_run"), ("Quality", "task_instance")}
+    with TestClient(outer) as client:
+        for href in views.values():
+            assert client.get(href.format(DAG_ID=DAG, RUN_ID=RUN)).status_code == 401
+
+
+def test_every_tab_has_a_route_of_its_own() -> None:
+    routes = [view["url_route"] for view in TopicopsPlugin.external_views]
+    assert len(set(routes)) == len(routes)
