@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -17,7 +18,7 @@ from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.kafka_reader import BrokerQuestions, BrokerViews
 from topicops.edges.local_cluster import LocalCluster
 from topicops.model.plan import TopicActivity
-from topicops.model.ports import BrokerView, PartitionView
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
 from topicops.testing.changes import create_topic
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
@@ -75,6 +76,52 @@ def test_each_broker_gives_its_own_view(properties: dict[str, str], topic: str, 
         topic_ids={topic: topic_id},
     )
     assert found == dict.fromkeys(EVERYONE, view)
+
+
+def test_each_broker_tells_of_its_own_logs_and_of_what_it_leads(properties: dict[str, str], topic: str) -> None:
+    everything = LogQuestions(held={topic: (0, 1, 2)}, led={topic: {0: 0, 1: 0}})
+    with closing(BrokerViews(properties)) as views:
+        logs = views.logs(dict.fromkeys(EVERYONE, everything))
+
+    assert all(isinstance(found, BrokerLogs) for found in logs.values())
+    told = {broker: found for broker, found in logs.items() if isinstance(found, BrokerLogs)}
+    assert {broker: found.held.get(topic) for broker, found in told.items()} == {1: {0}, 2: {0, 1}, 3: {1}}
+    assert {broker: [*found.unread.get(topic, {})] for broker, found in told.items()} == {1: [1], 2: [0], 3: [0, 1]}
+    errors = {error for found in told.values() for error in found.unread[topic].values()}
+    assert errors == {"NOT_LEADER_FOR_PARTITION (6)"}
+
+
+def test_a_leader_of_another_epoch_than_asked_for_does_not_tell_where_its_log_ends(
+    properties: dict[str, str], topic: str
+) -> None:
+    with closing(BrokerViews(properties)) as views:
+        logs = views.logs({1: LogQuestions(held={topic: (0,)}, led={topic: {0: 7}})})
+
+    assert isinstance(logs[1], BrokerLogs)
+    assert logs[1].unread[topic][0].endswith("(75)")
+
+
+def test_overrides_are_those_of_the_topic_itself_and_of_an_unknown_one_there_are_none(
+    properties: dict[str, str], topic: str, local_cluster: LocalCluster
+) -> None:
+    unknown = f"k-reader.unknown.{uuid.uuid4().hex[:8]}"
+    with closing(BrokerViews(properties)) as views:
+        views.views(EVERYONE, [topic])
+        told = views.overrides([topic, unknown])
+
+    assert told[topic] == look(local_cluster).topics[topic].overrides
+    assert told[unknown] == "the brokers do not tell its configs: UNKNOWN_TOPIC_OR_PART (3)"
+
+
+def test_a_paused_broker_tells_of_no_logs_within_its_time(
+    properties: dict[str, str], topic: str, paused_broker: int
+) -> None:
+    with closing(BrokerViews(properties, timeout_s=1.5)) as views:
+        logs = views.logs({paused_broker: LogQuestions(held={topic: (0,)})})
+
+    told = logs[paused_broker]
+    assert isinstance(told, str)
+    assert told.startswith(f"broker {paused_broker} ")
 
 
 def test_unknown_topics_are_left_out_and_not_created(properties: dict[str, str], topic: str) -> None:

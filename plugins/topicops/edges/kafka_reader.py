@@ -385,6 +385,9 @@ def _logs_or_sentence(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
     if on_disk.error_code:
         error = KafkaError(on_disk.error_code)
         return f"broker {broker} does not tell its log directories: {error.name()} ({error.code()})"
+    if not on_disk.results:
+        # A broker of before 3.0 answers so where it may not tell; it never runs without any.
+        return f"broker {broker} tells of no log directory: the reader needs Describe on the cluster"
     if isinstance(read, str):
         return f"{read} when asked for end offsets"
     held: dict[str, set[int]] = {}
