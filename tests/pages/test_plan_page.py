@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.any_plan import any_plans, with_words
+from fixtures.html_seen import Seen, assert_nothing_runs
+from fixtures.rich_plan import rich_plan
+from fixtures.run_pages import HOSTILE, write_run
+from topicops.flow.run import outcomes_file
+from topicops.model.plan import Plan
+from topicops.model.results import Outcome, OutcomeStatus
+from topicops.on_airflow.held import HeldSet, held_path, write_held
+from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
+from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan
+from topicops.steps.gate import gate
+from topicops.testing import builders
+
+DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"
+RUN = RunOf(dag_id=DAG, run_id="manual__1")
+
+
+def shown(plan: Plan, question: Question | None = None, *outcomes: Outcome) -> Seen:
+    by_digest = {outcome.digest: outcome for outcome in outcomes}
+    return Seen(plan_page(PlanModel(run=RUN, plan=plan, question=question, outcomes=by_digest)))
+
+
+def askable(plan: Plan) -> dict[str, str]:
+    return {gated.digest: gated.change.address for gated in plan.changes if gated.in_question}
+
+
+def test_the_page_says_of_each_change_what_a_reviewer_must_know() -> None:
+    plan = rich_plan()
+    seen = shown(plan)
+    for gated in plan.changes:
+        for words in (gated.change.topic, gated.change.risk.value, gated.gate.value, gated.digest[:12]):
+            assert words in seen.texts
+        assert all(reason in seen.texts for reason in gated.reasons)
+    assert plan.fingerprint in seen.texts
+    assert all(blocked.way_out in seen.texts for blocked in plan.change_set.blocked)
+    assert "cannot be undone: every record of the topic goes" in seen.texts
+    assert any("drift: shop.clicks" in text for text in seen.texts)
+
+
+def test_the_gravest_changes_come_first() -> None:
+    texts = shown(rich_plan()).texts
+    assert texts.index("Look at these first") < texts.index("payments.refunds") < texts.index("Other changes")
+    assert texts.index("Other changes") < texts.index("payments.orders-v2")
+
+
+def test_an_empty_plan_says_that_nothing_differs() -> None:
+    plan = gate(builders.change_set(()), builders.environment())
+    seen = shown(plan)
+    assert "No changes." in seen.text
+    assert seen.all("table") == []
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "words"),
+    [
+        pytest.param(DAG, "This run has no plan", id="ours"),
+        pytest.param("etl", "This is no DAG of topicops", id="somebody else's"),
+    ],
+)
+def test_a_run_without_a_plan_gets_a_plain_page(tmp_path: Path, dag_id: str, words: str) -> None:
+    assert words in Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=dag_id, run_id="x")))).text
+
+
+def test_a_damaged_plan_is_said_to_be_so_without_its_folder(tmp_path: Path) -> None:
+    write_run(tmp_path, DAG, "one").write_text("plan.json", '{"format_version": "1.0"}')
+    seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))))
+    assert "plan.json: the plan's checksum is wrong" in seen.text
+    assert str(tmp_path) not in seen.text
+
+
+def test_what_came_of_a_change_stands_beside_it(tmp_path: Path) -> None:
+    plan = rich_plan()
+    done, failed, *_ = (
+        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=status, message=message)
+        for g, status, message in zip(
+            plan.changes, (OutcomeStatus.DONE, OutcomeStatus.FAILED), ("", "POLICY_VIOLATION"), strict=False
+        )
+    )
+    store = write_run(tmp_path, DAG, "one", plan=plan)
+    store.write_value(outcomes_file("create"), (done, failed))
+    model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
+    assert model.outcomes == {done.digest: done, failed.digest: failed}
+    texts = Seen(plan_page(model)).texts
+    assert [word in texts for word in ("done", "failed", "POLICY_VIOLATION", "unknown")] == [True, True, True, False]
+
+
+def test_a_plan_of_thousands_is_cut_and_says_so() -> None:
+    changes = [builders.create_change(f"t{n:05d}") for n in range(CHANGES_SHOWN + 7)]
+    plan = gate(builders.change_set(changes), builders.environment())
+    assert "… and 7 more changes, all in the plan file" in shown(plan).texts
+
+
+# ---- the approval ----
+
+
+def test_nothing_held_asks_nothing(tmp_path: Path) -> None:
+    plan = gate(builders.change_set([builders.create_change("orders")]), builders.environment())
+    write_run(tmp_path, DAG, "one", plan=plan)
+    assert read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question is None
+
+
+def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
+    plan = rich_plan()
+    held = HeldSet(addresses=askable(plan), found_by=f"{DAG}/one")
+    write_run(tmp_path, DAG, "one", plan=plan)
+    write_held(held_path(tmp_path, "local"), held)
+    for n in (1, 2, 10):
+        write_run(tmp_path, APPROVAL, f"{held.digest}.{n}")
+    model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
+    assert model.question == Question(dag_id=APPROVAL, run_id=f"{held.digest}.10")
+    seen = Seen(plan_page(model))
+    (answer,) = seen.all("p", id="answer")
+    assert answer["data-api"] == f"../../../api/v2/dags/{APPROVAL}/dagRuns/{held.digest}.10"
+    assert all(digest in seen.texts for digest in held.digests)
+
+
+def test_an_approval_run_shows_its_own_question(tmp_path: Path) -> None:
+    run = RunOf(dag_id=APPROVAL, run_id="manual__2024-05-01T12:00:00+00:00")
+    write_run(tmp_path, run.dag_id, run.run_id, plan=rich_plan())
+    question = read_plan(tmp_path, run).question
+    assert question == Question(dag_id=APPROVAL, run_id=run.run_id)
+    (link,) = shown(rich_plan(), question).all("a", cls="airflow")
+    assert link["href"].endswith("/runs/manual__2024-05-01T12%3A00%3A00%2B00%3A00")
+
+
+def test_a_set_that_a_newer_one_replaced_says_so(tmp_path: Path) -> None:
+    write_run(tmp_path, DAG, "one", plan=rich_plan())
+    write_held(held_path(tmp_path, "local"), HeldSet(addresses={}, found_by=f"{DAG}/two"))
+    question = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question
+    assert question == Question(dag_id=APPROVAL, run_id=None, replaced_by=f"{DAG}/two")
+    text = shown(rich_plan(), question).text
+    assert "Nobody has been asked" in text
+    assert "an approval sends nothing" in text
+
+
+# ---- balance ----
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "of", "widths"),
+    [
+        pytest.param(50, 75, 100, ["50.00", "25.00"], id="more"),
+        pytest.param(75, 50, 100, ["50.00", "25.00"], id="less"),
+        pytest.param(0, 0, 0, ["0.00", "0.00"], id="nothing at all"),
+    ],
+)
+def test_a_bar_shows_what_stays_and_what_moves(before: int, after: int, of: int, widths: list[str]) -> None:
+    seen = Seen(bar(before, after, of=of).text)
+    assert [rect["width"] for rect in seen.all("rect")] == widths
+
+
+def test_brokers_and_racks_have_their_bars() -> None:
+    load = rich_plan().change_set.load
+    assert len(shown(rich_plan()).all("svg")) == 2 * (len(load.brokers) + len(load.racks))
+
+
+# ---- hostile words ----
+
+
+def test_nothing_of_a_spec_is_run_as_html() -> None:
+    plan = with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")
+    question = Question(dag_id=HOSTILE, run_id=HOSTILE, replaced_by=HOSTILE)
+    html = plan_page(PlanModel(run=RunOf(dag_id=HOSTILE, run_id=HOSTILE), plan=plan, question=question))
+    assert_nothing_runs(html)
+    assert Seen(html).text.count(HOSTILE) > 50
+
+
+@settings(max_examples=15)
+@given(any_plans(st.text(alphabet="<>\"'&=/ \n\x00\u202eascript", max_size=12)))
+def test_no_plan_of_any_shape_breaks_the_page(plan: Plan) -> None:
+    html = plan_page(PlanModel(run=RUN, plan=plan))
+    assert_nothing_runs(html)
+
+
+def test_a_change_s_own_words_are_shown_in_full() -> None:
+    change = replace(builders.delete_change("old"), reason="a < b && c")
+    plan = gate(builders.change_set([change]), builders.environment())
+    assert "reason: a < b && c" in shown(plan).texts

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.html_seen import Seen, assert_nothing_runs
+from fixtures.run_pages import HOSTILE, results, write_run
+from topicops.model.quality import RULES
+from topicops.model.results import QualityReport, QualityResult, quality_file
+from topicops.on_airflow.pages.quality_page import quality_page
+from topicops.on_airflow.pages.reading import QualityModel, RunOf, read_quality
+from topicops.testing.builders import NOW
+from topicops.testing.quality import quality_report
+
+DAG = "topic_pipeline_local"
+RUN = RunOf(dag_id=DAG, run_id="scheduled__2024-05-01T12:00:00+00:00")
+
+
+def page(before: QualityReport | None = None, after: QualityReport | None = None) -> Seen:
+    return Seen(quality_page(QualityModel(run=RUN, before=before, after=after)))
+
+
+def failing(*rules: str, old: bool = False) -> QualityReport:
+    found = results("after", failing=rules)
+    return quality_report("after", (_as_before(result) if old else result for result in found))
+
+
+def _as_before(result: QualityResult) -> QualityResult:
+    return replace(result, rows_failed_before=result.rows_failed)
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        pytest.param(quality_report("after", results("after")), r"All \d+ rules hold\.", id="healthy"),
+        pytest.param(failing("Q12"), r"1 of \d+ rules fail, none of them critical\.", id="a warning"),
+        pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 of them critical\.", id="a critical one"),
+        pytest.param(failing("Q12", old=True), r"none of them critical, 1 as before the changes\.", id="old trouble"),
+        pytest.param(quality_report("after"), r"No rule was due\.", id="no rule at all"),
+    ],
+)
+def test_the_first_line_says_it_all(report: QualityReport, sentence: str) -> None:
+    assert re.search(sentence, page(after=report).text)
+
+
+def test_every_rule_of_both_suites_is_on_the_page() -> None:
+    seen = page(quality_report("before", results("before")), quality_report("after", results("after")))
+    for rule in RULES:
+        assert rule.id in seen.texts
+        assert rule.title in seen.texts
+    assert seen.texts.count("holds") == len(RULES)
+
+
+def test_a_failing_rule_names_its_rows_and_says_which_were_so_before() -> None:
+    seen = page(after=failing("Q11"))
+    assert "3 of 1,200 rows fail; 1 of them did before the changes, 2 are new." in seen.text
+    assert [seen.texts.count(word) for word in ("new", "so before", "not known")] == [1, 1, 1]
+    assert "1, 2" in seen.texts
+    assert any(text.endswith("#q11") for text in seen.texts)
+
+
+def test_critical_rules_come_first_and_old_trouble_last() -> None:
+    report = quality_report(
+        "after", [_as_before(r) if r.rule == "Q12" else r for r in failing("Q12", "Q11", "Q16").results]
+    )
+    cards = page(after=report).all("section")
+    assert [card["class"] for card in cards] == ["card bad", "card warn", "card warn"]
+    text = page(after=report).text
+    first_mentions = [text.index(rule) for rule in ("Q11", "Q16", "Q12")]
+    assert first_mentions == sorted(first_mentions)
+
+
+def test_rows_that_name_different_things_share_one_table() -> None:
+    (first, *_) = failing("Q11").failed
+    (row, *_) = first.examples
+    odd = replace(first, examples=(row, replace(row, row={"broker": 3, "rack": None})))
+    heads = page(after=quality_report("after", [odd])).text
+    assert "topic partition isr broker rack since" in heads
+
+
+def test_a_suite_that_has_not_run_is_said_to_be_so() -> None:
+    assert "Is the result healthy? Not evaluated yet." in page(quality_report("before", results("before"))).text
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "words"),
+    [
+        pytest.param(DAG, "No quality rule has been evaluated in this run yet.", id="ours"),
+        pytest.param("etl", "This is no DAG of topicops", id="somebody else's"),
+    ],
+)
+def test_a_run_without_quality_gets_a_plain_page(tmp_path: Path, dag_id: str, words: str) -> None:
+    assert words in Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=dag_id, run_id="x")))).text
+
+
+def test_the_strip_shows_thirty_runs_oldest_first_and_marks_the_one_that_is_open(tmp_path: Path) -> None:
+    runs = [f"run+{n:02d}/a" for n in range(33)]
+    for n, run_id in enumerate(runs):
+        rules = {31: ("Q11",), 32: ("Q12",)}.get(n, ())
+        write_run(tmp_path, DAG, run_id, failing=rules, checked_at=NOW + timedelta(hours=n))
+    seen = Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id=runs[31]))))
+    links = seen.all("a", cls="sign")
+    assert [link["href"] for link in links] == [f"quality?run_id=run%2B{n:02d}%2Fa" for n in range(3, 33)]
+    assert [link["class"] for link in links[-3:]] == ["sign good", "sign bad", "sign warn"]
+    assert [link["title"] for link in links if link.get("aria-current")] == [links[-2]["title"]]
+    assert links[-2]["title"].endswith("Q11 fail")
+
+
+def test_a_damaged_file_is_named_without_its_folder_and_hides_no_other(tmp_path: Path) -> None:
+    store = write_run(tmp_path, DAG, "one")
+    store.write_text(quality_file("before"), "{cut off")
+    seen = Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id="one"))))
+    assert "quality-before.json: damaged" in seen.text
+    assert str(tmp_path) not in seen.text
+    assert "Q11" in seen.texts
+
+
+def test_nothing_of_a_cluster_or_a_spec_is_run_as_html() -> None:
+    (bad, *_) = failing("Q11").failed
+    (row, *_) = bad.examples
+    rows = (replace(row, row={HOSTILE: HOSTILE, "list": [HOSTILE]}),)
+    hostile = replace(bad, rule=HOSTILE, title=HOSTILE, severity=HOSTILE, runbook=HOSTILE, examples=rows)
+    report = replace(
+        quality_report("after", [hostile]), environment=HOSTILE, cluster_id=HOSTILE, run=f"{DAG}/{HOSTILE}"
+    )
+    run = RunOf(dag_id=HOSTILE, run_id=HOSTILE)
+    html = quality_page(QualityModel(run=run, before=report, after=report, problems=(HOSTILE,)))
+    assert_nothing_runs(html)
+    assert Seen(html).text.count(HOSTILE) >= 20
