@@ -433,3 +433,16 @@ def elect_first_replicas(cluster: LocalCluster, topic: str) -> None:
 def has_first_leaders(cluster: LocalCluster, topic: str) -> bool:
     found = look(cluster).topics[topic]
     return all(state.leader == found.assignment[p][0] for p, state in (found.states or {}).items())
+
+
+def test_what_was_wrong_before_the_run_is_named_as_old_and_does_not_fail_it(odd: LocalCluster, live: Workspace) -> None:
+    live.topic("half-unknown", partitions=1, configs={"retention.ms": "2h"})
+    live.plan()
+
+    applied = live.apply("--format", "json")
+
+    told = json.loads(applied.out)
+    assert (applied.status, [outcome["status"] for outcome in told["outcomes"]]) == (0, ["done"]), applied.out
+    (found,) = (check for check in told["checks"] if check["verdict"] != "healthy")
+    assert (found["id"], found["verdict"]) == ("V08", "pre-existing")
+    assert "broker 9 not live (so before the run)" in found["message"]
