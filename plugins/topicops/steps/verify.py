@@ -266,7 +266,7 @@ class _Watch:
 
     def _ask_for_the_rest(self, looks: dict[str, Look]) -> None:
         """Disks, end offsets and configs of the topics that would settle now, so that each is asked for once."""
-        settling = [name for name in self._right(looks) if self._may_settle(name, looks[name])]
+        settling = self._right({name: look for name, look in looks.items() if self._may_settle(name, look)})
         if not settling:
             return
         logs = self.metadata.logs(merged(log_questions(looks[name]) for name in settling))
