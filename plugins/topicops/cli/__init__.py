@@ -8,68 +8,68 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import typer
 
 from topicops import __version__
-from topicops.cli import (
-    apply,
-    audit,
-    code,
-    demo,
-    doctor,
-    drift,
-    explain,
-    fmt,
-    importing,
-    local,
-    new,
-    plan,
-    retire,
-    schema,
-    show,
-    topics,
-    validate,
-    verify,
-)
 from topicops.cli.output import complain
 from topicops.model.errors import SpecError, TopicopsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="topicops",
-    help="Kafka topics as reviewed YAML: plan against the live cluster, apply what may run, prove the result.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("validate")(validate.validate_command)
-app.command("explain")(explain.explain_command)
-app.command("code")(code.code_command)
-app.command("schema")(schema.schema_command)
-app.command("fmt")(fmt.fmt_command)
-app.command("new")(new.new_command)
-app.command("retire")(retire.retire_command)
-app.command("plan")(plan.plan_command)
-app.command("show")(show.show_command)
-app.command("apply")(apply.apply_command)
-app.command("verify")(verify.verify_command)
-app.command("doctor")(doctor.doctor_command)
-app.command("topics")(topics.topics_command)
-app.command("drift")(drift.drift_command)
-app.command("import")(importing.import_command)
-app.command("demo")(demo.demo_command)
-app.add_typer(audit.app, name="audit")
-app.add_typer(local.app, name="local")
+COMMANDS = {
+    "validate": "validate:validate_command",
+    "explain": "explain:explain_command",
+    "code": "code:code_command",
+    "schema": "schema:schema_command",
+    "fmt": "fmt:fmt_command",
+    "new": "new:new_command",
+    "retire": "retire:retire_command",
+    "plan": "plan:plan_command",
+    "show": "show:show_command",
+    "apply": "apply:apply_command",
+    "verify": "verify:verify_command",
+    "doctor": "doctor:doctor_command",
+    "topics": "topics:topics_command",
+    "drift": "drift:drift_command",
+    "import": "importing:import_command",
+    "demo": "demo:demo_command",
+    "audit": "audit:app",
+    "local": "local:app",
+}
+"""Module of this package and name in it, in the order in which the help shows them."""
 
 
-@app.callback(invoke_without_command=True)
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """The program with those of its commands, whose modules are imported."""
+    app = typer.Typer(
+        name="topicops",
+        help="Kafka topics as reviewed YAML: plan against the live cluster, apply what may run, prove the result.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(options)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
 def options(
     version: bool = typer.Option(False, "--version", help="Print the version and end."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Log each step and each change to the cluster."),
@@ -89,9 +89,12 @@ def options(
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
     try:
-        return _command()(arguments, standalone_mode=False) or 0
+        words = sys.argv[1:] if arguments is None else arguments
+        return _command(_named(words))(words, standalone_mode=False) or 0
     except SpecError as error:
-        complain(validate.render_text(error.diagnostics))
+        from topicops.cli.validate import render_text
+
+        complain(render_text(error.diagnostics))
         return error.exit_code
     except TopicopsError as error:
         complain(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
@@ -112,10 +115,23 @@ def run(arguments: list[str] | None = None) -> int:
         return 1
 
 
+def _named(words: Sequence[str]) -> str | None:
+    """The command that a line names; None where it names none, or asks for help about all of them."""
+    first = next((word for word in words if word not in ("-v", "--verbose")), "")
+    return first if first in COMMANDS else None
+
+
 @cache
-def _command() -> Callable[..., int | None]:
-    """Made once: reading the signatures of all commands takes longer than to run most of them."""
-    return typer.main.get_command(app)
+def _command(name: str | None) -> Callable[..., int | None]:
+    """Made of one command where that is known: reading the signatures of all takes longer than to run most of them."""
+    return typer.main.get_command(app_of([name] if name else COMMANDS))
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """``app``, the program with all its commands."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return app_of(COMMANDS)
 
 
 def main() -> None:

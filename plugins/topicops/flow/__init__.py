@@ -2,25 +2,29 @@
 
 Commands and Airflow tasks both call these, so that they cannot differ. This is the only place that chooses which edge
 fills which port. Heavy edges (Spark, brokers, ZooKeeper) are imported by the step that needs them, so that a DAG file
-is parsed, and `validate` runs, without them.
+is parsed, and `validate` runs, without them. So are the modules of this package, by the first use of their names.
 """
 
-from topicops.flow.adopting import drift, import_topics, topic_id
-from topicops.flow.applying import apply, apply_plan, approval
-from topicops.flow.looking import doctor, topics
-from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
-from topicops.flow.proving import (
-    quality_after,
-    quality_before,
-    report,
-    run_report,
-    verify,
-    verify_cluster,
-    verify_or_say_why,
-    verify_plan,
-)
-from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
-from topicops.flow.showing import render, render_report
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topicops.flow.adopting import drift, import_topics, topic_id
+    from topicops.flow.applying import apply, apply_plan, approval
+    from topicops.flow.looking import doctor, topics
+    from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
+    from topicops.flow.proving import (
+        quality_after,
+        quality_before,
+        report,
+        run_report,
+        verify,
+        verify_cluster,
+        verify_or_say_why,
+        verify_plan,
+    )
+    from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.showing import render, render_report
 
 __all__ = [
     "Engine",
@@ -55,3 +59,29 @@ __all__ = [
     "verify_or_say_why",
     "verify_plan",
 ]
+
+_NAMES = {
+    "adopting": ("drift", "import_topics", "topic_id"),
+    "applying": ("apply", "apply_plan", "approval"),
+    "looking": ("doctor", "topics"),
+    "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
+    "proving": (
+        "quality_after",
+        "quality_before",
+        "report",
+        "run_report",
+        "verify",
+        "verify_cluster",
+        "verify_or_say_why",
+        "verify_plan",
+    ),
+    "run": ("Engine", "Facts", "Run", "home_folder", "load_plan", "open_run", "save_plan"),
+    "showing": ("render", "render_report"),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
-from topicops.edges.artifact_store import ArtifactStore
-from topicops.model.ports import AuditLog, Journal, Lease, LiveReader, TopicAdmin
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from topicops.edges.artifact_store import ArtifactStore
+    from topicops.model.ports import AuditLog, Journal, Lease, LiveReader, TopicAdmin
 
 
 class Seams:

@@ -70,8 +70,10 @@ class LiveTopic:
         return len(self.assignment)
 
     @property
-    def target_assignment(self) -> dict[int, tuple[int, ...]]:
+    def target_assignment(self) -> Assignment:
         """Where the replicas will be when a running reassignment has ended: replicas minus removing."""
+        if not self.removing:
+            return self.assignment
         return {
             p: tuple(broker for broker in replicas if broker not in self.removing.get(p, ()))
             for p, replicas in self.assignment.items()
