@@ -52,8 +52,8 @@ REQUESTS = {
 def line(change: Change) -> AuditLine:
     return AuditLine(
         n=1, previous=FIRST, at=datetime(2026, 1, 1, tzinfo=UTC), environment="local", run="cli/1", plan="",
-        commit=None, approver=None, principal="", action=change.action, topic=change.topic, digest="", request={}, requests=1,
-        answer="accepted", outcome=OutcomeStatus.DONE, topic_id_before=None, topic_id_after=None,
+        commit=None, approver=None, principal="", action=change.action, topic=change.topic, digest="", request={},
+        requests=1, answer="accepted", outcome=OutcomeStatus.DONE, topic_id_before=None, topic_id_after=None,
     )  # fmt: skip
 
 

@@ -1,0 +1,79 @@
+"""Connections that break, lag or lose answers, between the tool and a broker or ZooKeeper."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.fault_runs import FaultRun
+from topicops.testing.proxy import Fate, Strike
+
+MUTATIONS = ("CreateTopics", "CreatePartitions", "IncrementalAlterConfigs", "DeleteTopics")
+CUTS = (Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.CUT_MIDWAY)
+SURROUNDED = (*((name, fate) for name in MUTATIONS for fate in CUTS[1:]), ("CreateTopics", Fate.CUT_BEFORE))
+"""Only one that never arrives: it is looked for a minute long, as it might still be on its way."""
+SHORT, LONG = (), pytest.mark.soak
+IN_MAKE_TEST = {("CreateTopics", Fate.CUT_AFTER)}
+
+
+def ends_well(run: FaultRun, story: str) -> None:
+    ended = run.until_done()
+    assert ended.status == 0, f"{story}: {ended.err}\nreproduce: {run.reproduce}"
+    run.check(story=story)
+
+
+@pytest.mark.parametrize(
+    ("name", "fate"),
+    [
+        pytest.param(
+            name, fate, id=f"{name} {fate.name}", marks=() if (name, fate) in IN_MAKE_TEST else pytest.mark.soak
+        )
+        for name, fate in SURROUNDED
+    ],
+)
+def test_a_connection_that_ends_around_a_request_is_settled_by_reading_back(
+    fault_run: FaultRun, name: str, fate: Fate
+) -> None:
+    with fault_run.between(Strike(name, fate)) as (brokers, _):
+        ended = fault_run.again()
+    assert brokers.done == [f"{name} #1: {fate.name}"]
+    if fate is not Fate.CUT_BEFORE:
+        assert ended.status == 0, f"{ended.err}\nreproduce: {fault_run.reproduce}"
+    ends_well(fault_run, f"{name} {fate.name}, statuses {fault_run.statuses}")
+
+
+@pytest.mark.soak
+def test_late_and_sliced_answers_change_nothing(fault_run: FaultRun) -> None:
+    late = [Strike(name, Fate.DELAY) for name in MUTATIONS]
+    sliced = [Strike(name, Fate.SLICE, number) for name in ("Metadata", "ApiVersions") for number in range(1, 9)]
+    bytewise = [Strike("", Fate.SLICE, number) for number in range(1, 200)]
+    with fault_run.between(*late, *sliced, zookeeper=bytewise) as (brokers, zookeeper):
+        ended = fault_run.again()
+
+    assert ended.status == 0, f"{ended.err}\nreproduce: {fault_run.reproduce}"
+    assert (len(brokers.done) > len(MUTATIONS), len(zookeeper.done) > len(MUTATIONS)) == (True, True)
+    fault_run.check(story="late and sliced")
+
+
+@pytest.mark.soak
+def test_answers_that_never_come_are_settled_by_reading_back(fault_run: FaultRun) -> None:
+    kept = [Strike(name, Fate.SWALLOW) for name in ("CreatePartitions", "DeleteTopics")]
+    with fault_run.between(*kept) as (brokers, _):
+        ended = fault_run.again()
+
+    assert brokers.done == [f"{strike.name} #1: SWALLOW" for strike in kept]
+    assert ended.status == 0, f"{ended.err}\nreproduce: {fault_run.reproduce}"
+    fault_run.check(story="answers kept")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_connection_to_zookeeper_that_ends_anywhere_loses_nothing(fault_run: FaultRun, number: int) -> None:
+    chance = fault_run.chance
+    strikes = [Strike("", chance.choice(CUTS), chance.randint(1, 60)) for _ in range(2)]
+    story = f"to ZooKeeper {[(strike.fate.name, strike.number) for strike in strikes]}"
+    with fault_run.between(zookeeper=strikes):
+        ended = fault_run.again()
+    fault_run.check(story=f"{story}, status {ended.status}")
+
+    fault_run.bury_session()
+    ends_well(fault_run, story)
