@@ -1,0 +1,143 @@
+"""Brokers, the controller and ZooKeeper die or fall silent while a plan is applied; and so does the tool itself."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from fixtures.fault_runs import PATIENCE_S, FaultRun
+from fixtures.live import look, until
+from topicops.edges.zookeeper_lease import LEASE
+
+SILENCE_S = 9.0
+"""Longer than a broker's session with ZooKeeper."""
+Blow = Callable[[FaultRun], None]
+
+
+@pytest.fixture
+def run(fault_run: FaultRun) -> Iterator[FaultRun]:
+    """Every server is back after it. Verify does not wait long for one that is dead."""
+    fault_run.live.verify = dict.fromkeys(("leaders", "isr", "metadata", "deletes"), "15s")
+    yield fault_run
+    heal(fault_run)
+
+
+def heal(run: FaultRun) -> None:
+    cluster = run.cluster
+    cluster.start_zookeeper()
+    for broker in cluster.broker_ports:
+        cluster.start_broker(broker)
+    until(lambda: is_whole(run), timeout_s=PATIENCE_S)
+    run.requests.switch_on()
+
+
+def is_whole(run: FaultRun) -> bool:
+    """Brokers are all there, and every replica of our topics is in sync again."""
+    live = look(run.cluster)
+    states = [
+        state for topic in run.topics if topic in live.topics for state in (live.topics[topic].states or {}).values()
+    ]
+    all_there = len(live.brokers) == len(run.cluster.broker_ports) and live.controller_id is not None
+    return all_there and all(len(state.isr) == 3 for state in states)
+
+
+def controller(run: FaultRun) -> int:
+    found = look(run.cluster).controller_id
+    assert found is not None
+    return found
+
+
+def another(run: FaultRun) -> int:
+    return next(broker for broker in run.cluster.broker_ports if broker != controller(run))
+
+
+def silence_zookeeper(run: FaultRun) -> None:
+    run.cluster.pause_zookeeper()
+    try:
+        time.sleep(SILENCE_S)
+    finally:
+        run.cluster.resume_zookeeper()
+
+
+def silence(run: FaultRun, broker: int) -> None:
+    run.cluster.pause(broker)
+    try:
+        time.sleep(SILENCE_S)
+    finally:
+        run.cluster.resume(broker)
+
+
+def restart_zookeeper(run: FaultRun) -> None:
+    run.cluster.stop_zookeeper(now=True)
+    run.cluster.start_zookeeper()
+
+
+BLOWS: Mapping[str, Blow] = {
+    "a broker is killed": lambda run: run.cluster.kill(another(run)),
+    "the controller is killed": lambda run: run.cluster.kill(controller(run)),
+    "ZooKeeper is killed and started": restart_zookeeper,
+    "a broker is silent": lambda run: silence(run, another(run)),
+    "the controller is silent": lambda run: silence(run, controller(run)),
+    "ZooKeeper is silent": silence_zookeeper,
+}
+POINTS = {
+    "killed": ("before request create", "before request delete"),
+    "started": ("before request expand", "before request delete"),
+    "silent": ("before request create", "after intent #3"),
+}
+"""By how a blow ends: where the tool is then."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("blow", "point"), [(blow, at) for blow in BLOWS for at in POINTS[blow.split()[-1]]])
+def test_a_server_that_dies_or_falls_silent_loses_nothing(run: FaultRun, blow: str, point: str) -> None:
+    process = run.start(point, "stop", "--lock-timeout", "60s")
+    assert run.is_stopped_at_point(process), process.communicate()
+    if blow.endswith("silent"):
+        process.send_signal(signal.SIGCONT)  # it goes on meanwhile
+    BLOWS[blow](run)
+    process.send_signal(signal.SIGCONT)
+    ended = run.end(process)
+    heal(run)
+    story = f"{blow} {point}, status {ended.status}"
+    run.check(story=story)
+
+    ended = run.until_done()
+
+    assert ended.status == 0, f"{story}: {ended.err}\nreproduce: {run.reproduce}"
+    run.check(story=story)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("point", ["after intent", "before confirm #2", "after recheck #3", "before intent #3"])
+def test_a_tool_that_slept_past_its_session_sends_nothing_more(run: FaultRun, point: str) -> None:
+    process = run.start(point, "stop")
+    assert run.is_stopped_at_point(process), process.communicate()
+    seen = len(run.requests.read())
+    until(lambda: run.znodes.exists(LEASE) is None, timeout_s=PATIENCE_S)
+    process.send_signal(signal.SIGCONT)
+    ended = run.end(process)
+
+    assert "is no longer ours" in ended.err, f"{ended.err}\nreproduce: {run.reproduce}"
+    assert len(run.requests.read()) == seen, run.reproduce
+    run.check(story=f"slept {point}, status {ended.status}")
+    assert run.again().status == 0
+    run.check(story=f"slept {point}")
+
+
+@pytest.mark.soak
+def test_a_lease_that_an_administrator_deletes_stops_the_run(run: FaultRun) -> None:
+    process = run.start("after intent #2", "stop")
+    assert run.is_stopped_at_point(process), process.communicate()
+    run.znodes.delete(LEASE)
+    process.send_signal(signal.SIGCONT)
+    ended = run.end(process)
+
+    assert "its znode is gone" in ended.err
+    assert ended.status == 6
+    run.check(story="the lease was deleted")
+    assert run.again().status == 0
+    run.check(story="the lease was deleted")
