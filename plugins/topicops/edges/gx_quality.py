@@ -1,8 +1,8 @@
 """Data quality on Spark with Great Expectations: may the inputs be trusted, and is the result healthy.
 
-The rules are data (``model/quality.py``). All rows of a suite lie in one cached frame: each kind has columns of its
-own, and nulls in those of the others. So all rules of a suite are counted in one Spark job. Only of rules that fail is
-more asked: which rows, and whether these broke the rule before the changes.
+The rules are data (``model/quality.py``). All rows of a suite lie in one frame: each kind has columns of its
+own, and nulls in those of the others. So one Spark job counts the rows, and one more the failures of all rules. Only of
+rules that fail is more asked, of the frame in Spark's cache: which rows, and whether they did before the changes too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ _ARROW_TYPES: Mapping[object, pa.DataType] = {
     tuple[int, ...]: pa.list_(pa.int32()),
 }
 _SO_BEFORE = "_so_before"
+_LITERALS_UP_TO = "spark.sql.execution.arrow.localRelationThreshold"
 
 
 def _is_good(predicate: str) -> Column:
@@ -102,23 +103,26 @@ def check_quality(
         TopicopsError: Spark or Great Expectations failed; nothing was concluded.
     """
     rules = rules_of(suite)
-    with spark_errors(f"quality {suite}"), cached(quality_frame(spark, suite, rows)) as frame:
+    with spark_errors(f"quality {suite}"):
+        frame = quality_frame(spark, suite, rows)
         results = evaluate(frame, rules)
         _check_complete(rules, results, rows)
         failed = [rule for rule, result in zip(rules, results, strict=True) if not result.success]
         if not failed:
             return results
         before = earlier() if earlier else {}
-        named = name_rows(frame, failed, quality_frame(spark, suite, before) if before else None)
+        with _cached(frame):
+            named = name_rows(frame, failed, quality_frame(spark, suite, before) if before else None)
         both = zip(rules, results, strict=True)
         return tuple(_with_rows(result, named, is_known=rule.kind in before) for rule, result in both)
 
 
 @contextmanager
-def cached(frame: DataFrame) -> Iterator[DataFrame]:
-    """The frame, kept by Spark from its first use until this is left."""
+def _cached(frame: DataFrame) -> Iterator[None]:
+    """Have Spark keep the frame. Not for counting alone: to keep a million rows costs more than it saves there."""
+    frame.cache()
     try:
-        yield frame.cache()
+        yield
     finally:
         frame.unpersist()
 
@@ -139,7 +143,12 @@ def frame_of(spark: SparkSession, tables: Sequence[pa.Table]) -> DataFrame:
     *small, largest = sorted(tables, key=lambda table: table.num_rows)
     # In one piece: an empty one among several would be the last that Spark reads.
     rest = pa.concat_tables(small, promote_options="default").combine_chunks()
-    return arrow_frame(spark, largest).unionByName(arrow_frame(spark, rest), allowMissingColumns=True)
+    # As partitions of the data, not as literals of the query, which the optimizer would walk again and again.
+    spark.conf.set(_LITERALS_UP_TO, "0")
+    try:
+        return arrow_frame(spark, largest).unionByName(arrow_frame(spark, rest), allowMissingColumns=True)
+    finally:
+        spark.conf.unset(_LITERALS_UP_TO)
 
 
 def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:
