@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import balance, diff, plan, quality, reading, snapshot, validate
+from benchmarks import balance, diff, plan, quality, reading, snapshot, validate, verify
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
@@ -20,6 +20,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     validate.BENCHMARK,
     balance.BENCHMARK,
     quality.BENCHMARK,
+    verify.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"
