@@ -55,18 +55,17 @@ def test_late_and_sliced_answers_change_nothing(fault_run: FaultRun) -> None:
 
 
 @pytest.mark.soak
-def test_answers_that_never_come_are_settled_by_reading_back(fault_run: FaultRun) -> None:
-    kept = [Strike(name, Fate.SWALLOW) for name in ("CreatePartitions", "DeleteTopics")]
-    with fault_run.between(*kept) as (brokers, _):
+def test_an_answer_that_never_comes_is_settled_by_reading_back(fault_run: FaultRun) -> None:
+    with fault_run.between(Strike("DeleteTopics", Fate.SWALLOW)) as (brokers, _):
         ended = fault_run.again()
 
-    assert brokers.done == [f"{strike.name} #1: SWALLOW" for strike in kept]
+    assert brokers.done == ["DeleteTopics #1: SWALLOW"]
     assert ended.status == 0, f"{ended.err}\nreproduce: {fault_run.reproduce}"
-    fault_run.check(story="answers kept")
+    fault_run.check(story="an answer was kept")
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("number", range(1, 9))
 def test_a_connection_to_zookeeper_that_ends_anywhere_loses_nothing(fault_run: FaultRun, number: int) -> None:
     chance = fault_run.chance
     strikes = [Strike("", chance.choice(CUTS), chance.randint(1, 60)) for _ in range(2)]
