@@ -23,6 +23,7 @@ from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_co
 from topicops.model.changes import ACTIONS, Action
 from topicops.model.errors import UsageError
 from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.tasks import Facts, Site
 
 MODES = ("plan", "apply")
@@ -129,7 +130,8 @@ def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success
     def run_step() -> Facts:
         return step(site, get_current_context())
 
-    return PythonOperator(task_id=task_id, python_callable=run_step, trigger_rule=trigger_rule, doc_md=step.__doc__)
+    operator = STEP_OPERATORS.get(task_id, PythonOperator)
+    return operator(task_id=task_id, python_callable=run_step, trigger_rule=trigger_rule, doc_md=step.__doc__)
 
 
 def _changes_to_report(

@@ -1,0 +1,57 @@
+"""Steps whose task has a button that leads to the tab about them, beside the other links of its details."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import BaseOperator, BaseOperatorLink
+
+from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import TaskInstanceKey
+
+
+class _TabLink(BaseOperatorLink):
+    """A tab of the run; the task itself computes the address and leaves it as an XCom."""
+
+    route: ClassVar[str]
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002  Airflow's signature
+        from airflow.utils.helpers import build_airflow_dagrun_url
+
+        return f"{build_airflow_dagrun_url(quote(ti_key.dag_id), quote(ti_key.run_id))}/plugin/{self.route}"
+
+
+class PlanLink(_TabLink):
+    name = "Plan"
+    route = PLAN_ROUTE
+
+
+class QualityLink(_TabLink):
+    name = "Quality"
+    route = QUALITY_ROUTE
+
+
+class PlanStep(PythonOperator):
+    """A step that makes the plan."""
+
+    operator_extra_links = (PlanLink(),)
+
+
+class QualityStep(PythonOperator):
+    """A step that evaluates rules."""
+
+    operator_extra_links = (QualityLink(),)
+
+
+STEP_OPERATORS: dict[str, type[PythonOperator]] = {
+    "plan": PlanStep,
+    "gate": PlanStep,
+    "load": PlanStep,
+    "quality_before": QualityStep,
+    "quality_after": QualityStep,
+}
+"""By task id; a step that is not named here has no tab of its own."""
