@@ -43,6 +43,9 @@ from topicops.model.quality import Rule, rules_of  # noqa: E402
 from topicops.model.quality_rows import LAYOUTS, QualityInput, RowKind  # noqa: E402
 from topicops.model.results import FailingRow, QualityResult, QualitySuite  # noqa: E402
 
+# This module of it sets a level of its own, to tell of each temporary folder.
+logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+
 MOST_EXAMPLES = 20
 _ARROW_TYPES: Mapping[object, pa.DataType] = {
     str: pa.string(),

@@ -1,0 +1,59 @@
+"""Both suites over a real cluster, as the tasks run them: what they read, what they remember, what they leave."""
+
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from fixtures.live import cluster_spec, look, until
+from fixtures.workspace import Workspace
+from topicops import flow
+from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.quality_history import quality_history
+from topicops.flow.run import Run
+from topicops.model.results import QualityReport
+
+NAME = "quality-live"
+
+
+def make_topic(cluster: LocalCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(NAME, 3, 3)])[NAME].result(60)
+    until(lambda: NAME in look(cluster).topics)
+
+
+def remove_topic(cluster: LocalCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([NAME])[NAME].result(60)
+    until(lambda: NAME not in look(cluster).topics and NAME not in look(cluster).deleting)
+
+
+def opened(workspace: Workspace, run_id: str) -> Run:
+    run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
+    workspace.write_environment()
+    flow.validate(run)
+    flow.snapshot(run, states=True)
+    return run
+
+
+def test_the_rules_hold_on_a_healthy_cluster_and_find_a_topic_that_was_made_again_by_hand(
+    local_cluster: LocalCluster, workspace: Workspace, spark: SparkSession
+) -> None:
+    workspace.cluster = cluster_spec(local_cluster)
+    workspace.topic(NAME, partitions=3)
+    make_topic(local_cluster)
+    try:
+        first = opened(workspace, "first")
+        assert flow.quality_before(first)["critical"] == []
+        assert flow.quality_after(first)["critical"] == []
+        remove_topic(local_cluster)
+        make_topic(local_cluster)
+        second = opened(workspace, "second")
+        assert flow.quality_after(second)["critical"] == ["Q24"]
+    finally:
+        remove_topic(local_cluster)
+    found = second.store.read_value("quality-after.json", QualityReport)
+    [drift] = [result for result in found.results if result.rule == "Q24"]
+    assert [example.row["topic"] for example in drift.examples] == [NAME]
+    assert {result.rule: result.rows_checked for result in found.results}["Q23"] >= 1
+    assert [run.after == found for run in quality_history(second.home, "topic_pipeline_local")] == [True, False]
