@@ -37,9 +37,9 @@ def _as_before(result: QualityResult) -> QualityResult:
     ("report", "sentence"),
     [
         pytest.param(quality_report("after", results("after")), r"All \d+ rules hold\.", id="healthy"),
-        pytest.param(failing("Q12"), r"1 of \d+ rules fail, none of them critical\.", id="a warning"),
-        pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 of them critical\.", id="a critical one"),
-        pytest.param(failing("Q12", old=True), r"none of them critical, 1 as before the changes\.", id="old trouble"),
+        pytest.param(failing("Q12"), r"1 of \d+ rules fails, none critical\.", id="a warning"),
+        pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 critical\.", id="a critical one"),
+        pytest.param(failing("Q12", old=True), r"none critical, 1 as before the changes\.", id="old trouble"),
         pytest.param(quality_report("after"), r"No rule was due\.", id="no rule at all"),
     ],
 )

@@ -16,8 +16,7 @@ _SUITES = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
     "after": ("After the changes", "Is the result healthy?"),
 }
-_RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at", "failed before", "failed now", "result")
-"""Only the second suite has a before."""
+_RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at")
 _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 
 
@@ -59,8 +58,8 @@ def _sentence(results: Sequence[QualityResult]) -> str:
         return f"All {len(results)} rules hold."
     critical = sum(result.is_critical_failure for result in failed)
     old = sum(result.is_old_trouble for result in failed)
-    said = [f"{len(failed)} of {len(results)} rules fail"]
-    said += [f"{critical} of them critical"] if critical else ["none of them critical"]
+    said = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
+    said += [f"{critical or 'none'} critical"]
     said += [f"{old} as before the changes"] if old else []
     return f"{', '.join(said)}."
 
@@ -72,17 +71,20 @@ def _suite(suite: str, report: QualityReport | None) -> Html:
     title, about = _SUITES[suite]
     if report is None:
         return together(tag("h2", title), tag("p", f"{about} Not evaluated yet.", cls="muted"))
-    rows = [_rule_row(result) for result in report.results]
+    has_past = suite == "after"
+    head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
+    rows = [_rule_row(result, has_past=has_past) for result in report.results]
     said = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {moment(report.checked_at)}."
-    return together(tag("h2", title), tag("p", said, cls="muted"), table(_RULES_HEAD, rows, cls="rules"))
+    return together(tag("h2", title), tag("p", said, cls="muted"), table(head, rows, cls="rules"))
 
 
-def _rule_row(result: QualityResult) -> Iterator[Html | str]:
+def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
     yield tag("code", result.rule)
     yield result.title
     yield result.severity
     yield number(result.rows_checked)
-    yield number(result.rows_failed_before)
+    if has_past:
+        yield number(result.rows_failed_before)
     yield number(result.rows_failed if not result.success else 0)
     yield pill("holds", "good") if result.success else pill("fails", _tone([result]))
 
@@ -101,7 +103,7 @@ def _card(result: QualityResult) -> Html:
 def _counts(result: QualityResult) -> str:
     said = f"{result.rows_failed:,} of {result.rows_checked:,} rows fail"
     shown = len(result.examples)
-    more = f" {shown} of them are shown." if 0 < shown < result.rows_failed else ""
+    more = f" Shown: {shown}." if 0 < shown < result.rows_failed else ""
     return f"{said}; {_history(result)}.{more}"
 
 

@@ -1,0 +1,226 @@
+"""The tabs in a real Airflow, opened by a real browser: what is seen, what is refused, and what does not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from fixtures.any_plan import with_words
+from fixtures.browser import NO_CHROMIUM, Browser, is_installed
+from fixtures.rich_plan import rich_plan
+from fixtures.run_pages import HOSTILE, write_run
+from topicops.edges.artifact_store import ArtifactStore
+from topicops.edges.local_airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.model.results import FailingRow, QualityReport, quality_file
+from topicops.on_airflow.held import HeldSet, held_path, write_held
+from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TASK_QUALITY_ROUTE
+from topicops.testing.builders import NOW
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PIPELINE = "topic_pipeline_local"
+PLAIN_DAG = """
+from airflow.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+
+with DAG("plain", schedule=None, is_paused_upon_creation=False):
+    EmptyOperator(task_id="only")
+"""
+SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
+"""Where to keep the pictures, for whoever wants to look at them; else they go with the test's folder."""
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM),
+]
+
+
+class Site:
+    """An Airflow with one healthy run, one that is held, one with failing rules, one hostile and one with nothing."""
+
+    def __init__(self, airflow: LocalAirflow, home: Path, pictures: Path) -> None:
+        self.airflow = airflow
+        self.home = home
+        self.pictures = pictures
+        self.http = httpx.Client(base_url=airflow.url, trust_env=False, timeout=60.0)
+        self.client = airflow.client()
+        wait_for_dags(self.client, [PIPELINE, "plain"])
+        self.healthy, self.held, self.failing, self.hostile, self.bare = (self.run_of(PIPELINE) for _ in range(5))
+        self.plain = self.run_of("plain")
+        self._write()
+
+    def run_of(self, dag_id: str) -> str:
+        return self.client.trigger(dag_id, {})
+
+    def _write(self) -> None:
+        held = rich_plan()
+        for n in range(20):
+            rules = {4: ("Q12",), 11: ("Q11", "Q12"), 12: ("Q11",)}.get(n, ())
+            write_run(self.home, PIPELINE, f"scheduled__{n}", failing=rules, checked_at=NOW - timedelta(hours=30 - n))
+        healthy = replace(held, change_set=replace(held.change_set, blocked=()), changes=())
+        write_run(self.home, PIPELINE, self.healthy, plan=healthy)
+        write_run(self.home, PIPELINE, self.held, plan=held, suites=("before",))
+        write_run(self.home, PIPELINE, self.failing, plan=held, failing=("Q11", "Q12", "Q16"))
+        addresses = {gated.digest: gated.change.address for gated in held.changes if gated.in_question}
+        write_held(held_path(self.home, "local"), HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
+        self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
+
+    def _write_hostile(self, store: ArtifactStore) -> None:
+        name = quality_file("after")
+        report = store.read_value(name, QualityReport)
+        rows = (FailingRow(row={HOSTILE: HOSTILE}),)
+        results = tuple(replace(result, title=HOSTILE, runbook=HOSTILE, examples=rows) for result in report.results)
+        store.write_value(name, replace(report, results=results, environment=HOSTILE, cluster_id=HOSTILE))
+        store.write_text("plan.json", hostile_plan())
+
+    def token(self, role: str) -> str:
+        passwords = json.loads((self.airflow.folder / "passwords.json").read_text(encoding="utf-8"))
+        answer = self.http.post("/auth/token", json={"username": role, "password": passwords[role]})
+        return str(answer.raise_for_status().json()["access_token"])
+
+    def page(self, page: str, run_id: str, dag_id: str = PIPELINE) -> str:
+        return f"{self.airflow.url}{PREFIX}/dags/{dag_id}/{page}?run_id={quote(run_id, safe='')}"
+
+    def tab(self, route: str, run_id: str, dag_id: str = PIPELINE, task: str = "") -> str:
+        where = f"/tasks/{task}" if task else ""
+        return f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}{where}/plugin/{route}"
+
+
+def hostile_plan() -> str:
+    """The file of a plan in which every word is hostile, sealed as the gate seals it."""
+    from topicops.model.changes import digest_of
+    from topicops.model.plan_file import plan_to_json
+
+    plan = with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")
+    target = plan.target
+    changes = tuple(replace(gated, digest=digest_of(gated.change, target)) for gated in plan.changes)
+    return plan_to_json(replace(plan, changes=changes))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("pages")
+    for part in ("airflow", "project/dags", "project/topics/environments"):
+        (folder / part).mkdir(parents=True)
+    shutil.copy(REPOSITORY / "dags/topicops_dags.py", folder / "project/dags")
+    (folder / "project/dags/plain.py").write_text(PLAIN_DAG, encoding="utf-8")
+    # Its runs end in their first task, before any of them writes a file that is looked at here.
+    (folder / "project/topics/environments/local.yaml").write_text(": [not YAML\n", encoding="utf-8")
+    variables = {
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
+        "TOPICOPS_HOME": str(folder / "home"),
+    }
+    pictures = Path(SCREENSHOTS) if SCREENSHOTS else folder / "screenshots"
+    with start_airflow(
+        folder / "airflow", dags=folder / "project/dags", environment=variables, timeout_s=400.0
+    ) as airflow:
+        yield Site(airflow, folder / "home", pictures)
+
+
+@pytest.fixture
+def browser(site: Site, tmp_path: Path) -> Iterator[Browser]:
+    with Browser(tmp_path) as browser:
+        browser.resize(1400, 1100)
+        yield browser
+
+
+def as_role(browser: Browser, site: Site, role: str) -> None:
+    browser.sign_in(f"{site.airflow.url}/api/v2/version", site.token(role))
+
+
+def test_the_plugin_is_loaded_and_no_route_answers_without_a_login(site: Site) -> None:
+    for path in ("plan?run_id=x", "quality?run_id=x", "static/pages.css", "static/pages.js"):
+        answer = site.http.get(f"{PREFIX}/dags/{PIPELINE}/{path}")
+        assert answer.status_code == 401
+        assert "topic_" not in answer.text
+
+
+def test_a_viewer_can_look_and_do_nothing(site: Site) -> None:
+    headers = {"Authorization": f"Bearer {site.token('viewer')}"}
+    assert site.http.get(site.page("plan", site.held), headers=headers).status_code == 200
+    assert site.http.post(site.page("plan", site.held), headers=headers).status_code == 405
+    ask = {"logical_date": None, "conf": {}}
+    asked = site.http.post("/api/v2/dags/topic_approval_local/dagRuns", headers=headers, json=ask)
+    assert asked.status_code == 403
+
+
+@pytest.mark.parametrize("role", ["admin", "viewer"])
+def test_each_tab_shows_its_run_to_whoever_may_read_it(site: Site, browser: Browser, role: str) -> None:
+    as_role(browser, site, role)
+    looks = [
+        ("plan-held", site.tab(PLAN_ROUTE, site.held), "2 changes wait for an approval"),
+        ("plan-healthy", site.tab(PLAN_ROUTE, site.healthy), "No changes."),
+        ("quality-healthy", site.tab(QUALITY_ROUTE, site.healthy), "rules hold."),
+        ("quality-failing", site.tab(QUALITY_ROUTE, site.failing), "3 of"),
+        ("quality-task", site.tab(TASK_QUALITY_ROUTE, site.failing, task="quality_after"), "What fails"),
+        ("quality-before-only", site.tab(QUALITY_ROUTE, site.held), "Not evaluated yet."),
+        ("plan-nothing-yet", site.tab(PLAN_ROUTE, site.bare), "This run has no plan"),
+        ("quality-nothing-yet", site.tab(QUALITY_ROUTE, site.bare), "No quality rule has been evaluated"),
+        ("plan-of-another-dag", site.tab(PLAN_ROUTE, site.plain, "plain"), "This is no DAG of topicops"),
+    ]
+    for name, url, words in looks:
+        browser.open(url)
+        browser.frame(f"iframe[src^='{PREFIX}/']")
+        browser.wait_for_text(words)
+        browser.leave_frame()
+        browser.screenshot(site.pictures / f"{name}-{role}.png")
+        assert [line for line in browser.console() if PREFIX in line] == [], name
+
+
+def test_hostile_words_are_shown_and_nothing_of_them_runs(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "admin")
+    for page in ("plan", "quality"):
+        browser.open(site.page(page, site.hostile))
+        browser.wait_for_text("<script>document.title='run'</script>")
+        assert browser.run("return document.title") != "run"
+        assert browser.run("return document.images.length") == 0
+        assert browser.run("return document.scripts.length") == 1
+        assert browser.console() == []
+        browser.screenshot(site.pictures / f"hostile-{page}.png")
+
+
+def test_the_policy_stops_what_would_slip_through(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.page("plan", site.held))
+    browser.run(
+        "const s = document.createElement('script'); s.textContent = \"document.title='run'\";"
+        "document.body.append(s);"
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')"
+    )
+    browser.wait_for(lambda: any("Content Security Policy" in line for line in browser.console()), "a refusal")
+    assert browser.run("return document.title").startswith("Plan of")
+
+
+def test_the_tab_follows_airflow_into_the_dark(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.tab(PLAN_ROUTE, site.held))
+    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.wait_for_text("wait for an approval")
+    browser.leave_frame()
+    colours = []
+    for theme in ("light", "dark"):
+        browser.run(f"document.documentElement.className = '{theme}'")
+        browser.frame(f"iframe[src^='{PREFIX}/']")
+        browser.wait_for(lambda theme=theme: theme in browser.run("return document.documentElement.className"), theme)
+        colours.append(browser.run("return getComputedStyle(document.body).backgroundColor"))
+        browser.leave_frame()
+        browser.screenshot(site.pictures / f"plan-{theme}.png")
+    assert colours[0] != colours[1]
+
+
+def test_a_square_of_the_strip_leads_to_its_run(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.tab(QUALITY_ROUTE, site.failing))
+    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.click(".strip a[href$='scheduled__11']")
+    browser.wait_for_text("scheduled__11")
+    assert "Q11" in browser.text
