@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from topicops.edges import local_settings as settings
 from topicops.edges.broker_probe import ask_broker, zookeeper_answers
 from topicops.edges.kafka_jars import Progress, find_java, kafka_jars, quiet
-from topicops.edges.local_processes import ProcessMark, kill, last_lines, port_is_free, send_signal, spawn, stop
+from topicops.edges.local_processes import ProcessMark, kill, last_lines, send_signal, spawn, stop, wait_port_free
 from topicops.edges.local_state import (
     ZOOKEEPER,
     ClusterRequest,
@@ -48,6 +48,7 @@ _POLL_S = 0.05
 _ZOOKEEPER_START_S = 30.0
 _BROKERS_START_S = 90.0
 _FORMAT_S = 60.0
+_PORT_S = 5.0
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
 # A broker cannot say goodbye to a ZooKeeper that is gone; it would try for a minute.
@@ -346,7 +347,7 @@ class LocalCluster:
         return java, kafka_jars(java=java, progress=self._progress)
 
     def _launch(self, server: Server) -> None:
-        if not port_is_free(server.port):
+        if not wait_port_free(server.port, timeout_s=_PORT_S if server.process else 0.0):
             raise LocalClusterError(
                 f"port {server.port} of {server.role} is taken by another process; give another one"
             )

@@ -139,6 +139,16 @@ def port_is_free(port: int) -> bool:
     return True
 
 
+def wait_port_free(port: int, *, timeout_s: float) -> bool:
+    """Whether it is free by then. The last threads of a server that was killed may keep it a moment longer."""
+    deadline = time.monotonic() + timeout_s
+    while not port_is_free(port):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
 def free_port(taken: frozenset[int] = frozenset()) -> int:
     """A port of 127.0.0.1 that nothing listens on, and that is not in ``taken``."""
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
