@@ -20,6 +20,7 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from topicops.edges.artifact_store import ArtifactStore
 from topicops.edges.local_airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.model.load import LoadTable
 from topicops.model.results import FailingRow, QualityReport, quality_file
 from topicops.on_airflow.held import HeldSet, held_path, write_held
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TASK_QUALITY_ROUTE
@@ -66,7 +67,8 @@ class Site:
         for n in range(20):
             rules = {4: ("Q12",), 11: ("Q11", "Q12"), 12: ("Q11",)}.get(n, ())
             write_run(self.home, PIPELINE, f"scheduled__{n}", failing=rules, checked_at=NOW - timedelta(hours=30 - n))
-        healthy = replace(held, change_set=replace(held.change_set, blocked=()), changes=())
+        nothing = replace(held.change_set, changes=(), blocked=(), load=LoadTable())
+        healthy = replace(held, change_set=nothing, changes=())
         write_run(self.home, PIPELINE, self.healthy, plan=healthy)
         write_run(self.home, PIPELINE, self.held, plan=held, suites=("before",))
         write_run(self.home, PIPELINE, self.failing, plan=held, failing=("Q11", "Q12", "Q16"))
