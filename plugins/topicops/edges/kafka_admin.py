@@ -345,13 +345,18 @@ class KafkaAdmin:
             if not self._watch.has_controller(self._drop_connections):
                 return NO_CONTROLLER
             connections = self._connected()
-            controller = connections.controller()
+            controller = self._controller_for(connections)
         except ClusterError as error:
             self._drop_connections()
             return Answer(AnswerKind.RETRY, str(error), left=False)
         except UsageError as error:
             return Answer(AnswerKind.FAILED, str(error), left=False)
         return self._delete_at(controller, topic_id, connections)
+
+    def _controller_for(self, connections: BrokerConnections) -> int:
+        """As just seen, where these connections know the way to it; it refuses if it is the controller no more."""
+        seen = self._watch.just_seen
+        return seen if seen is not None and connections.has_heard_of(seen) else connections.controller()
 
     def _delete_at(self, controller: int, topic_id: uuid.UUID, connections: BrokerConnections) -> Answer:
         request = {controller: self._delete_request(topic_id)}
@@ -414,6 +419,8 @@ class _ControllerWatch:
         self._is_usable = True
         self._controller: int | None = None
         """At the last request."""
+        self.just_seen: int | None = None
+        """What the last look of ``has_controller`` found; None where nobody could tell."""
 
     def has_controller(self, forget: Callable[[], None]) -> bool:
         """Wait for an election where there is none; ``forget`` is called when it is another broker than before."""
@@ -422,6 +429,7 @@ class _ControllerWatch:
             if deadline.is_over:
                 return False
             time.sleep(WATCH_S / 4)
+        self.just_seen = found
         if found is not None:
             if self._controller not in (None, found):
                 forget()

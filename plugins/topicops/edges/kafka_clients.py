@@ -37,6 +37,8 @@ CLIENT_ID = "topicops"
 MIN_RECONNECT_BACKOFF_MS = 100
 """A client that asks a dead broker again without a pause asks it hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
+LOOK_S = 0.001
+"""How often it is asked whether brokers have answered; most do within a few of these."""
 LAST_WORDS = 3
 """How many of the client's own complaints a message repeats."""
 
@@ -210,8 +212,12 @@ class BrokerConnections:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
         return controller
 
+    def has_heard_of(self, broker: int) -> bool:
+        """Whether an earlier answer told where it is."""
+        return broker in self._known()
+
     def elected(self) -> int | None:
-        """The same; None while they know none. Raises ``ClusterUnreachableError`` when no broker answers."""
+        """As ``controller``; None while they know none. Raises ``ClusterUnreachableError`` when no broker answers."""
         self.brokers()
         controller = self._manager.cluster.controller
         return None if controller is None else int(controller.node_id)
@@ -239,7 +245,7 @@ class BrokerConnections:
         """Runs on kafka-python's own thread."""
         futures = {node: self._sent(node, request, deadline) for node, request in requests.items()}
         while time.monotonic() < deadline and not _is_enough(futures.values(), enough):
-            await self._net_client._net.sleep(0.005)  # noqa: SLF001
+            await self._net_client._net.sleep(LOOK_S)  # noqa: SLF001
         return {node: _answer_or_sentence(future) for node, future in futures.items()}
 
     def _sent(self, node: Any, request: Any, deadline: float) -> Any:

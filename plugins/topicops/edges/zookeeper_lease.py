@@ -115,8 +115,8 @@ class ZooKeeperLease:
             if self.session.is_lost or not self.session.wait_connected(max(0.0, deadline - time.monotonic())):
                 raise ClusterUnreachableError(f"the session with ZooKeeper at {self.session.hosts} has ended")
             try:
-                self.session.sync()  # a server that lags would still show a lease that has gone
-                return self.session.get(LEASE)
+                # A server that lags would still show a lease that has gone.
+                return self.session.get_synced(LEASE)
             except ClusterUnreachableError:
                 if time.monotonic() >= deadline:
                     raise

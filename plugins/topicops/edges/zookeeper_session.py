@@ -222,6 +222,12 @@ class ZooKeeperSession:
     def get(self, path: str) -> Znode | None:
         return self.settle_znode(path, self.client.get_async(path))
 
+    def get_synced(self, path: str) -> Znode | None:
+        """As ``sync`` and ``get``, in one wait: a server answers a session's requests in their order."""
+        synced, found = self.client.sync_async("/"), self.client.get_async(path)
+        self.settle("/", synced)
+        return self.settle_znode(path, found)
+
     def children(self, path: str) -> tuple[str, ...] | None:
         """List the names below, sorted; None where there is no such znode."""
         found = self.settle(path, self.client.get_children_async(path))

@@ -53,6 +53,8 @@ NOT_READ = "not read"
 """Stands for a topic id that could not be read back."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
+FIRST_WAIT_FOR_DELETE_S = 0.01
+"""An accepted delete of a small topic is over within some tens of these, and the next one waits for it."""
 
 _SUCCEEDED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
@@ -355,7 +357,7 @@ class _Run:
         deadline = self.clock() + patience_s
         comparisons: dict[str, Comparison] = {}
         pending = list(gated_changes)
-        for wait in _waits():
+        for wait in _waits(FIRST_WAIT_S):
             comparisons.update(self._comparisons(pending))
             pending = [gated for gated in pending if not _is_decided(comparisons.get(gated.digest))]
             if not pending or self.clock() >= deadline:
@@ -410,7 +412,7 @@ class _Run:
             return
         limit_s = self.environment.verify.deletes.total_seconds()
         deadline = self.clock() + limit_s
-        for wait in _waits():
+        for wait in _waits(FIRST_WAIT_FOR_DELETE_S, growth=1.25):
             if _is_out_of_the_way(change, self.reader.traces([change.topic])[change.topic]):
                 return
             if self.clock() >= deadline:
@@ -598,9 +600,9 @@ def _only(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
     return [change for change in changes if isinstance(change, kind)]
 
 
-def _waits() -> Iterator[float]:
+def _waits(first_s: float, *, growth: float = 1.5) -> Iterator[float]:
     """Seconds to wait between looks, growing, without end."""
-    wait = FIRST_WAIT_S
+    wait = first_s
     while True:
         yield wait
-        wait = min(wait * 1.5, LONGEST_WAIT_S)
+        wait = min(wait * growth, LONGEST_WAIT_S)
