@@ -36,5 +36,12 @@ class Seams:
     def audit(self, audit: AuditLog) -> AuditLog:
         return audit
 
+    def earlier_journal(self, journal: Journal) -> Journal:
+        """Of a run that ended in the middle, while what it left open is settled."""
+        return journal
+
+    def earlier_audit(self, audit: AuditLog) -> AuditLog:
+        return audit
+
 
 SEAMS: ContextVar[Seams] = ContextVar("SEAMS", default=Seams())  # noqa: B039 - it has no state

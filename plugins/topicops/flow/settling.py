@@ -10,6 +10,7 @@ from topicops.edges.journal import FileJournal, JournalEntry, open_intents, read
 from topicops.edges.unsettled import Unsettled, left_behind
 from topicops.edges.unsettled import settled as forget
 from topicops.flow.run import Run, audit_folder
+from topicops.flow.seams import SEAMS
 from topicops.model.errors import ArtifactError
 from topicops.model.plan import GatedChange
 from topicops.model.plan_file import plan_from_json
@@ -52,9 +53,10 @@ def _settle(run: Run, entry: Unsettled, reader: LiveReader) -> list[str]:
     if not found:
         return []
     mutations = [each.mutation for each in found if each.mutation is not None]
+    seams = SEAMS.get()
     if missing := _without_line(run, entry, intents, mutations):
-        FileAuditLog(audit_folder(run.home), entry.origin).append(missing)
-    FileJournal(journal).record([each.outcome for each in found])
+        seams.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
+    seams.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
     return [each.sentence for each in found]
 
 

@@ -11,7 +11,7 @@
 
 The steps, in the order of one request: ``lease`` (taken), ``snapshot``, ``validate``, ``recheck``, ``intent``,
 ``confirm``, ``request`` with its action, ``audit``, ``outcome``; at the end ``release``. ``write`` has the name of the
-artifact.
+artifact. Before all these, in a run that settles what an earlier one left open: ``earlier audit``, ``earlier outcome``.
 """
 
 from __future__ import annotations
@@ -136,6 +136,12 @@ class KillSeams(Seams):
     def audit(self, audit: AuditLog) -> AuditLog:
         return _Audit(audit, self._points)
 
+    def earlier_journal(self, journal: Journal) -> Journal:
+        return _Journal(journal, self._points, "earlier ")
+
+    def earlier_audit(self, audit: AuditLog) -> AuditLog:
+        return _Audit(audit, self._points, "earlier ")
+
 
 class _Store(ArtifactStore):
     def __init__(self, folder: Path, points: KillPoints) -> None:
@@ -221,19 +227,19 @@ class _Admin:
 
 
 class _Journal:
-    def __init__(self, journal: Journal, points: KillPoints) -> None:
-        self._journal, self._points = journal, points
+    def __init__(self, journal: Journal, points: KillPoints, whose: str = "") -> None:
+        self._journal, self._points, self._whose = journal, points, whose
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
-        self._points.around("intent", lambda: self._journal.intend(changes))
+        self._points.around(f"{self._whose}intent", lambda: self._journal.intend(changes))
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
-        self._points.around("outcome", lambda: self._journal.record(outcomes))
+        self._points.around(f"{self._whose}outcome", lambda: self._journal.record(outcomes))
 
 
 class _Audit:
-    def __init__(self, audit: AuditLog, points: KillPoints) -> None:
-        self._audit, self._points = audit, points
+    def __init__(self, audit: AuditLog, points: KillPoints, whose: str = "") -> None:
+        self._audit, self._points, self._whose = audit, points, whose
 
     def append(self, mutations: Sequence[Mutation]) -> None:
-        self._points.around("audit", lambda: self._audit.append(mutations))
+        self._points.around(f"{self._whose}audit", lambda: self._audit.append(mutations))

@@ -98,6 +98,17 @@ def test_killed_after_each_request_the_next_run_sends_none_twice(fault_run: Faul
 
 
 @pytest.mark.soak
+def test_killed_while_an_earlier_kill_is_settled_each_change_still_has_one_line_of_audit(fault_run: FaultRun) -> None:
+    for action in ACTIONS:
+        fault_run.kill_at(f"after request {action}")
+        for step in ("audit", "outcome"):
+            fault_run.kill_at(f"before earlier {step}")
+            fault_run.kill_at(f"after earlier {step}")
+
+    ends_as_undisturbed(fault_run)
+
+
+@pytest.mark.soak
 def test_killed_at_each_point_after_the_last_request_the_next_run_has_nothing_to_send(fault_run: FaultRun) -> None:
     for point in AT_THE_END:
         fault_run.kill_at(point)

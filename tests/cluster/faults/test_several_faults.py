@@ -16,7 +16,7 @@ def test_several_faults_in_one_run_lose_nothing(fault_run: FaultRun, number: int
     chance = fault_run.chance
     request = chance.choice(("CreateTopics", "CreatePartitions", "IncrementalAlterConfigs", "DeleteTopics"))
     to_broker = Strike(request, chance.choice((Fate.CUT_AFTER, Fate.CUT_MIDWAY, Fate.DELAY)))
-    to_zookeeper = Strike("", chance.choice((Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.SLICE)), chance.randint(1, 60))
+    to_zookeeper = Strike("", chance.choice((Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.SLICE)), chance.randint(1, 136))
     point = f"{chance.choice(('before', 'after'))} {chance.choice(POINTS)} #{chance.randint(1, 4)}"
     story = f"{request} {to_broker.fate.name}, ZooKeeper {to_zookeeper.fate.name} #{to_zookeeper.number}, kill {point}"
     with fault_run.between(to_broker, zookeeper=[to_zookeeper]):
