@@ -72,7 +72,8 @@ def test_an_answer_that_never_comes_is_settled_by_reading_back(fault_run: FaultR
 def test_a_connection_to_zookeeper_that_ends_anywhere_loses_nothing(fault_run: FaultRun, part: int) -> None:
     chance = fault_run.chance
     share = ZOOKEEPER_REQUESTS // PARTS
-    first, second = chance.randint((part - 1) * share + 1, part * share), chance.randint(1, ZOOKEEPER_REQUESTS)
+    first = chance.randint((part - 1) * share + 1, part * share)
+    second = chance.randint(first + 1, ZOOKEEPER_REQUESTS + 1)
     strikes = [Strike("", chance.choice(CUTS), number) for number in (first, second)]
     story = f"to ZooKeeper {[(strike.fate.name, strike.number) for strike in strikes]}"
     with fault_run.between(zookeeper=strikes):

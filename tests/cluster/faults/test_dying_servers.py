@@ -133,6 +133,20 @@ def test_a_tool_that_slept_past_its_session_sends_nothing_more(run: FaultRun, po
 
 
 @pytest.mark.soak
+def test_a_tool_that_slept_while_another_took_over_sends_nothing_more(run: FaultRun) -> None:
+    process = run.start("after intent", "stop")
+    assert run.is_stopped_at_point(process), process.communicate()
+    assert run.again().status == 0
+    seen = len(run.requests.read())
+    process.send_signal(signal.SIGCONT)
+    ended = run.end(process)
+
+    assert "is no longer ours" in ended.err, f"{ended.err}\nreproduce: {run.reproduce}"
+    assert len(run.requests.read()) == seen, run.reproduce
+    run.check(story="slept while another took over")
+
+
+@pytest.mark.soak
 def test_a_lease_that_an_administrator_deletes_stops_the_run(run: FaultRun) -> None:
     process = run.start("after intent #2", "stop")
     assert run.is_stopped_at_point(process), process.communicate()
