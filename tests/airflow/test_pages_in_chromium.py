@@ -28,6 +28,7 @@ from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
+TAB = f"iframe[src^='{PREFIX}/']"
 PLAIN_DAG = """
 from airflow.sdk import DAG
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -55,9 +56,17 @@ class Site:
         self.http = httpx.Client(base_url=airflow.url, trust_env=False, timeout=60.0)
         self.client = airflow.client()
         wait_for_dags(self.client, [PIPELINE, "plain"])
+        self._pause()
         self.healthy, self.held, self.failing, self.hostile, self.bare = (self.run_of(PIPELINE) for _ in range(5))
         self.plain = self.run_of("plain")
         self._write()
+
+    def _pause(self) -> None:
+        """The runs are there to be looked at; nothing of them shall run."""
+        headers = {"Authorization": f"Bearer {self.token('admin')}"}
+        for dag_id in (PIPELINE, "plain"):
+            answer = self.http.patch(f"/api/v2/dags/{dag_id}", headers=headers, json={"is_paused": True})
+            answer.raise_for_status()
 
     def run_of(self, dag_id: str) -> str:
         return self.client.trigger(dag_id, {})
@@ -115,7 +124,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         (folder / part).mkdir(parents=True)
     shutil.copy(REPOSITORY / "dags/topicops_dags.py", folder / "project/dags")
     (folder / "project/dags/plain.py").write_text(PLAIN_DAG, encoding="utf-8")
-    # Its runs end in their first task, before any of them writes a file that is looked at here.
     (folder / "project/topics/environments/local.yaml").write_text(": [not YAML\n", encoding="utf-8")
     variables = {
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
@@ -153,29 +161,40 @@ def test_a_viewer_can_look_and_do_nothing(site: Site) -> None:
     ask = {"logical_date": None, "conf": {}}
     asked = site.http.post("/api/v2/dags/topic_approval_local/dagRuns", headers=headers, json=ask)
     assert asked.status_code == 403
+    question = "/api/v2/dags/topic_approval_local/dagRuns/any/taskInstances/approve/-1/hitlDetails"
+    answered = site.http.patch(question, headers=headers, json={"chosen_options": ["Approve"], "params_input": {}})
+    assert answered.status_code == 403
+
+
+def see(browser: Browser, site: Site, url: str, words: str, picture: str) -> None:
+    """Open a tab, wait until it says so, and find no word of its in the console."""
+    browser.open(url)
+    browser.frame(TAB)
+    browser.wait_for_text(words)
+    browser.leave_frame()
+    browser.screenshot(site.pictures / f"{picture}.png")
+    assert [line for line in browser.console() if PREFIX in line] == [], picture
 
 
 @pytest.mark.parametrize("role", ["admin", "viewer"])
 def test_each_tab_shows_its_run_to_whoever_may_read_it(site: Site, browser: Browser, role: str) -> None:
     as_role(browser, site, role)
-    looks = [
-        ("plan-held", site.tab(PLAN_ROUTE, site.held), "2 changes wait for an approval"),
-        ("plan-healthy", site.tab(PLAN_ROUTE, site.healthy), "No changes."),
-        ("quality-healthy", site.tab(QUALITY_ROUTE, site.healthy), "rules hold."),
-        ("quality-failing", site.tab(QUALITY_ROUTE, site.failing), "3 of"),
-        ("quality-task", site.tab(TASK_QUALITY_ROUTE, site.failing, task="quality_after"), "What fails"),
-        ("quality-before-only", site.tab(QUALITY_ROUTE, site.held), "Not evaluated yet."),
-        ("plan-nothing-yet", site.tab(PLAN_ROUTE, site.bare), "This run has no plan"),
-        ("quality-nothing-yet", site.tab(QUALITY_ROUTE, site.bare), "No quality rule has been evaluated"),
-        ("plan-of-another-dag", site.tab(PLAN_ROUTE, site.plain, "plain"), "This is no DAG of topicops"),
-    ]
-    for name, url, words in looks:
-        browser.open(url)
-        browser.frame(f"iframe[src^='{PREFIX}/']")
-        browser.wait_for_text(words)
-        browser.leave_frame()
-        browser.screenshot(site.pictures / f"{name}-{role}.png")
-        assert [line for line in browser.console() if PREFIX in line] == [], name
+    plan = site.tab(PLAN_ROUTE, site.held)
+    see(browser, site, plan, "2 changes need an approval", f"plan-held-{role}")
+    see(browser, site, site.tab(QUALITY_ROUTE, site.failing), "What fails", f"quality-failing-{role}")
+    task = site.tab(TASK_QUALITY_ROUTE, site.failing, task="quality_after")
+    see(browser, site, task, "What fails", f"quality-task-{role}")
+
+
+def test_a_run_of_which_there_is_little_to_say_has_plain_tabs(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    see(browser, site, site.tab(PLAN_ROUTE, site.healthy), "No changes.", "plan-healthy")
+    see(browser, site, site.tab(QUALITY_ROUTE, site.healthy), "rules hold.", "quality-healthy")
+    see(browser, site, site.tab(QUALITY_ROUTE, site.held), "Not evaluated yet.", "quality-before-only")
+    see(browser, site, site.tab(PLAN_ROUTE, site.bare), "This run has no plan", "plan-nothing-yet")
+    see(browser, site, site.tab(QUALITY_ROUTE, site.bare), "No quality rule has been", "quality-nothing-yet")
+    another = site.tab(PLAN_ROUTE, site.plain, "plain")
+    see(browser, site, another, "This is no DAG of topicops", "plan-of-another-dag")
 
 
 def test_hostile_words_are_shown_and_nothing_of_them_runs(site: Site, browser: Browser) -> None:
@@ -205,13 +224,13 @@ def test_the_policy_stops_what_would_slip_through(site: Site, browser: Browser) 
 def test_the_tab_follows_airflow_into_the_dark(site: Site, browser: Browser) -> None:
     as_role(browser, site, "viewer")
     browser.open(site.tab(PLAN_ROUTE, site.held))
-    browser.frame(f"iframe[src^='{PREFIX}/']")
-    browser.wait_for_text("wait for an approval")
+    browser.frame(TAB)
+    browser.wait_for_text("need an approval")
     browser.leave_frame()
     colours = []
     for theme in ("light", "dark"):
         browser.run(f"document.documentElement.className = '{theme}'")
-        browser.frame(f"iframe[src^='{PREFIX}/']")
+        browser.frame(TAB)
         browser.wait_for(lambda theme=theme: theme in browser.run("return document.documentElement.className"), theme)
         colours.append(browser.run("return getComputedStyle(document.body).backgroundColor"))
         browser.leave_frame()
@@ -222,7 +241,7 @@ def test_the_tab_follows_airflow_into_the_dark(site: Site, browser: Browser) -> 
 def test_a_square_of_the_strip_leads_to_its_run(site: Site, browser: Browser) -> None:
     as_role(browser, site, "viewer")
     browser.open(site.tab(QUALITY_ROUTE, site.failing))
-    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.frame(TAB)
     browser.click(".strip a[href$='scheduled__11']")
     browser.wait_for_text("scheduled__11")
     assert "Q11" in browser.text
