@@ -7,8 +7,6 @@ from typing import Literal
 from topicops.flow.run import Run
 from topicops.model.plan import Plan
 from topicops.model.plan_file import plan_to_json
-from topicops.steps.render.markdown import plan_markdown
-from topicops.steps.render.text import plan_text
 
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}
@@ -17,8 +15,12 @@ REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report
 def render(plan: Plan, output: Format) -> str:
     match output:
         case "text":
+            from topicops.steps.render.text import plan_text
+
             return plan_text(plan)
         case "markdown":
+            from topicops.steps.render.markdown import plan_markdown
+
             return plan_markdown(plan)
         case "json":
             return plan_to_json(plan)
