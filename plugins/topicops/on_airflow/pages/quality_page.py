@@ -46,21 +46,22 @@ def _verdict(reports: Sequence[QualityReport]) -> Html:
     rows = sum(result.rows_checked for result in results)
     where = f"{newest.environment}, cluster {newest.cluster_id}; {moment(newest.checked_at)}; {rows:,} rows looked at"
     tone = _tone(results)
-    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", _sentence(results), cls="verdict")
+    said = _sentence(results, is_whole=len(reports) == len(_SUITES))
+    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", said, cls="verdict")
     return together(sentence, tag("p", where, cls="muted"))
 
 
-def _sentence(results: Sequence[QualityResult]) -> str:
+def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
     failed = [result for result in results if not result.success]
     if not results:
         return "No rule was due."
     if not failed:
-        return f"All {len(results)} rules hold."
+        return f"All {len(results)} rules hold{'' if is_whole else ' so far'}."
     critical = sum(result.is_critical_failure for result in failed)
     old = sum(result.is_old_trouble for result in failed)
     said = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
     said += [f"{critical or 'none'} critical"]
-    said += [f"{old} as before the changes"] if old else []
+    said += [f"{'all' if old == len(failed) else old} as before the changes"] if old else []
     return f"{', '.join(said)}."
 
 
