@@ -124,9 +124,11 @@ class AirflowClient:
         parts = msgspec.json.decode(answer.content, type=dict[str, _Component])
         return all(parts[name].status == "healthy" for name in ("scheduler", "dag_processor", "metadatabase"))
 
-    def sign_in(self) -> None:
-        token = self._send("POST", "/auth/token", _Token, body=self._login)
-        self._http.headers["Authorization"] = f"Bearer {token.access_token}"
+    def sign_in(self) -> str:
+        """Gives the token, which a browser's cookie would hold."""
+        token = self._send("POST", "/auth/token", _Token, body=self._login).access_token
+        self._http.headers["Authorization"] = f"Bearer {token}"
+        return token
 
     def knows(self, dag_id: str) -> bool:
         return self._http.get(f"/api/v2/dags/{dag_id}").is_success
