@@ -55,10 +55,10 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
 
 
 @contextmanager
-def local_cluster() -> Iterator[LocalCluster]:
+def local_cluster(*, heap_mb: int = 384, broker_properties: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None, ignore_cleanup_errors=True) as home:
         try:
-            yield LocalCluster.up(Path(home), heap_mb=384)
+            yield LocalCluster.up(Path(home), heap_mb=heap_mb, broker_properties=broker_properties)
         finally:
             if cluster := LocalCluster.find(Path(home)):
                 cluster.down(now=True)
@@ -217,12 +217,12 @@ def is_led(live: LiveTopic | None) -> bool:
     return len(states) == PARTITIONS and all(len(state.isr) == 3 for state in states.values())
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool], *, look_every_s: float = PROBE_EVERY_S) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > deadline:
             raise BenchmarkError("the cluster does not come to rest")
-        time.sleep(PROBE_EVERY_S)
+        time.sleep(look_every_s)
 
 
 def plan_for(changes: Sequence[Change], cluster_id: str) -> Plan:
