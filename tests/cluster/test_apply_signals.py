@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from fixtures.live import look, until
+from fixtures.live import is_stopped, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.audit_log import read_audit_log
 from topicops.edges.journal import open_intents, read_journal
@@ -152,7 +152,3 @@ def test_a_journal_that_cannot_be_written_sends_nothing(live: Workspace, local_c
     assert "nothing was sent" in ended.err
     admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
     assert not set(TOPICS) & set(admin.list_topics(timeout=30).topics)
-
-
-def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import znode_tree
+from fixtures.live import is_stopped
 from fixtures.racing_apply import PATIENCE_S, SESSION_S, TOPICS, Round, order
 from fixtures.zookeeper import Chroot
 
@@ -76,10 +77,6 @@ class Pair:
         for process in self._processes:
             process.kill()
             process.communicate()
-
-
-def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def writers_in_turn(requests: Sequence[Request]) -> list[str]:

@@ -46,6 +46,7 @@ def fault_run(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.section(f"fault runs: {len(BOOK)}")
-    for line in BOOK:
+    runs = dict.fromkeys(BOOK)  # some are checked twice
+    terminalreporter.section(f"fault runs: {len(runs)}")
+    for line in runs:
         terminalreporter.line(line)
