@@ -46,6 +46,8 @@ def fault_run(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not BOOK:
+        return
     runs = dict.fromkeys(BOOK)  # some are checked twice
     terminalreporter.section(f"fault runs: {len(runs)}")
     for line in runs:
