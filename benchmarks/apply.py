@@ -190,7 +190,8 @@ class Bench:
 
     def _clear(self, names: Sequence[str]) -> None:
         if names:
-            require_done(self._client().delete_topics(list(names), request_timeout=REQUEST_S))
+            client = self._client()  # its requests end with it
+            require_done(client.delete_topics(list(names), request_timeout=REQUEST_S))
             wait_until(lambda: all(found.is_gone for found in self.reader.traces(names).values()))
 
 
