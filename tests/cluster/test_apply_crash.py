@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from fixtures.live import look, until
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.local_cluster import LocalCluster
@@ -42,6 +43,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) 
         "zookeeper": {"hosts": local_cluster.zookeeper_hosts},
         "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
     }
+    until(lambda: not look(local_cluster).deleting)  # of tests before this one
     workspace.limits |= {"shrinkPercent": 0}
     workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}
     workspace.write_environment()

@@ -26,7 +26,7 @@ ENVIRONMENT = {
     },
     "defaults": {"partitions": 2, "replicationFactor": 3},
 }
-CHANGE_ROW = re.compile(r"^\| . (create|expand|configure|delete) \| (\S+) \| (.*?) \|", re.MULTILINE)
+CHANGE_ROW = re.compile(r"^\| \*\*. (create|expand|configure|delete)\*\* (\S+?)<br>\S+ \S+ \| (.*?) \|", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -114,7 +115,11 @@ def _started(command: Sequence[str], surroundings: Mapping[str, str]) -> Iterato
 
 
 def _ends_well(git: subprocess.Popen[bytes]) -> bool:
+    # Waiting with a timeout would look again only after longer and longer pauses; git often takes milliseconds.
+    too_long = threading.Timer(_TIMEOUT_S, git.kill)
+    too_long.daemon = True
+    too_long.start()
     try:
-        return git.wait(_TIMEOUT_S) == 0
-    except subprocess.TimeoutExpired:
-        return False
+        return git.wait() == 0
+    finally:
+        too_long.cancel()

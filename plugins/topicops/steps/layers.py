@@ -6,10 +6,11 @@ Only configs merge by key. Each value keeps the place where it was written, so t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -39,7 +40,7 @@ class ReadFile:
 class TopicSource(ReadFile):
     """A topic's own file."""
 
-    __slots__ = ("_layer", "environments", "label", "lifecycle", "shall_exist", "state")
+    __slots__ = ("_layer", "environments", "keyed", "label", "lifecycle", "profile", "shall_exist", "state")
 
     def __init__(self, document: Document, body: Section) -> None:
         super().__init__(document, body)
@@ -51,6 +52,8 @@ class TopicSource(ReadFile):
         self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
         self.shall_exist = self._shall_exist()
+        self.profile = self.spec.get("profile", str)
+        self.keyed = self.spec.get("keyed", bool) is not False
         self._layer: Layer | None = None
 
     def _shall_exist(self) -> bool:
@@ -118,9 +121,8 @@ class Layer(msgspec.Struct, frozen=True, gc=False):
     complete: bool
 
     def under(self, above: Layer) -> Layer:
-        return Layer(
-            {**self.settings, **above.settings}, {**self.configs, **above.configs}, self.complete and above.complete
-        )
+        settings, configs = {**self.settings, **above.settings}, {**self.configs, **above.configs}
+        return Layer(settings, configs, self.complete and above.complete)
 
 
 def layer_of(spec: Section, *, complete: bool = True) -> Layer:
@@ -140,7 +142,7 @@ def layer_of(spec: Section, *, complete: bool = True) -> Layer:
 _NUMBERS = ("partitions", "replicationFactor")
 
 
-class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     """A topic of one environment that shall exist, all layers merged."""
 
     source: TopicSource
@@ -157,7 +159,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def keyed(self) -> bool:
-        return self.source.spec.get("keyed", bool) is not False
+        return self.source.keyed
 
     def number(self, field_name: str) -> int | None:
         setting = self.settings.get(field_name)
@@ -179,6 +181,33 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return _policies(text) if text is not None else None
 
 
+class ConfigsPlace(NamedTuple):
+    """A ``configs`` that somebody wrote."""
+
+    section: Section
+    topic: TopicSource | None
+    """None: it is not a topic's own."""
+
+    @property
+    def label(self) -> str | None:
+        return self.topic.label if self.topic else None
+
+    def is_used_in(self, environment: str | None) -> bool:
+        return self.topic is None or self.topic.is_for(environment)
+
+
+PlacesByConfig = Mapping[tuple[str, object], Sequence[ConfigsPlace]]
+"""Where a name and value stand: most files say what many others say."""
+
+
+def places_by_config(places: Iterable[ConfigsPlace]) -> PlacesByConfig:
+    found: defaultdict[tuple[str, object], list[ConfigsPlace]] = defaultdict(list)
+    for place in places:
+        for name, value in place.section.values.items():
+            found[name, value.value].append(place)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class World:
     """All that the rules look at: every file, and one environment's view of them."""
@@ -195,6 +224,8 @@ class World:
     environment_unreadable: bool = False
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
+    shared_configs: PlacesByConfig = field(default_factory=dict)
+    """What profiles and topics write."""
 
     @cached_property
     def environment_name(self) -> str | None:
@@ -259,42 +290,29 @@ class World:
     def protected_patterns(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
 
-    @cached_property
-    def config_layers(self) -> tuple[tuple[Section, TopicSource | None, bool], ...]:
-        """Every ``configs`` there is, its topic if it is a topic's own, and whether this environment uses it."""
-        return tuple(self._config_layers())
+    def written_configs(self) -> Iterator[tuple[str, object, Sequence[ConfigsPlace]]]:
+        """Each name and value that stands below a ``configs``, once, with all its places, used here or not."""
+        for configs in (self._environment_configs, self.shared_configs):
+            for (name, value), places in configs.items():
+                yield name, value, places
 
-    def _config_layers(self) -> Iterator[tuple[Section, TopicSource | None, bool]]:
-        environment = self.environment_spec
-        yield environment.section("defaults").section("configs"), None, True
-        for profile in self.profiles.values():
-            if profile is not None:
-                yield profile.spec.section("configs"), None, True
-        for topic in self.topics:
-            if topic.state != "absent":
-                yield topic.spec.section("configs"), topic, topic.is_for(self.environment_name)
-        overrides = environment.section("overrides")
-        for name in overrides.values:
-            yield overrides.section(name).section("configs"), None, True
+    @cached_property
+    def _environment_configs(self) -> PlacesByConfig:
+        defaults, overrides = self.environment_spec.section("defaults"), self.environment_spec.section("overrides")
+        sections = [defaults, *(overrides.section(name) for name in overrides.values)]
+        return places_by_config(ConfigsPlace(section.section("configs"), None) for section in sections)
 
     def _merge(self, topic: TopicSource) -> MergedTopic:
-        name, lowers, uppers = topic.spec.get("profile", str), self._lower, self._upper
-        lower = lowers.get(name)
-        is_known = lower is not None and (name is not None or "profile" not in topic.spec.values)
-        merged = (lower or lowers[None]).under(topic.layer)
-        if topic.label in uppers:
-            merged = merged.under(uppers[topic.label])
+        lower, upper = self._lower.get(topic.profile), self._upper.get(topic.label)
+        is_known = lower is not None and (topic.profile is not None or "profile" not in topic.spec.values)
+        merged = (lower or self._lower[None]).under(topic.layer)
+        if upper is not None:
+            merged = merged.under(upper)
         assignment, settings = None, merged.settings
         if "assignment" in topic.spec.values:
             assignment = _assignment_of(topic)
             settings = {**settings, **_settings_of_assignment(topic, assignment)}
-        return MergedTopic(
-            source=topic,
-            settings=settings,
-            configs=merged.configs,
-            assignment=assignment,
-            complete=is_known and merged.complete,
-        )
+        return MergedTopic(topic, settings, merged.configs, assignment, is_known and merged.complete)
 
     @cached_property
     def _lower(self) -> Mapping[str | None, Layer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from topicops.model.canonical import assignment_digest, sha256_of
 from topicops.model.collector import collector_off
@@ -14,7 +15,7 @@ from topicops.model.environment import Environment, EnvironmentSpec, Written
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.spec import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.written_spec import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
-from topicops.steps.layers import MergedTopic, ReadFile, TopicSource, World
+from topicops.steps.layers import ConfigsPlace, MergedTopic, ReadFile, TopicSource, World, places_by_config
 from topicops.steps.rules import RULES, Rule
 from topicops.steps.rules.assignments import assignments_are_sound
 from topicops.steps.rules.environments import written_exceptions
@@ -162,14 +163,19 @@ def world_of(tree: Tree, environment: str, now: datetime) -> World:
 
 def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
     """The files as they are in no environment."""
+    topics = tuple(source for source in files.values() if isinstance(source, TopicSource))
+    profiles = {d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"}
+    common = (ConfigsPlace(file.spec.section("configs"), None) for file in profiles.values() if file is not None)
+    own = (ConfigsPlace(topic.spec.section("configs"), topic) for topic in topics if topic.state != "absent")
     return World(
-        topics=tuple(source for source in files.values() if isinstance(source, TopicSource)),
-        profiles={d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"},
+        topics=topics,
+        profiles=profiles,
         environment=None,
         exceptions=None,
         now=now,
         unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
         environments=tuple(f for f in files.values() if f.document.kind in ("Environment", "Exceptions")),
+        shared_configs=places_by_config(chain(common, own)),
     )
 
 

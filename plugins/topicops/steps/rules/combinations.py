@@ -145,8 +145,7 @@ def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
 
 def compaction_has_keys(world: World) -> Iterator[Finding]:
     for topic in world.giving("cleanup.policy"):
-        policies = topic.policies
-        if policies and "compact" in policies and not topic.keyed:
+        if not topic.keyed and topic.policies and "compact" in topic.policies:
             summary = "compaction needs keys, and keyed is false"
             keyed, remedy = topic.source.spec.values["keyed"], "a broker refuses records without a key there"
             setting, says_so = topic.configs["cleanup.policy"], Setting(False, topic.source.file, keyed.span, keyed.key)

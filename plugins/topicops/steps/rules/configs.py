@@ -21,7 +21,7 @@ from topicops.model.topic_config import (
     UnknownUnitError,
     canonical_written,
 )
-from topicops.steps.layers import World, release
+from topicops.steps.layers import ConfigsPlace, World, release
 from topicops.steps.shape import Finding, Section, Value
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
@@ -29,52 +29,49 @@ _IGNORED_SINCE = {"message.format.version": (3, 0)}
 
 
 def configs_are_valid(world: World) -> Iterator[Finding]:
-    fine: set[tuple[str, object]] = set()
-    for section, topic, _ in world.config_layers:
-        for name, value in section.values.items():
-            if (name, value.value) in fine:
-                continue
-            config = TOPIC_CONFIGS.get(name)
-            if config is None:
-                summary, meant = f"Kafka has no topic config {name}", _certain_name(name, value, section, world)
-                yield Finding("TOP305", section.file, value.key, summary, _meant(name), meant=meant)
-            elif not _can_be_judged(config, world) or not isinstance(value.value, str):
-                continue
-            elif _is_taken(name, value.value):
-                fine.add((name, value.value))  # as in all the other files
-            else:
-                yield from _value_trouble(section, config, value, value.value, topic.label if topic else None)
+    for name, value, places in world.written_configs():
+        config = TOPIC_CONFIGS.get(name)
+        if config is None:
+            yield from (_unknown(name, place, world) for place in places)
+        elif isinstance(value, str) and _can_be_judged(config, world) and (refusal := _refusal(name, value)):
+            yield from (_value_trouble(config, value, refusal, place) for place in places)
 
 
 def configs_are_usable(world: World) -> Iterator[Finding]:
     allowed = _allow_list(world)
-    fine: set[tuple[str, object]] = set()
-    for section, topic, is_used in world.config_layers:
-        for name, value in section.values.items() if is_used else ():
-            if (name, value.value) in fine or name not in TOPIC_CONFIGS:
-                continue
-            found = _why_unusable(TOPIC_CONFIGS[name], value, world)
-            if found:
-                yield Finding(found[0], section.file, value.key, found[1], found[2], topic.label if topic else None)
-            elif allowed is None or name in allowed:
-                fine.add((name, value.value))
-            if allowed is not None and name not in allowed:
-                summary = f"this environment does not let {name} change"
-                remedy = "take it out, or add it to policy.alterableConfigs"
-                yield Finding("TOP311", section.file, value.key, summary, remedy, topic.label if topic else None)
+    for name, value, places in world.written_configs():
+        config = TOPIC_CONFIGS.get(name)
+        if config is None:
+            continue
+        found = [trouble] if (trouble := _why_unusable(config, value, world)) else []
+        if allowed is not None and name not in allowed:
+            summary = f"this environment does not let {name} change"
+            found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
+        for code, summary, remedy in found:
+            for place in (place for place in places if place.is_used_in(world.environment_name)):
+                yield Finding(code, place.section.file, place.section.values[name].key, summary, remedy, place.label)
 
 
-def _value_trouble(
-    section: Section, config: TopicConfig, value: Value, text: str, topic: str | None
-) -> Iterator[Finding]:
-    try:
-        canonical_written(config.name, text)
-    except ConfigValueError as error:
-        shown = text if len(text) <= 60 else f"{text[:57]}…"
-        summary = f"{config.name} cannot be {shown!r}: {error}"
-        meant = _certain_value(config, text, error)
-        remedy = f"write {meant}" if meant else f"valid: {config.valid}"
-        yield Finding(_code_of(error), section.file, value.span, summary, remedy, topic, meant=meant)
+def _unknown(name: str, place: ConfigsPlace, world: World) -> Finding:
+    value, summary = place.section.values[name], f"Kafka has no topic config {name}"
+    meant = _certain_name(name, value, place.section, world)
+    return Finding("TOP305", place.section.file, value.key, summary, _meant(name), meant=meant)
+
+
+def _value_trouble(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
+    shown = text if len(text) <= 60 else f"{text[:57]}…"
+    summary = f"{config.name} cannot be {shown!r}: {refusal}"
+    meant = _certain_value(config, text, refusal)
+    remedy = f"write {meant}" if meant else f"valid: {config.valid}"
+    return Finding(
+        _code_of(refusal),
+        place.section.file,
+        place.section.values[config.name].span,
+        summary,
+        remedy,
+        place.label,
+        meant=meant,
+    )
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
@@ -94,7 +91,9 @@ def _certain_name(name: str, value: Value, section: Section, world: World) -> st
     of_broker = config_name_of_broker_setting(name)
     close = [] if of_broker else _close(name)
     meant = of_broker if of_broker and same_unit(of_broker, name) else next(iter(close), None)
-    if meant is None or meant in section or _is_half_a_name(name) or _why_unusable(TOPIC_CONFIGS[meant], value, world):
+    if meant is None or meant in section or _is_half_a_name(name):
+        return None
+    if _why_unusable(TOPIC_CONFIGS[meant], value.value, world):
         return None
     is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(meant, value.value))
     return meant if is_fine else None
@@ -106,11 +105,16 @@ def _is_half_a_name(name: str) -> bool:
 
 
 def _is_taken(name: str, text: str) -> bool:
+    return _refusal(name, text) is None
+
+
+def _refusal(name: str, text: str) -> ConfigValueError | None:
+    """Why no broker takes ``text`` for this config; None: each does."""
     try:
         canonical_written(name, text)
-    except ConfigValueError:
-        return False
-    return True
+    except ConfigValueError as error:
+        return error
+    return None
 
 
 def _code_of(error: ConfigValueError) -> str:
@@ -128,7 +132,7 @@ def _can_be_judged(config: TopicConfig, world: World) -> bool:
     return config.name not in THROTTLE_LISTS and _version_trouble(config, world) is None
 
 
-def _why_unusable(config: TopicConfig, value: Value, world: World) -> tuple[str, str, str] | None:
+def _why_unusable(config: TopicConfig, value: object, world: World) -> tuple[str, str, str] | None:
     if config.name in THROTTLE_LISTS:
         return "TOP313", f"{config.name} belongs to Kafka's reassignment tools", "take it out"
     trouble = _version_trouble(config, world)
@@ -139,8 +143,8 @@ def _why_unusable(config: TopicConfig, value: Value, world: World) -> tuple[str,
     return None
 
 
-def _is_true(value: Value) -> bool:
-    return isinstance(value.value, str) and value.value.strip().lower() == "true"
+def _is_true(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() == "true"
 
 
 def _version_trouble(config: TopicConfig, world: World) -> str | None:

@@ -11,7 +11,7 @@ from topicops.steps.shape import Finding
 
 def profiles_exist(world: World) -> Iterator[Finding]:
     for topic in world.topics:
-        name = topic.spec.get("profile", str)
+        name = topic.profile
         if name is None or name in world.profiles:
             continue
         close = difflib.get_close_matches(name, world.profiles, n=1)
