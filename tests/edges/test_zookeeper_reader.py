@@ -33,7 +33,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.snapshot import Broker, PartitionState
-from topicops.testing.proxy import Relay
+from topicops.testing.proxy import Fate, Relay, zookeeper_proxy
 
 ORDERS = {
     "/brokers/topics/orders": znode_tree.topic({0: [1, 2], 1: [2, 3, 1]}, removing_replicas={"1": [1]}),
@@ -365,6 +365,32 @@ def test_topics_that_come_or_go_while_reading_are_as_at_the_end(hosts: str, clus
         live = reader.snapshot(states=True)
     assert list(live.topics) == ["orders"]
     assert live.orphan_configs == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("more", "lists"),
+    [
+        pytest.param({}, 4, id="topics rest"),
+        pytest.param({"/config/topics/gone": znode_tree.config()}, 5, id="a config has no topic"),
+    ],
+)
+def test_topics_and_configs_are_listed_no_more_often_than_needed(
+    hosts: str, cluster: KazooClient, more: dict[str, str], lists: int
+) -> None:
+    znode_tree.lay(cluster, ORDERS | STOCK | more)
+    server, _, chroot = hosts.partition("/")
+    asked: list[str] = []
+
+    def let_pass(name: str) -> Fate:
+        asked.append(name)
+        return Fate.PASS
+
+    with zookeeper_proxy(server, let_pass) as proxy, ZooKeeperReader(f"{proxy.hosts}/{chroot}") as reader:
+        live = reader.snapshot()
+
+    assert (set(live.topics), live.orphan_configs) == ({"orders", "stock"}, {"gone"} if more else set())
+    # The brokers twice, the topics and the deletion markers once, and the configs when they do not add up.
+    assert asked.count("getChildren") == lists
 
 
 def test_a_broker_that_registers_while_reading_is_in_the_snapshot(hosts: str, cluster: KazooClient) -> None:

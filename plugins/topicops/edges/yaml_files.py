@@ -293,7 +293,7 @@ _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 
 
 def open_regular(path: str | Path, *, room: int = 1) -> bytes:
-    """The bytes of a regular file of at most ``room`` times 64 KiB, opened without following a link or waiting for a pipe."""
+    """The bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
     try:
         descriptor = os.open(path, _WITH_CARE)  # closed below
     except OSError as error:

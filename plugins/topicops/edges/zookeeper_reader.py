@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Self
 from topicops.edges import znodes
 from topicops.edges.connections import ZooKeeperAddress
 from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
-from topicops.edges.zookeeper_session import UnknownRequestError, Znode, ZooKeeperSession
+from topicops.edges.zookeeper_session import Offspring, UnknownRequestError, Znode, ZooKeeperSession
 from topicops.model.collector import collector_off
 from topicops.model.errors import (
     ClusterError,
@@ -155,11 +155,12 @@ class ZooKeeperReader:
             cluster_id = self.cluster_id()
             for _ in range(FRAMES):
                 before = self._frame()
-                looks, stable = self._settled_looks(states=states)
-                rest = self._rest(looks)
+                configs = self.session.offspring(CONFIGS)
+                looks, moving = self._settled_looks(states=states)
+                rest = self._rest(looks, configs)
                 if self._frame() == before:
                     self._require_same_session()
-                    return self._assemble(cluster_id, before, looks, stable, rest)
+                    return self._assemble(cluster_id, before, looks, moving, rest)
         raise ClusterError(
             f"{self.session.hosts}: brokers or controller changed {FRAMES} times while the topics were read; "
             "wait until the cluster rests: /controller_epoch must not rise"
@@ -273,15 +274,25 @@ class ZooKeeperReader:
 
     def _settled_looks(self, *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
         """Every topic's newest look, and the names of those that did not settle."""
+        before = self.session.offspring(TOPICS)
         looks, moving = self._look_until_settled(self._names(TOPICS), states=states)
-        came = sorted(set(self._names(TOPICS)) - looks.keys())
+        # Whoever lists many children holds up all that the server does for others.
+        is_same = self.session.offspring(TOPICS) == before
+        came = () if is_same else sorted(set(self._names(TOPICS)) - looks.keys())
         younger, moving_too = self._look_until_settled(came, states=states)
         looks.update(younger)
         return {name: look for name, look in looks.items() if look.topic is not None}, moving | moving_too
 
-    def _rest(self, looks: Mapping[str, Look]) -> Rest:
+    def _leftovers(self, looks: Mapping[str, Look], before: Offspring | None) -> Sequence[str]:
+        """Names that have a config znode and are not among the topics; ``before`` is of the time before these looks."""
+        configs = sum(look.config is not None for look in looks.values())
+        if before is not None and before.children == configs and self.session.offspring(CONFIGS) == before:
+            return ()  # all were seen with their topics, and need not be listed
+        return sorted(set(self._names(CONFIGS)) - looks.keys())
+
+    def _rest(self, looks: Mapping[str, Look], configs: Offspring | None) -> Rest:
         markers = self.session.children(MARKERS) or ()
-        leftovers = sorted(set(self._names(CONFIGS)) - looks.keys())
+        leftovers = self._leftovers(looks, configs)
         reassignment = self.session.get(REASSIGNMENT)
         return Rest(
             markers=dict(zip(markers, self._read([f"{MARKERS}/{name}" for name in markers]), strict=True)),

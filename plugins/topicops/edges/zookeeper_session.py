@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import msgspec
 from kazoo.client import KazooClient
@@ -96,6 +96,14 @@ class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def stat(self) -> ZnodeStat:
         return ZnodeStat._make(stat_struct.unpack_from(self.answer, self.end))
+
+
+class Offspring(NamedTuple):
+    """Equal as long as no child comes or goes."""
+
+    children: int
+    zxid: int
+    """Of the transaction in which the last one came or went."""
 
 
 class UnknownRequestError(ClusterError):
@@ -232,6 +240,11 @@ class ZooKeeperSession:
         """List the names below, sorted; None where there is no such znode."""
         found = self.settle(path, self.client.get_children_async(path))
         return None if found is None else tuple(sorted(found))
+
+    def offspring(self, path: str) -> Offspring | None:
+        """How many children a znode has, and since when these: an answer that costs a server nothing."""
+        stat: ZnodeStat | None = self.settle(path, self.client.exists_async(path))
+        return None if stat is None else Offspring(stat.numChildren, stat.pzxid)
 
     def sync(self) -> None:
         """Let the server that answers catch up with its leader, so that what was written before is read."""
