@@ -92,13 +92,13 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
         _check_environment(tree, environment)
     files, found = read_files(tree)
     no_environment = _in_none(tree, files, now)
-    names = [environment] if environment is not None else _names(tree)
-    worlds = [_in_environment(no_environment, name) for name in names] or [no_environment]
+    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
+    worlds = [each[environment]] if environment is not None else list(each.values()) or [no_environment]
     diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
     found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
-    others = [_in_environment(no_environment, name) for name in _names(tree)]
+    lifted_anywhere = _lifted_in(each.values())
     for world in worlds:
-        diagnostics += _judge(world, found_everywhere, others)
+        diagnostics += _judge(world, found_everywhere, lifted_anywhere)
     ordered = _once(diagnostics)
     until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
@@ -192,24 +192,32 @@ def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
     """Every problem that is an error as ``environment`` has the topics; what keeps files from being read is not one."""
     files, found = read_files(tree)
     no_environment = _in_none(tree, files, now)
-    world = _in_environment(no_environment, environment)
-    lifted = _lifted_for(world, [_in_environment(no_environment, name) for name in _names(tree)])
+    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
+    world = each[environment]
+    lifted = _lifted_for(world, _lifted_in(each.values()))
     for finding in (*found, *(finding for rule in RULES for finding in rule(world))):
         if finding.diagnostic(lifted=(finding.topic, finding.code) in lifted).is_error:
             yield finding
 
 
 def _judge(
-    world: World, found_everywhere: Mapping[Rule, Iterable[Finding]], others: Iterable[World]
+    world: World, found_everywhere: Mapping[Rule, Iterable[Finding]], lifted_anywhere: Lifted
 ) -> Iterator[Diagnostic]:
-    lifted = _lifted_for(world, others)
+    lifted = _lifted_for(world, lifted_anywhere)
     for rule in RULES:
         for finding in found_everywhere[rule] if rule in found_everywhere else rule(world):
             yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
 
 
-def _lifted(world: World) -> frozenset[tuple[str | None, str]]:
-    """Topic and code of every exception that is in force."""
+Lifted = frozenset[tuple[str | None, str]]
+"""Topic and code of exceptions that are in force."""
+
+
+def _lifted_in(worlds: Iterable[World]) -> Lifted:
+    return Lifted().union(*map(_lifted, worlds))
+
+
+def _lifted(world: World) -> Lifted:
     found = set()
     for exception in written_exceptions(world):
         topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
@@ -224,13 +232,12 @@ def is_liftable(code: str) -> bool:
     return code.startswith("TOP3") and code not in NOT_LIFTABLE
 
 
-def _lifted_for(world: World, others: Iterable[World]) -> frozenset[tuple[str | None, str]]:
+def _lifted_for(world: World, anywhere: Lifted) -> Lifted:
     """As ``_lifted``; what is said of topics of other environments alone is lifted by the exceptions of those."""
-    elsewhere = frozenset[tuple[str | None, str]]().union(*map(_lifted, others))
-    if not elsewhere:
-        return elsewhere
+    if not anywhere:
+        return anywhere
     here = {topic.label for topic in world.here}
-    return _lifted(world) | {(topic, code) for topic, code in elsewhere if topic not in here}
+    return _lifted(world) | {(topic, code) for topic, code in anywhere if topic not in here}
 
 
 def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
