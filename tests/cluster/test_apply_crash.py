@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fixtures.live import look, until
+from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.local_cluster import LocalCluster
@@ -37,12 +37,7 @@ def admin(local_cluster: LocalCluster) -> AdminClient:
 @pytest.fixture
 def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Iterator[Workspace]:
     """A workspace in which not one topic may vanish; its topics begin with ``crash-``."""
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": local_cluster.cluster_id,
-        "zookeeper": {"hosts": local_cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(local_cluster)
     until(lambda: not look(local_cluster).deleting)  # of tests before this one
     workspace.limits |= {"shrinkPercent": 0}
     workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from fixtures.live import is_stopped, look, until
+from fixtures.live import cluster_spec, is_stopped, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.audit_log import read_audit_log
 from topicops.edges.journal import open_intents, read_journal
@@ -28,12 +28,7 @@ TOPICS = ("signal-a", "signal-b", "signal-c")
 @pytest.fixture
 def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     """A workspace with a plan for three topics, one request each; they are gone after the test."""
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": local_cluster.cluster_id,
-        "zookeeper": {"hosts": local_cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(local_cluster)
     workspace.apply_settings = {"topicsPerRequest": 1}
     for name in TOPICS:
         workspace.topic(name)

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
-from fixtures.live import look, until
+from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.local_state import read_state, write_state
@@ -52,13 +52,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "minLiveBrokers": 3,
-        "zookeeper": {"hosts": cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = {**cluster_spec(cluster), "minLiveBrokers": 3}
     return workspace
 
 
@@ -264,11 +258,7 @@ AUTHORIZER = {
 
 def test_rights_that_the_brokers_do_not_grant_are_told_without_trying(cluster_home: Path, workspace: Workspace) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1, broker_properties=AUTHORIZER)
-    workspace.cluster = {
-        "class": "sandbox",
-        "zookeeper": {"hosts": cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(cluster)
     create_topics(cluster, NewTopic("ours", 1, 1), NewTopic("going", 1, 1), NewTopic("theirs", 1, 1))
     workspace.topic("ours", replicationFactor=1)
     workspace.tombstone("going")

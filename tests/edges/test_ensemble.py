@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
-from kazoo.client import KazooClient
 
 from fixtures import znode_tree
 from fixtures.ensemble import SERVERS, Ensemble
@@ -25,15 +24,8 @@ RECOVERY_S = 30.0
 
 @pytest.fixture(scope="module")
 def hosts(ensemble: Ensemble) -> Iterator[str]:
-    maker = KazooClient(ensemble.hosts)
-    maker.start(timeout=30)
-    try:
-        znode_tree.lay(maker, {f"/kafka{path}": data for path, data in znode_tree.BASE.items()})
-        znode_tree.lay_topics(maker, TOPICS, chroot="/kafka", retention_ms="1000")
-        yield f"{ensemble.hosts}/kafka"
-    finally:
-        maker.stop()
-        maker.close()
+    with znode_tree.laid_below(ensemble.hosts, TOPICS, timeout_s=30) as hosts:
+        yield hosts
 
 
 class KillingReader(ZooKeeperReader):

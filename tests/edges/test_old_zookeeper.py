@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from kazoo.client import KazooClient
 from kazoo.exceptions import UnimplementedError
 
 from fixtures import znode_tree
@@ -20,15 +19,8 @@ TOPICS = {f"topic-{number}": {0: [1, 2], 1: [2, 3]} for number in range(PIPELINE
 @pytest.fixture(scope="module")
 def hosts(old_zookeeper: ZooKeeperServer) -> Iterator[str]:
     """A cluster whose topics need more than one window of requests."""
-    maker = KazooClient(old_zookeeper.hosts)
-    maker.start(timeout=10)
-    try:
-        znode_tree.lay(maker, {f"/kafka{path}": data for path, data in znode_tree.BASE.items()})
-        znode_tree.lay_topics(maker, TOPICS, chroot="/kafka", retention_ms="1000")
-        yield f"{old_zookeeper.hosts}/kafka"
-    finally:
-        maker.stop()
-        maker.close()
+    with znode_tree.laid_below(old_zookeeper.hosts, TOPICS, timeout_s=10) as hosts:
+        yield hosts
 
 
 def test_the_server_is_an_old_one_and_hangs_up_on_the_bulk_request(hosts: str, old_zookeeper: ZooKeeperServer) -> None:
