@@ -72,6 +72,15 @@ def test_a_lease_whose_file_comes_back_stays_lost(path: Path) -> None:
             held.confirm()
 
 
+def test_a_lease_whose_folder_is_no_folder_any_more_is_lost(path: Path) -> None:
+    with lease(path) as held:
+        path.unlink()
+        path.parent.rmdir()
+        path.parent.touch()
+        with pytest.raises(LeaseLostError):
+            held.confirm()
+
+
 def test_a_file_that_cannot_be_opened_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=str(tmp_path)):
         lease(tmp_path).__enter__()

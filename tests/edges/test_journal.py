@@ -57,9 +57,10 @@ def test_a_line_torn_by_a_crash_is_left_out_and_the_next_run_starts_a_new_one(tm
     assert [entry.kind for entry in read_journal(path)] == ["intent", "outcome"]
 
 
-def test_a_line_that_is_whole_and_not_ours_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [b'{"kind": "gossip"}', b'{"kind": "\xff"}'])
+def test_a_line_that_is_whole_and_not_ours_is_an_error(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_text('{"kind": "gossip"}\n')
+    path.write_bytes(line + b"\n")
     with pytest.raises(ArtifactError, match=r"journal\.jsonl:1: not a line of a journal"):
         read_journal(path)
 

@@ -74,8 +74,9 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_sent(tmp_pa
         raise AssertionError("it must not come this far")
 
 
-def test_a_damaged_entry_is_named(folder: Path) -> None:
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"journal": "\xff"}'])
+def test_a_damaged_entry_is_named(folder: Path, content: bytes) -> None:
     folder.mkdir(parents=True)
-    (folder / "x.json").write_text("{")
+    (folder / "x.json").write_bytes(content)
     with pytest.raises(ArtifactError, match=r"x\.json: damaged"):
         found(folder)

@@ -10,7 +10,7 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.artifact_store import write_atomically
-from topicops.edges.durable_lines import make_folder, sync_folder, write_all
+from topicops.edges.durable_lines import append_whole, make_folder, sync_folder
 from topicops.model.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, chain_problems, hash_of, head_of
 from topicops.model.changes import Action, before_and_after
 from topicops.model.errors import ArtifactError
@@ -70,7 +70,7 @@ class FileAuditLog:
                 text = msgspec.json.encode(self._line(mutation, end))
                 end = AuditHead(end.count + 1, hash_of(text))
                 texts.append(text)
-            _append(handle, b"".join(text + b"\n" for text in texts))
+            append_whole(handle, b"".join(text + b"\n" for text in texts))
             write_atomically(self._head_path, f"{end}\n".encode())
 
     @contextmanager
@@ -194,14 +194,3 @@ def _after_last_end(handle: int, before: int) -> bytes:
         if (found := text.rfind(b"\n", 0, before - start)) >= 0:
             return text[found + 1 :]
     return os.pread(handle, size, 0)
-
-
-def _append(handle: int, text: bytes) -> None:
-    size = os.lseek(handle, 0, os.SEEK_END)
-    try:
-        write_all(handle, text)
-        os.fsync(handle)
-    except OSError:
-        with suppress(OSError):
-            os.ftruncate(handle, size)
-        raise

@@ -41,17 +41,23 @@ class DurableLines:
         size = os.lseek(handle, 0, os.SEEK_END)
         if not self._is_whole and size and os.pread(handle, 1, size - 1) != b"\n":
             text = b"\n" + text
-        try:
-            write_all(handle, text)
-            os.fsync(handle)
-        except OSError:
-            self._is_whole = False
-            with suppress(OSError):
-                os.ftruncate(handle, size)
-            raise
+        self._is_whole = False  # until all of it is there
+        append_whole(handle, text)
 
 
-def write_all(handle: int, text: bytes) -> None:
+def append_whole(handle: int, text: bytes) -> None:
+    """All of it, on the disk; raises ``OSError`` with none of it there, as far as the disk lets that be undone."""
+    size = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        _write_all(handle, text)
+        os.fsync(handle)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(handle, size)
+        raise
+
+
+def _write_all(handle: int, text: bytes) -> None:
     """All of it; a disk that fills up takes a part first."""
     rest = memoryview(text)
     while rest:

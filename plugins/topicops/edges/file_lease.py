@@ -44,12 +44,18 @@ class FileLease:
             raise ArtifactError(f"{self._path}: cannot be opened ({error.strerror}); check TOPICOPS_HOME") from error
         try:
             self._lock()
+            self._name_holder()
         except BaseException:
             os.close(self._descriptor)
             raise
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, msgspec.json.encode(self._holder), 0)
         return self
+
+    def _name_holder(self) -> None:
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, msgspec.json.encode(self._holder), 0)
+        except OSError as error:
+            raise ArtifactError(f"{self._path}: cannot be written ({error.strerror}); see to the disk") from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -64,7 +70,7 @@ class FileLease:
         """
         try:
             is_ours = os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._descriptor))
-        except FileNotFoundError:
+        except OSError:
             is_ours = False
         self._is_lost |= not is_ours
         if self._is_lost:

@@ -111,5 +111,5 @@ def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
         return None
     try:
         return msgspec.json.decode(line, type=JournalEntry)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path}:{number}: not a line of a journal: {error}") from error

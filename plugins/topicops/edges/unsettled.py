@@ -35,7 +35,7 @@ def announced(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None
         ArtifactError: It cannot be written; nothing may be sent then.
 
     """
-    path = folder / f"{sha256(str(journal).encode()).hexdigest()[:32]}.json"
+    path = _marker(folder, str(journal))
     try:
         write_atomically(path, msgspec.json.encode(Unsettled(journal=str(journal), origin=origin)))
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -64,7 +64,11 @@ def left_behind(folder: Path) -> Iterator[tuple[Unsettled, ...]]:
 
 def settled(folder: Path, entry: Unsettled) -> None:
     """Forget a journal whose intents are all closed."""
-    (folder / f"{sha256(entry.journal.encode()).hexdigest()[:32]}.json").unlink(missing_ok=True)
+    _marker(folder, entry.journal).unlink(missing_ok=True)
+
+
+def _marker(folder: Path, journal: str) -> Path:
+    return folder / f"{sha256(journal.encode()).hexdigest()[:32]}.json"
 
 
 def _is_closed(journal: Path) -> bool:
@@ -87,5 +91,5 @@ def _taken(path: Path, handles: list[int]) -> Unsettled | None:
         return msgspec.json.decode(path.read_bytes(), type=Unsettled)
     except (BlockingIOError, FileNotFoundError):
         return None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path}: damaged: {error}; look at that run, then remove the file") from error

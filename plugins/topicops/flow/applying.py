@@ -13,7 +13,18 @@ from topicops.edges.connections import Role, kafka_properties, principal_of, zoo
 from topicops.edges.journal import FileJournal
 from topicops.edges.last_good import LastGood
 from topicops.edges.unsettled import announced
-from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, lease_note, note, now, outcomes_file, read_specs
+from topicops.flow.run import (
+    ENVIRONMENT_FILE,
+    Facts,
+    Run,
+    audit_folder,
+    cluster_reader,
+    lease_note,
+    note,
+    now,
+    outcomes_file,
+    read_specs,
+)
 from topicops.flow.seams import SEAMS
 from topicops.flow.settling import settle_earlier, unsettled_folder
 from topicops.model.changes import ACTIONS, Action, GateWord
@@ -23,7 +34,7 @@ from topicops.model.plan import GatedChange, Plan
 from topicops.model.plan_file import plan_to_json
 from topicops.model.ports import ClusterQuestions, Lease, LiveReader
 from topicops.model.printable import printable
-from topicops.model.results import Outcome, OutcomeStatus
+from topicops.model.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired, Lifecycle
 from topicops.steps.apply import apply as apply_step
@@ -36,7 +47,6 @@ if TYPE_CHECKING:
     from topicops.edges.kafka_admin import KafkaAdmin
 
 NOBODY: frozenset[str] = frozenset()
-IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 QUESTION_TIMEOUT_S = 15.0
 """How long brokers may take to tell whether a topic is in use; a plan waits 2 s, a delete is worth more."""
 
@@ -78,8 +88,9 @@ def apply(
     kind = kind_of(actions)
     with cluster_reader(run, environment) as reader:
         # Before the lease, which is a write: not even that goes to another cluster.
-        require_cluster_id(reader.cluster_id(), environment)
-        require_planned_target(plan, reader.cluster_id(), reader.chroot)
+        cluster_id = reader.cluster_id()
+        require_cluster_id(cluster_id, environment)
+        require_planned_target(plan, cluster_id, reader.chroot)
         with SEAMS.get().lease(_lease(run, environment, f"apply {kind}", lock_timeout_s)) as lease:
             # Behind it: the wait may have been long, and what the holder before made is whole by now.
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
@@ -108,8 +119,10 @@ def apply_plan(
     from topicops.flow.proving import report, run_report, verify_or_say_why
 
     run.say(f"Reading the live topics of {run.environment}")
+    environment, desired = read_specs(run).require()
+    run.store.write_value(ENVIRONMENT_FILE, environment)
     snapshot(run, states=True)
-    live, (environment, desired) = run.live, read_specs(run).require()
+    live = run.live
     require_planned_target(plan, live.cluster_id, live.chroot)
     final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
     run.store.write_text("plan.json", plan_to_json(final))

@@ -96,10 +96,11 @@ def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, k
 
     One that an earlier try of the same task left stays: what that try did is no old trouble.
     """
-    name, environment = f"{BASELINE}{kind}.json", read_environment(run)
+    name = f"{BASELINE}{kind}.json"
     there = live.topics.keys() & set(topics)
     if run.store.has(name) or not there:
         return
+    environment = read_environment(run)
     defaults = live.broker_defaults or _broker_defaults(run, environment)
     with closing(_broker_views(run, environment)) as metadata:
         found = trouble_of(live, metadata, topics=there, broker_defaults=defaults)

@@ -67,8 +67,8 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
     path = journal.parent / "plan.json"
     try:
         planned = {gated.digest: gated for gated in plan_from_json(path.read_text(encoding="utf-8")).changes}
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}; look at the topics it named") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{path}: cannot be read: {error}; look at the topics it named") from error
     if unknown := [intent.topic for intent in intents if intent.digest not in planned]:
         raise ArtifactError(f"{path}: is not the plan of {journal.name}; look at {', '.join(unknown)}")
     return [planned[intent.digest] for intent in intents]

@@ -27,6 +27,10 @@ class OutcomeStatus(StrEnum):
     """Something before it stopped the run."""
 
 
+IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
+"""The live topic is as the change would make it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What apply did with one change; every change that was to run has exactly one."""

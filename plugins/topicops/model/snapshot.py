@@ -99,6 +99,11 @@ class TopicTraces:
     """A deletion marker stands in ``/admin/delete_topics``."""
 
     @property
+    def lasting_identity(self) -> str | None:
+        """Of a topic that is there to stay."""
+        return None if self.live is None or self.is_deleting else self.live.identity
+
+    @property
     def is_gone(self) -> bool:
         return self.live is None and not self.has_config_znode and not self.is_deleting
 

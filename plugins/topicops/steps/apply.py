@@ -34,7 +34,7 @@ from topicops.model.ports import (
     TopicAdmin,
 )
 from topicops.model.printable import printable
-from topicops.model.results import Mutation, Outcome, OutcomeStatus
+from topicops.model.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
 from topicops.model.snapshot import Broker, TopicTraces
 from topicops.steps.activity import activity_reason
 from topicops.steps.precondition import Comparison, Match, compare
@@ -56,7 +56,6 @@ LONGEST_WAIT_S = 2.0
 FIRST_WAIT_FOR_DELETE_S = 0.01
 """An accepted delete of a small topic is over within some tens of these, and the next one waits for it."""
 
-_SUCCEEDED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
 
@@ -395,7 +394,7 @@ class _Run:
 
     def _stop_deletes_after_trouble(self) -> None:
         for outcome in self.outcomes.values():
-            if outcome.action != "delete" and outcome.status not in _SUCCEEDED:
+            if outcome.action != "delete" and outcome.status not in IN_PLACE:
                 trouble = f"{outcome.action} of {outcome.topic} ended {outcome.status}"
                 raise _StopError(f"deletes run only when all before succeeded; {trouble}")
 
@@ -408,7 +407,7 @@ class _Run:
         return f"{reason}; stop its clients and plan again, or set policy.deleteActive: allow" if reason else None
 
     def _wait_until_gone(self, gated: GatedChange, change: DeleteTopic) -> None:
-        if self.outcomes[gated.digest].status not in _SUCCEEDED:
+        if self.outcomes[gated.digest].status not in IN_PLACE:
             return
         limit_s = self.environment.verify.deletes.total_seconds()
         deadline = self.clock() + limit_s
@@ -473,7 +472,7 @@ class _Run:
             traces = self.reader.traces([change.topic for change in changes])
         except ClusterError:
             return {change.topic: NOT_READ for change in changes}
-        return {topic: _identity_of(found) for topic, found in traces.items()}
+        return {topic: found.lasting_identity for topic, found in traces.items()}
 
 
 _PATIENCE_S: Mapping[AnswerKind, float] = {
@@ -555,11 +554,6 @@ def _is_out_of_the_way(change: DeleteTopic, traces: TopicTraces) -> bool:
 
 def _is_as_before(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.match is Match.BEFORE
-
-
-def _identity_of(traces: TopicTraces) -> str | None:
-    """Of a topic that is there to stay."""
-    return None if traces.live is None or traces.is_deleting else traces.live.identity
 
 
 def _mutation(change: Change, outcome: Outcome, sent: _Sent, id_after: str | None) -> Mutation:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from topicops.model.results import OutcomeStatus, RunSummary
+from topicops.model.results import IN_PLACE, OutcomeStatus, RunSummary
 
-_IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 _NOT_IN_PLACE = (OutcomeStatus.REFUSED, OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT)
 
 
@@ -33,7 +32,7 @@ def verify_exit_status(summary: RunSummary, *, signal_number: int = signal.SIGIN
 
 
 def _partial_status(summary: RunSummary) -> int:
-    if summary.count(*_IN_PLACE) or any(outcome.sent for outcome in summary.outcomes):
+    if summary.count(*IN_PLACE) or any(outcome.sent for outcome in summary.outcomes):
         return 6
     if summary.count(OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN):
         return 1

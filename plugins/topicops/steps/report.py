@@ -9,7 +9,7 @@ from itertools import groupby
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
 from topicops.model.printable import markdown, printable
-from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.model.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
 from topicops.model.snapshot import Source
 from topicops.steps.render.fitting import MARKDOWN_LIMIT, clipped, words
 from topicops.steps.render.wording import PARTICIPLES, approval_line, final_hold_line, summary_line
@@ -21,8 +21,6 @@ SIDES: Mapping[Source, tuple[str, str]] = {
     "kafka": ("the brokers' metadata", "their log directories"),
 }
 """What verify looks at, first and second."""
-
-_IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +59,7 @@ class RunReport:
     @property
     def is_success(self) -> bool:
         """Nothing failed: held, dropped and blocked changes, and old trouble, fail nothing."""
-        in_place = self.summary.count(*_IN_PLACE) == len(self.outcomes)
+        in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
         return in_place and quality and ended and not self.summary.unhealthy
@@ -78,9 +76,9 @@ def headline(report: RunReport) -> str:
         return _verified(report)
     if not report.outcomes:
         return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
-    if summary.count(*_IN_PLACE) == 0:
+    if summary.count(*IN_PLACE) == 0:
         return f"Nothing was applied: {_counts(report)}."
-    if summary.count(*_IN_PLACE) < len(report.outcomes):
+    if summary.count(*IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}."
     if summary.unhealthy:
         return f"Applied, not verified: {_counts(report)}, {_trouble(report)}."
@@ -96,7 +94,7 @@ def report_text(report: RunReport) -> str:
     lines = [headline(report), *_problem_lines(report)]
     if report.plan:
         lines.append(summary_line(report.plan))
-    lines += _titled("Done", [_outcome_line(outcome) for outcome in _with(report, *_IN_PLACE)])
+    lines += _titled("Done", [_outcome_line(outcome) for outcome in _with(report, *IN_PLACE)])
     lines += _titled("Not done", [_outcome_line(outcome) for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _titled("Verified", _check_lines(report.checks, report.source))
     lines += _titled(
@@ -116,7 +114,7 @@ def report_markdown(report: RunReport) -> str:
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _bullets("Verified", _check_lines(report.checks, report.source))
     lines += _bullets("Notes", report.notes)
-    lines += _outcome_table("Done", _with(report, *_IN_PLACE))
+    lines += _outcome_table("Done", _with(report, *IN_PLACE))
     lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
     lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
     return clipped(lines, MARKDOWN_LIMIT)
@@ -204,7 +202,7 @@ def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
 
 
 def _is_in_place(outcome: Outcome) -> bool:
-    return outcome.status in _IN_PLACE
+    return outcome.status in IN_PLACE
 
 
 def _problem_lines(report: RunReport) -> list[str]:

@@ -75,5 +75,5 @@ def _mutation(change: Change, outcome: Outcome, traces: TopicTraces) -> Mutation
         answer=f"none recorded; {outcome.message}",
         status=outcome.status,
         id_before=change.precondition.identity,
-        id_after=traces.live.identity if traces.live and not traces.is_deleting else None,
+        id_after=traces.lasting_identity,
     )

@@ -11,7 +11,7 @@ from topicops.model.environment import Verify
 from topicops.model.errors import ClusterError
 from topicops.model.plan import Plan
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
-from topicops.model.results import Check, Outcome, OutcomeStatus, Verdict
+from topicops.model.results import IN_PLACE, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.snapshot import ClusterSnapshot, LiveTopic, PartitionState, Source, TopicTraces
 from topicops.steps.broker_checks import log_questions, merged
 from topicops.steps.checks import MIN_ISR, as_check, checked_ids, problems
@@ -24,7 +24,7 @@ LONGEST_WAIT_S = 2.0
 SHORTEST_PAUSE_S = 0.05
 MOST_BROKERS_ASKED = 32
 
-TOUCHED = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.UNKNOWN)
+TOUCHED = (*IN_PLACE, OutcomeStatus.UNKNOWN)
 """Outcomes after which a topic shall be as planned, or may be."""
 NOT_AGAINST = (Verdict.HEALTHY, Verdict.PRE_EXISTING)
 """What nobody waits for."""
