@@ -3,7 +3,7 @@
 ``TOPICOPS_KILL_POINT``
     ``before`` or ``after``, a step, and where it has one its subject; then, with ``#``, which time it is reached:
     ``before intent``, ``after request delete``, ``before outcome #2``, ``after write report.txt``. ``during request``
-    is a moment after it left.
+    is a moment after it left; an answer that is quicker waits for that moment.
 ``TOPICOPS_KILL_ACTION``
     ``kill`` (the default), ``stop``, ``term``, ``int`` or ``hup``: the signal that the process sends itself.
 ``TOPICOPS_KILL_TRACE``
@@ -82,9 +82,13 @@ class KillPoints:
         self.reach(f"before {step}")
         point = f"during {step}"
         self._note(point)
-        if self._is_wanted(point):
-            threading.Timer(MOMENT_S, self._strike).start()
+        wanted = self._is_wanted(point)
+        moment = threading.Timer(MOMENT_S, self._strike)
+        if wanted:
+            moment.start()
         result = work()
+        if wanted:
+            moment.join()
         self.reach(f"after {step}")
         return result
 
