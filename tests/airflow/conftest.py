@@ -46,8 +46,8 @@ def airflow_settings() -> dict[str, str]:
 
 make_project()
 os.environ.update(airflow_settings())
-os.environ.pop("TOPICOPS_MODE", None)
-os.environ.pop("TOPICOPS_SCHEDULE", None)
+for variable in ("TOPICOPS_MODE", "TOPICOPS_SCHEDULE", "TOPICOPS_DRIFT_SCHEDULE", "TOPICOPS_ANSWER_WITHIN"):
+    os.environ.pop(variable, None)
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ def test_nobody_answers_for_the_approver(dags: Mapping[str, DAG]) -> None:
     approve = dags["topic_approval_local"].get_task("approve")
     assert approve.options == ["Approve", "Reject"]
     assert approve.defaults is None
-    assert approve.response_timeout > timedelta()
+    assert approve.response_timeout == timedelta(hours=8)
     assert approve.retries == 0
     assert not approve.ignore_downstream_trigger_rules
 
@@ -134,6 +134,34 @@ def test_an_unknown_mode_is_an_import_error_that_names_the_variable(
     bag = DagBag(dag_folder=str(project / "dags"))
     assert bag.dags == {}
     assert "TOPICOPS_MODE is 'dry'; it takes plan or apply" in "".join(bag.import_errors.values())
+
+
+def test_how_long_a_question_waits_comes_from_an_environment_variable(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_ANSWER_WITHIN", "2d")
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert bag.dags["topic_approval_local"].get_task("approve").response_timeout == timedelta(days=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("8", "a number alone says no duration", id="no unit"),
+        pytest.param("soon", "not a duration", id="a word"),
+        pytest.param("0s", "nobody can answer in no time", id="no time"),
+        pytest.param("999999999999999d", "write 30m, 8h or 2d", id="for ever"),
+    ],
+)
+def test_a_wait_that_is_none_is_an_import_error_that_names_the_variable(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    monkeypatch.setenv("TOPICOPS_ANSWER_WITHIN", text)
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert bag.dags == {}
+    (problem,) = bag.import_errors.values()
+    assert f"TOPICOPS_ANSWER_WITHIN is '{text}'" in problem
+    assert reason in problem
 
 
 PARSE = """

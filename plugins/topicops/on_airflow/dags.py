@@ -22,6 +22,7 @@ from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_co
 
 from topicops.model.changes import ACTIONS, Action
 from topicops.model.errors import UsageError
+from topicops.model.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.tasks import Facts, Site
@@ -36,7 +37,7 @@ DEFAULT_ARGS: Mapping[str, object] = {
 }
 """Every task may run twice: steps write whole artifacts, and a change that took effect is found as already so."""
 
-ANSWER_WITHIN = timedelta(hours=8)
+ANSWER_WITHIN = "8h"
 
 PIPELINE_DOC = """
 Compares the topic files with the live cluster, sends the changes that may run unattended, and verifies them.
@@ -116,7 +117,7 @@ def approval_dag(site: Site) -> DAG:
             task_id="approve",
             subject="Send {{ ti.xcom_pull(task_ids='load')['held'] }} held change(s) to " + site.environment + "?",
             body="{{ question(ti.xcom_pull(task_ids='load')['question']) }}",
-            response_timeout=ANSWER_WITHIN,
+            response_timeout=answer_within(),
             ignore_downstream_trigger_rules=False,
             retries=0,  # a timeout is an answer; a second try would ask again
             execution_timeout=None,
@@ -169,3 +170,15 @@ def default_mode() -> str:
     if mode not in MODES:
         raise UsageError(f"TOPICOPS_MODE is {mode!r}; it takes {' or '.join(MODES)}")
     return mode
+
+
+def answer_within() -> timedelta:
+    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError`` as ``default_mode`` does."""
+    text = os.environ.get("TOPICOPS_ANSWER_WITHIN") or ANSWER_WITHIN
+    try:
+        within = timedelta(milliseconds=read_duration_ms(text))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"TOPICOPS_ANSWER_WITHIN is {text!r}: {error}; write 30m, 8h or 2d") from error
+    if not within:
+        raise UsageError(f"TOPICOPS_ANSWER_WITHIN is {text!r}: nobody can answer in no time; write 30m, 8h or 2d")
+    return within
