@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -100,8 +100,11 @@ def apply(
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
-            audit = _audit_log(run, environment, final, approver)
-            outcomes = _send(run, environment, final, actions, live, reader, lease, journal, audit, interrupted)
+            identities = _identities(run, environment, _to_run(final, actions))
+            audit = _audit_log(run, environment, final, approver, identities)
+            outcomes = _send(
+                run, environment, identities, final, actions, live, reader, lease, journal, audit, interrupted
+            )
     return _close_sent(run, actions, outcomes, live)
 
 
@@ -233,22 +236,42 @@ def _lease(run: Run, environment: Environment, operation: str, lock_timeout_s: f
             return NoLease()
 
 
-def _admin(run: Run, environment: Environment) -> AbstractContextManager[KafkaAdmin]:
+def _role_of(action: Action) -> Role:
+    return "deleter" if action == "delete" else "applier"
+
+
+def _identities(run: Run, environment: Environment, to_run: Iterable[GatedChange]) -> dict[Role, dict[str, str]]:
+    """Properties of the roles that these changes need, and of no other: whoever only creates holds no right to delete.
+
+    The applier comes first.
+    """
+    roles = sorted({_role_of(gated.change.action) for gated in to_run})
+    return {role: kafka_properties(environment, role, run.connections) for role in roles}
+
+
+def _admin(
+    environment: Environment, identities: Mapping[Role, Mapping[str, str]]
+) -> AbstractContextManager[KafkaAdmin]:
     from topicops.edges.kafka_admin import KafkaAdmin
 
     return closing(
         KafkaAdmin(
-            kafka_properties(environment, "applier", run.connections),
-            deleter=kafka_properties(environment, "deleter", run.connections),
+            next(iter(identities.values())),
+            deleter=identities.get("deleter"),
             topics_per_request=environment.spec.apply.topics_per_request,
             partitions_per_request=environment.spec.apply.partitions_per_request,
         )
     )
 
 
-def _audit_log(run: Run, environment: Environment, plan: Plan, approver: str | None) -> FileAuditLog:
-    roles: dict[Action, Role] = {action: "deleter" if action == "delete" else "applier" for action in ACTIONS}
-    principals = {a: principal_of(kafka_properties(environment, role, run.connections)) for a, role in roles.items()}
+def _audit_log(
+    run: Run,
+    environment: Environment,
+    plan: Plan,
+    approver: str | None,
+    identities: Mapping[Role, Mapping[str, str]],
+) -> FileAuditLog:
+    principals = {a: principal_of(identities[_role_of(a)]) for a in ACTIONS if _role_of(a) in identities}
     origin = AuditOrigin(
         environment=environment.name,
         run=run.name,
@@ -285,6 +308,7 @@ def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
 def _send(
     run: Run,
     environment: Environment,
+    identities: Mapping[Role, Mapping[str, str]],
     plan: Plan,
     actions: Collection[Action],
     live: ClusterSnapshot,
@@ -300,7 +324,7 @@ def _send(
     to_run = _to_run(plan, actions)
     if not to_run:
         return ()
-    with _admin(run, environment) as admin:
+    with _admin(environment, identities) as admin:
         require_same_cluster(admin.cluster_id(), live)
         audit.check()
         _expect_deletes(run, live, to_run)
