@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -236,15 +236,20 @@ def _run_path(dag_id: str, run_id: str) -> str:
     return f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LocalAirflow:
     """A running Airflow. As a context manager it is stopped at the end, whatever happened."""
 
     folder: Path
-    url: str
+    port: int
     username: str
     password: str
-    processes: Mapping[str, ProcessMark]
+    processes: dict[str, ProcessMark]
+    """By service."""
+    variables: Mapping[str, str]
+    """The environment variables of each."""
+    dead: list[ProcessMark] = field(default_factory=list)
+    """Services that died and were started again."""
 
     def __enter__(self) -> Self:
         return self
@@ -253,6 +258,10 @@ class LocalAirflow:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def log_of(self, service: str) -> Path:
         return self.folder / "logs" / f"{service}.log"
@@ -263,10 +272,21 @@ class LocalAirflow:
         client.sign_in()
         return client
 
+    def start_again(self, service: str, *, timeout_s: float = 180.0) -> None:
+        """Start a service that has died, on its old port; what it left running ends with the others.
+
+        Raises:
+            AirflowError: The whole is not healthy in time.
+        """
+        self.dead.append(self.processes[service])
+        self.processes[service] = _spawn(service, self.folder, self.variables, self.port)
+        _wait_healthy(self, timeout_s)
+
     def stop(self) -> None:
         """End the services, and then whatever they left: running tasks, and the JVMs of those."""
         stop(tuple(self.processes.values()), grace_s=15.0)
-        kill([mark for process in self.processes.values() for mark in _session_members(process.pid)])
+        sessions = (*self.processes.values(), *self.dead)
+        kill([mark for process in sessions for mark in _session_members(process.pid)])
 
 
 def start_airflow(
@@ -294,10 +314,11 @@ def start_airflow(
     _migrate(folder, variables, timeout_s)
     airflow = LocalAirflow(
         folder=folder,
-        url=f"http://127.0.0.1:{port}",
+        port=port,
         username=USER,
         password=password,
-        processes=_spawn_all(folder, variables, port),
+        processes={name: _spawn(name, folder, variables, port) for name in ("api-server", *SERVICES)},
+        variables=variables,
     )
     try:
         _wait_healthy(airflow, timeout_s)
@@ -356,13 +377,10 @@ def _migrate(folder: Path, variables: Mapping[str, str], timeout_s: float) -> No
         raise AirflowError(f"Airflow's database could not be made; the end of {log}:\n{last_lines(log)}")
 
 
-def _spawn_all(folder: Path, variables: Mapping[str, str], port: int) -> dict[str, ProcessMark]:
+def _spawn(service: str, folder: Path, variables: Mapping[str, str], port: int) -> ProcessMark:
     api_server = ("api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1")
-    commands: Mapping[str, Sequence[str]] = {"api-server": api_server, **SERVICES}
-    return {
-        name: spawn(_airflow(*command), log=folder / "logs" / f"{name}.log", folder=folder, environment=variables)
-        for name, command in commands.items()
-    }
+    command = _airflow(*SERVICES.get(service, api_server))
+    return spawn(command, log=folder / "logs" / f"{service}.log", folder=folder, environment=variables)
 
 
 def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
