@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, failed_rule, site
-from topicops.on_airflow.dags import approval_dag, pipeline_dag
+from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.held import HeldSet, held_path, write_held
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -115,3 +115,19 @@ def test_nobody_is_asked_when_the_set_is_due_no_more(tmp_path: Path) -> None:
     assert run.state == "success"
     assert states["approve"] == "skipped"
     assert flow.sent == []
+
+
+def test_a_drift_run_tells_what_differs_sends_nothing_and_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    run = drift_dag(site(flow)).test()
+    assert run.state == "success"
+    assert {ti.state for ti in run.get_task_instances()} == {"success"}
+    assert flow.sent == []
+    assert not held_path(tmp_path, "local").exists()
+
+
+def test_a_drift_run_whose_inputs_cannot_be_trusted_is_failed_and_tells_no_drift(tmp_path: Path) -> None:
+    run = drift_dag(site(ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),)))).test()
+    states = {ti.task_id: ti.state for ti in run.get_task_instances()}
+    assert run.state == "failed"
+    assert (states["quality_before"], states["drift"]) == ("failed", "upstream_failed")

@@ -14,6 +14,7 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+KINDS = ("pipeline", "approval", "drift")
 CHANGES = {"create", "expand", "configure", "delete"}
 PIPELINE_UPSTREAM = {
     "validate": set(),
@@ -30,6 +31,14 @@ PIPELINE_UPSTREAM = {
     "quality_after": {"verify"},
     "ask": {"gate"},
     "report": {"quality_after", "ask", *CHANGES},
+}
+DRIFT_UPSTREAM = {
+    "validate": set(),
+    "snapshot": {"validate"},
+    "quality_before": {"snapshot"},
+    "diff": {"quality_before"},
+    "plan": {"diff"},
+    "drift": {"plan"},
 }
 APPROVAL_UPSTREAM = {
     "load": set(),
@@ -54,13 +63,11 @@ def dags(project: Path) -> Mapping[str, DAG]:
 def test_the_dag_files_of_this_repository_can_be_imported() -> None:
     bag = DagBag(dag_folder=str(REPOSITORY / "dags"))
     assert bag.import_errors == {}
-    assert {"topic_pipeline_local", "topic_approval_local"} <= set(bag.dags)
+    assert {f"topic_{kind}_local" for kind in KINDS} <= set(bag.dags)
 
 
 def test_each_environment_file_has_one_set_of_dags_and_its_contents_are_not_read(dags: Mapping[str, DAG]) -> None:
-    assert set(dags) == {
-        f"topic_{kind}_{environment}" for kind in ("pipeline", "approval") for environment in ("local", "prod-eu")
-    }
+    assert set(dags) == {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu")}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +75,7 @@ def test_each_environment_file_has_one_set_of_dags_and_its_contents_are_not_read
     [
         pytest.param("pipeline", PIPELINE_UPSTREAM, id="pipeline"),
         pytest.param("approval", APPROVAL_UPSTREAM, id="approval"),
+        pytest.param("drift", DRIFT_UPSTREAM, id="drift"),
     ],
 )
 def test_every_task_has_exactly_these_direct_upstreams(
@@ -82,6 +90,10 @@ def test_only_the_report_runs_whatever_happened(dags: Mapping[str, DAG], kind: s
     rules = {task.task_id: task.trigger_rule.value for task in dags[f"topic_{kind}_local"].tasks}
     special = {name: rule for name, rule in rules.items() if rule != "all_success"}
     assert special == {"delete": "none_failed", "report": "all_done"}
+
+
+def test_looking_for_drift_ends_at_the_first_step_that_fails(dags: Mapping[str, DAG]) -> None:
+    assert {task.trigger_rule.value for task in dags["topic_drift_local"].tasks} == {"all_success"}
 
 
 def test_nobody_answers_for_the_approver(dags: Mapping[str, DAG]) -> None:
@@ -102,8 +114,7 @@ def test_the_question_is_asked_once_and_never_into_a_paused_dag(dags: Mapping[st
 
 
 def test_pipelines_run_one_at_a_time_and_never_catch_up(dags: Mapping[str, DAG]) -> None:
-    pipeline = dags["topic_pipeline_local"]
-    assert pipeline.max_active_runs == 1
+    assert [dags[f"topic_{kind}_local"].max_active_runs for kind in ("pipeline", "drift")] == [1, 1]
     for dag in dags.values():
         assert not dag.catchup
         assert dag.is_paused_upon_creation is False
@@ -125,6 +136,17 @@ def test_mode_and_schedule_come_from_the_environment_variables(project: Path, mo
     assert bag.dags["topic_pipeline_local"].params["mode"] == "apply"
     assert bag.dags["topic_pipeline_local"].schedule == "0 * * * *"
     assert bag.dags["topic_approval_local"].schedule is None
+    assert bag.dags["topic_drift_local"].schedule is None
+
+
+def test_drift_is_looked_for_on_a_schedule_of_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_DRIFT_SCHEDULE", "@daily")
+    bag = DagBag(dag_folder=str(project / "dags"))
+    assert {kind: bag.dags[f"topic_{kind}_local"].schedule for kind in KINDS} == {
+        "pipeline": None,
+        "approval": None,
+        "drift": "@daily",
+    }
 
 
 def test_an_unknown_mode_is_an_import_error_that_names_the_variable(
@@ -182,7 +204,7 @@ def test_parsing_the_dags_loads_nothing_heavy_and_stays_below_a_second(project: 
         [sys.executable, "-c", PARSE, str(project / "dags")], capture_output=True, text=True, check=True, timeout=120
     )
     dags, heavy, seconds = result.stdout.splitlines()[-1].split(" ")
-    assert (dags, heavy) == ("4", "[]")
+    assert (dags, heavy) == ("6", "[]")
     assert float(seconds) < 1
 
 

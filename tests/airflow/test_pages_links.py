@@ -28,6 +28,12 @@ def test_the_tasks_about_plan_and_quality_have_a_button_and_no_other_has(pipelin
     assert set(STEP_OPERATORS) == {*LINKED, "load"}
 
 
+def test_the_plan_and_the_rules_of_a_drift_run_have_their_buttons_too(project: Path) -> None:
+    drift = DagBag(dag_folder=str(project / "dags")).dags["topic_drift_local"]
+    links = {task.task_id: [link.name for link in task.operator_extra_links] for task in drift.tasks}
+    assert {task: names for task, names in links.items() if names} == {"plan": ["Plan"], "quality_before": ["Quality"]}
+
+
 def test_the_api_server_knows_the_buttons_without_our_classes(pipeline: DAG) -> None:
     known = DagSerialization.from_dict(DagSerialization.to_dict(pipeline))
     assert [link.name for link in known.get_task("gate").operator_extra_links] == ["Plan"]

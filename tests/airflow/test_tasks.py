@@ -91,6 +91,16 @@ def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_fi
     assert "question" not in facts
 
 
+def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(tmp_path: Path, held_file: Path) -> None:
+    task = ScriptedTask(dag_id="topic_drift_local")
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    tasks.plan_to_look_at(site(flow), context(task))
+    run = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id)
+    assert [gated.gate.value for gated in run.plan.changes] == ["run", "held"]
+    assert tasks.drift(site(flow), context(task))["changed"] == 1
+    assert not held_file.exists()
+
+
 def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_file: Path) -> None:
     write_held(
         held_file,

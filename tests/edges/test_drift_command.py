@@ -10,6 +10,7 @@ import pytest
 from fixtures.workspace import Ended, Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, config, lay, topic
 from fixtures.zookeeper import Chroot
+from topicops import flow
 
 ROWS = {0: [1, 2, 3]}
 
@@ -120,3 +121,31 @@ def test_looking_leaves_no_trace(drifted: Workspace) -> None:
 
     assert ended.status == 0
     assert sorted(path for path in drifted.folder.rglob("*")) == before
+
+
+def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted: Workspace, chroot: Chroot) -> None:
+    lay(chroot.client, {"/brokers/topics/stray": topic(ROWS)})
+    drifted.topic("new")
+    drifted.write_environment()
+    said: list[str] = []
+    topics = drifted.folder / "topics"
+    step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1", say=said.append)
+    flow.validate(step)
+    flow.snapshot(step)
+
+    facts = flow.tell_drift(step)
+
+    assert json.loads(step.store.read_text("drift.json"))["drift"] == found(drifted)
+    assert (facts["differences"], facts["missing"], facts["unmanaged"], facts["changed"]) == (2, 1, 1, 0)
+    assert said[0].startswith("new: not live, and described (")
+    assert said[1:] == ["stray: live, and no file describes it", "Drift, in topics: 1 missing, 1 unmanaged."]
+
+
+def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, chroot: Chroot) -> None:
+    lay(chroot.client, {"/brokers/topics/stray": topic(ROWS)})
+    drifted.write_environment()
+    topics = drifted.folder / "topics"
+    step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
+    flow.validate(step)
+    flow.snapshot(step)
+    assert flow.tell_drift(step, only="other*")["differences"] == 0

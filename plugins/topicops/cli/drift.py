@@ -11,12 +11,9 @@ import typer
 from topicops.cli.output import tell
 from topicops.cli.plan import CHANGES_PENDING, EnvironmentOption, TopicsOption
 from topicops.cli.runs import unrecorded_run
-from topicops.model.printable import printable
 
 if TYPE_CHECKING:
     from topicops.steps.drift import DriftEntry
-
-FORMAT_VERSION = "1.0"
 
 
 def drift_command(
@@ -41,54 +38,13 @@ def drift_command(
 
 def as_text(entries: tuple[DriftEntry, ...]) -> str:
     """A line for each difference, and last how many topics there are of each kind."""
-    from topicops.steps.drift import counted
+    from topicops.steps.render_drift import drift_lines, drift_summary
 
-    numbers = [f"{number} {kind}" for kind, number in counted(entries).items() if number]
-    summary = f"Drift, in topics: {', '.join(numbers)}." if entries else "No drift: the cluster is as the files say."
-    return "\n".join([*map(_line, entries), *([""] if entries else []), summary])
-
-
-def _line(entry: DriftEntry) -> str:
-    place = f" ({printable(str(entry.location))})" if entry.location else ""
-    return f"{printable(entry.topic)}: {_difference(entry)}{place}"
-
-
-def _difference(entry: DriftEntry) -> str:
-    from topicops.steps.drift import DriftKind
-
-    match entry.kind:
-        case DriftKind.CHANGED:
-            return f"{_name(entry)}: {_shown(entry.wanted)} in the files, {_shown(entry.live)} live"
-        case DriftKind.UNLISTED:
-            return f"{_name(entry)}: {_shown(entry.live)} live, and no file names it"
-        case DriftKind.MISSING:
-            return "not live, and described"
-        case DriftKind.RETIRED:
-            return "live, and its tombstone says absent"
-        case DriftKind.UNMANAGED:
-            return "live, and no file describes it"
-
-
-def _name(entry: DriftEntry) -> str:
-    return printable(entry.field.removeprefix("configs."))
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else printable(value)
+    return "\n".join([*drift_lines(entries), *([""] if entries else []), drift_summary(entries)])
 
 
 def as_json(entries: tuple[DriftEntry, ...]) -> str:
     """One JSON object, ASCII only."""
-    return json.dumps({"format_version": FORMAT_VERSION, "drift": [_as_json(entry) for entry in entries]}, indent=2)
+    from topicops.steps.render_drift import drift_json
 
-
-def _as_json(entry: DriftEntry) -> dict[str, object]:
-    return {
-        "topic": entry.topic,
-        "kind": entry.kind.value,
-        "field": entry.field or None,
-        "wanted": entry.wanted,
-        "live": entry.live,
-        "file": entry.location.file if entry.location else None,
-        "line": entry.location.line if entry.location else None,
-    }
+    return json.dumps(drift_json(entries), indent=2)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.flow.adopting import drift, import_topics, topic_id
+    from topicops.flow.adopting import drift, import_topics, tell_drift, topic_id
     from topicops.flow.applying import apply, apply_plan, approval
     from topicops.flow.looking import doctor, topics
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
@@ -51,6 +51,7 @@ __all__ = [
     "run_report",
     "save_plan",
     "snapshot",
+    "tell_drift",
     "topic_id",
     "topics",
     "validate",
@@ -61,7 +62,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "adopting": ("drift", "import_topics", "topic_id"),
+    "adopting": ("drift", "import_topics", "tell_drift", "topic_id"),
     "applying": ("apply", "apply_plan", "approval"),
     "looking": ("doctor", "topics"),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from topicops.flow.run import Run, cluster_reader, now, read_specs
+from topicops.flow.run import Facts, Run, cluster_reader, now, read_environment, read_specs
 from topicops.model.environment import Environment
 from topicops.model.errors import UsageError
 from topicops.model.snapshot import ClusterSnapshot
@@ -36,6 +36,7 @@ def import_topics(run: Run, wishes: Wishes) -> Adoption:
 def _before(run: Run) -> Before:
     from topicops.edges.yaml_files import ROOM_FOR_EXCEPTIONS, read_tree, regular_text
     from topicops.steps.adopt import Before
+    from topicops.steps.exceptions_text import exceptions_file
     from topicops.steps.validate import validate
 
     at = now()
@@ -48,7 +49,7 @@ def _before(run: Run) -> Before:
         environment=environment,
         desired=desired,
         live=live_side(run, environment),
-        exceptions_text=regular_text(run.topics / _exceptions_file(run), room=ROOM_FOR_EXCEPTIONS),
+        exceptions_text=regular_text(run.topics / exceptions_file(run.environment), room=ROOM_FOR_EXCEPTIONS),
         now=at,
     )
 
@@ -62,20 +63,17 @@ def live_side(run: Run, environment: Environment) -> ClusterSnapshot:
         return reader.snapshot()
 
 
-def _exceptions_file(run: Run) -> str:
-    return f"environments/{run.environment}.exceptions.yaml"
-
-
 def _write(run: Run, adoption: Adoption, exceptions_before: str | None) -> None:
     """Exceptions first, topics last: what a cut-off leaves is valid, and another import goes on from there."""
     from topicops.edges.spec_files import replace_text, write_new
+    from topicops.steps.exceptions_text import exceptions_file
 
     if adoption.exceptions_text is not None:
+        file = exceptions_file(run.environment)
         if exceptions_before is None:
-            write_new(run.topics, {_exceptions_file(run): adoption.exceptions_text})
+            write_new(run.topics, {file: adoption.exceptions_text})
         else:
-            path = run.topics / _exceptions_file(run)
-            replace_text(path, adoption.exceptions_text, before=exceptions_before)
+            replace_text(run.topics / file, adoption.exceptions_text, before=exceptions_before)
     write_new(run.topics, adoption.files)
 
 
@@ -87,6 +85,21 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
     environment, desired = read_specs(run).require()
     run.say(f"Reading the live topics of {run.environment}")
     return drift_step(desired, live_side(run, environment), environment, only=only)
+
+
+def tell_drift(run: Run, *, only: str | None = None) -> Facts:
+    """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+    from topicops.steps.drift import counted
+    from topicops.steps.drift import drift as drift_step
+    from topicops.steps.render_drift import drift_json, drift_lines, drift_summary
+
+    entries = drift_step(run.desired, run.live, read_environment(run), only=only)
+    for line in drift_lines(entries):
+        run.say(line)
+    run.say(drift_summary(entries))
+    path = run.store.write_json("drift.json", drift_json(entries))
+    counts: Facts = {kind.value: topics for kind, topics in counted(entries).items()}
+    return {"path": str(path), "summary": drift_summary(entries), "differences": len(entries), **counts}
 
 
 def topic_id(run: Run, topic: str) -> str:

@@ -46,6 +46,10 @@ It never waits for a person: what needs an approval is held, and asked about in 
 `mode` **plan** looks and changes nothing; **apply** sends. `approved` takes digests of changes that a review let
 through; `only` narrows the run to topics whose name matches the pattern.
 """
+DRIFT_DOC = """
+Tells where the live cluster of `{environment}` is not as the topic files say, and what `{pipeline}` would do about it.
+It reads alone: no lease, no question, no change. A difference fails nothing; a step that cannot be trusted does.
+"""
 APPROVAL_DOC = """
 Asks one person about one set of held changes of `{environment}`. Approve sends exactly those whose precondition still
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
@@ -62,7 +66,7 @@ def environments(topics: Path) -> tuple[str, ...]:
 
 def environment_dags(environment: str, topics: Path) -> tuple[DAG, ...]:
     site = Site(environment=environment, topics=topics)
-    return pipeline_dag(site), approval_dag(site)
+    return pipeline_dag(site), approval_dag(site), drift_dag(site)
 
 
 def pipeline_dag(site: Site) -> DAG:
@@ -79,14 +83,7 @@ def pipeline_dag(site: Site) -> DAG:
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
         gate = _step("gate", tasks.gate, site)
-        chain(
-            _step("validate", tasks.validate, site),
-            _step("snapshot", tasks.snapshot, site),
-            _step("quality_before", tasks.quality_before, site),
-            _step("diff", tasks.diff, site),
-            _step("plan", tasks.plan, site),
-            gate,
-        )
+        chain(_looking(site), _step("plan", tasks.plan, site), gate)
         ask = approval.AskForApproval(
             task_id="ask",
             trigger_dag_id=site.approval_id,
@@ -127,6 +124,35 @@ def approval_dag(site: Site) -> DAG:
     return dag
 
 
+def drift_dag(site: Site) -> DAG:
+    """``topic_drift_<environment>``: the pipeline up to the plan, and then what differs."""
+    with DAG(
+        dag_id=site.drift_id,
+        schedule=os.environ.get("TOPICOPS_DRIFT_SCHEDULE") or None,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        default_args=dict(DEFAULT_ARGS),
+        params={"only": only_param()},
+        tags=[*TAGS, site.environment],
+        doc_md=DRIFT_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
+    ) as dag:
+        chain(_looking(site), _step("plan", tasks.plan_to_look_at, site), _step("drift", tasks.drift, site))
+    return dag
+
+
+def _looking(site: Site) -> BaseOperator:
+    """What every plan begins with; gives the last of the four."""
+    diff = _step("diff", tasks.diff, site)
+    chain(
+        _step("validate", tasks.validate, site),
+        _step("snapshot", tasks.snapshot, site),
+        _step("quality_before", tasks.quality_before, site),
+        diff,
+    )
+    return diff
+
+
 def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success") -> BaseOperator:
     def run_step() -> Facts:
         return step(site, get_current_context())
@@ -156,8 +182,12 @@ def pipeline_params() -> dict[str, Param]:
     return {
         "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan looks; apply sends."),
         "approved": digests_param("Digests of changes that may run although they need an approval."),
-        "only": Param(None, type=["null", "string"], description="Glob: only topics whose name matches."),
+        "only": only_param(),
     }
+
+
+def only_param() -> Param:
+    return Param(None, type=["null", "string"], description="Glob: only topics whose name matches.")
 
 
 def digests_param(description: str) -> Param:

@@ -59,6 +59,7 @@ class Flow(Protocol):
     def diff(self, run: Run, *, engine: Engine) -> Facts: ...
     def plan(self, run: Run, *, only: str | None) -> Facts: ...
     def gate(self, run: Run, *, approved: Collection[str]) -> Facts: ...
+    def tell_drift(self, run: Run, *, only: str | None) -> Facts: ...
     def apply(
         self,
         run: Run,
@@ -91,6 +92,10 @@ class Site:
     @property
     def pipeline_id(self) -> str:
         return f"topic_pipeline_{self.environment}"
+
+    @property
+    def drift_id(self) -> str:
+        return f"topic_drift_{self.environment}"
 
     @property
     def approval_id(self) -> str:
@@ -169,6 +174,21 @@ def gate(site: Site, context: Context) -> Facts:
         unseen = read_held(path).without_topics(narrowed).addresses if narrowed else {}
         write_held(path, HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name))
         return {**facts, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
+
+
+def plan_to_look_at(site: Site, context: Context) -> Facts:
+    """The ordered changes, and what the gate would say of each. Nobody is asked, and the held set stays as it is."""
+    with step(site, context) as (flow, run):
+        facts = flow.plan(run, only=only_of(context))
+        gated = flow.gate(run, approved=())
+        log_changes(run)
+        return {**facts, **gated}
+
+
+def drift(site: Site, context: Context) -> Facts:
+    """Where the cluster is not as the files say, one line a difference, and counts. A difference fails nothing."""
+    with step(site, context) as (flow, run):
+        return flow.tell_drift(run, only=only_of(context))
 
 
 def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:

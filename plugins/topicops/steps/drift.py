@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -62,7 +62,7 @@ def drift(
     )
 
 
-def counted(entries: tuple[DriftEntry, ...]) -> Mapping[DriftKind, int]:
+def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
     """How many topics there are of each kind."""
     found = Counter(kind for kind, _ in {(entry.kind, entry.topic) for entry in entries})
     return {kind: found[kind] for kind in DriftKind}
@@ -78,7 +78,7 @@ def _entries(
             place = desired.location_of("lifecycle.state")
             yield DriftEntry(topic=desired.name, kind=DriftKind.RETIRED, location=place)
         case TopicClass.UNMANAGED if live:
-            if not any(fnmatchcase(live.name, pattern) for pattern in environment.protected_topics):
+            if not environment.protecting_pattern(live.name):
                 yield DriftEntry(topic=live.name, kind=DriftKind.UNMANAGED)
         case TopicClass.DIFFERENT if desired and live:
             yield from _numbers(desired, live)
