@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from topicops.edges.connections import principal_of
 from topicops.edges.kafka_clients import (
     BrokerConnections,
     Confluent,
@@ -35,7 +36,7 @@ from topicops.edges.kafka_clients import (
     kafka_python_settings,
     settled,
 )
-from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import Answer, AnswerKind
 
@@ -140,6 +141,14 @@ FOREIGN_CODES = frozenset(
 )
 """Answers to producers, consumers, groups, transactions, tokens, features and voters: none is ours to meet."""
 
+RIGHTS: Mapping[Action, str] = {
+    "create": "Create",
+    "expand": "Alter",
+    "configure": "AlterConfigs",
+    "delete": "Delete, or Describe which a delete by id needs too,",
+}
+"""What a change takes on its topic. Source: kafka.server.KafkaApis, ControllerApis (3.9)."""
+
 TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
 """After these the client's picture of the cluster is not worth keeping."""
 
@@ -164,6 +173,7 @@ class KafkaAdmin:
         operation_timeout_s: float = 45.0,
         request_timeout_s: float = 60.0,
     ) -> None:
+        self._applier_properties = applier
         self._applier = Confluent(applier)
         self._deleter_properties = applier if deleter is None else deleter
         self._deleter = Confluent(self._deleter_properties)
@@ -285,7 +295,7 @@ class KafkaAdmin:
             return [Answer(AnswerKind.FAILED, _text_of(error), left=False)]
         moved = self._await(list(futures.values()))
         wait_s = self._applier.throttle_left_s()
-        answers = [replace(self._answer(futures[change.topic], moved), wait_s=wait_s) for change in batch]
+        answers = [replace(self._answer(change, futures[change.topic], moved), wait_s=wait_s) for change in batch]
         return self._after_doubt(answers)
 
     def _after_doubt(self, answers: Sequence[Answer]) -> list[Answer]:
@@ -302,12 +312,14 @@ class KafkaAdmin:
                 return moved
         return ""
 
-    def _answer(self, future: Future[Any], moved: str) -> Answer:
+    def _answer(self, change: Change, future: Future[Any], moved: str) -> Answer:
         if not future.done():
             self._applier.discard()
             return _no_answer(moved)
         error = future.exception()
-        return ACCEPTED if error is None else _refusal(error, self._applier)
+        if error is None:
+            return ACCEPTED
+        return _with_right(_refusal(error, self._applier), _code_of(error), change, self._applier_properties)
 
     def _deletable(self, change: DeleteTopic) -> Answer:
         """Deletes have no dry run; but a connection that cannot be used is better known before the first change."""
@@ -332,7 +344,9 @@ class KafkaAdmin:
             self._deleter.discard()
             return _no_answer("")
         refused = future.exception()
-        answer = ACCEPTED if refused is None else _refusal(refused, self._deleter)
+        if refused is None:
+            return replace(ACCEPTED, wait_s=wait_s)
+        answer = _with_right(_refusal(refused, self._deleter), _code_of(refused), change, self._deleter_properties)
         return replace(_never_again(answer), wait_s=wait_s)
 
     def _delete_by_id(self, change: DeleteTopic) -> Answer:
@@ -351,24 +365,26 @@ class KafkaAdmin:
             return Answer(AnswerKind.RETRY, str(error), left=False)
         except UsageError as error:
             return Answer(AnswerKind.FAILED, str(error), left=False)
-        return self._delete_at(controller, topic_id, connections)
+        return self._delete_at(controller, change, topic_id, connections)
 
     def _controller_for(self, connections: BrokerConnections) -> int:
         """As just seen, where these connections know the way to it; it refuses if it is the controller no more."""
         seen = self._watch.just_seen
         return seen if seen is not None and connections.has_heard_of(seen) else connections.controller()
 
-    def _delete_at(self, controller: int, topic_id: uuid.UUID, connections: BrokerConnections) -> Answer:
+    def _delete_at(
+        self, controller: int, change: DeleteTopic, topic_id: uuid.UUID, connections: BrokerConnections
+    ) -> Answer:
         request = {controller: self._delete_request(topic_id)}
         future = in_background(lambda: connections.ask(request, timeout_s=self._request_timeout_s))
         moved = self._await([future])
         if not future.done():
             self._connections = None  # closing it would wait for the broker that is silent
             return _no_answer(moved)
-        [answer] = self._after_doubt([self._answer_of_reply(future.result()[controller], controller)])
+        [answer] = self._after_doubt([self._answer_of_reply(future.result()[controller], controller, change)])
         return answer
 
-    def _answer_of_reply(self, reply: Any, controller: int) -> Answer:
+    def _answer_of_reply(self, reply: Any, controller: int, change: DeleteTopic) -> Answer:
         if isinstance(reply, str):
             self._drop_connections()
             return Answer(AnswerKind.UNCLEAR, f"broker {controller} {reply}")
@@ -382,7 +398,8 @@ class KafkaAdmin:
         error = KafkaError(code)
         # It was sent once, so a broker that is not the controller has surely done nothing.
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else kind_of(code)
-        return Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
+        answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
+        return _with_right(answer, code, change, self._deleter_properties)
 
     def _delete_request(self, topic_id: uuid.UUID) -> Any:
         return DeleteTopicsRequest(
@@ -556,6 +573,20 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
         text = _with_last_words(text, client)
         client.discard()
     return Answer(kind_of(reason.code()), text, left=reason.code() not in LOCAL_FAILED_CODES)
+
+
+def _code_of(error: BaseException) -> int:
+    return int(error.args[0].code()) if isinstance(error, KafkaException) else KafkaError.UNKNOWN
+
+
+def _with_right(answer: Answer, code: int, change: Change, properties: Mapping[str, str]) -> Answer:
+    """Where a right is missing: which one, whose, and the two ways out. Brokers name none of it."""
+    if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        return answer
+    role = "deleter" if isinstance(change, DeleteTopic) else "applier"
+    lacking = f"{principal_of(properties)} lacks {RIGHTS[change.action]} on {change.topic} (TOP804)"
+    way_out = f"grant it, or name a connection that has it as cluster.kafka.{role}"
+    return replace(answer, error=f"{answer.error}; {lacking}: {way_out}")
 
 
 def _no_answer(moved: str) -> Answer:
