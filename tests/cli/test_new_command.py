@@ -76,6 +76,7 @@ def test_everything_that_is_said_is_written_and_valid(folder: Path) -> None:
         pytest.param(["web.clicks", "--domain", "../web"], "--domain", id="a folder elsewhere"),
         pytest.param(["__offsets"], "TOP210", id="a protected name"),
         pytest.param(["../clicks"], "TOP207", id="a name that leads elsewhere"),
+        pytest.param(["we b.clicks"], "TOP207", id="a name that is illegal before its first dot"),
         pytest.param([".."], "TOP209", id="a name that is a folder"),
         pytest.param(["web_there"], "TOP302", id="a name that clashes with a later file"),
     ],

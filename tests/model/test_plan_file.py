@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.rich_plan import resealed
-from topicops.model.changes import GateWord
+from topicops.model.changes import GateWord, digest_of
 from topicops.model.environment import Risk
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.load import BrokerLoad, LoadTable, RackLoad, Share
-from topicops.model.plan import Blocked, ChangeSet, Drift, GatedChange, Paused, Plan, TopicActivity, digests_of
+from topicops.model.plan import Blocked, ChangeSet, Drift, GatedChange, Paused, Plan, TopicActivity
 from topicops.model.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
 from topicops.testing.builders import (
     TARGET,
@@ -67,16 +67,16 @@ FULL = replace(
 
 
 def gated(found: ChangeSet, *words: GateWord) -> Plan:
-    every = zip(found.changes, digests_of(found.changes, found.target), words, strict=True)
+    every = zip(found.changes, words, strict=True)
     entries = tuple(
         GatedChange(
             change=change,
-            digest=digest,
+            digest=digest_of(change, found.target),
             gate=word,
             reasons=() if word is GateWord.RUN else (f"is {word}",),
             in_question=word is GateWord.HELD,
         )
-        for change, digest, word in every
+        for change, word in every
     )
     return Plan(change_set=found, changes=entries)
 

@@ -58,8 +58,9 @@ def new_command(
     )
     text = formatted(new.text, "Topic", node_of)
     tree = read_tree(topics)
-    folder = checked_domain(domain_of(topic, otherwise="other") if domain is None else domain)
-    below = f"{folder}/{_checked_stem(topic)}.yaml"
+    stem = _checked_stem(topic)
+    folder = domain_of(topic) if domain is None else checked_domain(domain)
+    below = f"{folder}/{stem}.yaml"
     require_sound(tree, document_of(topics, below, text), datetime.now(UTC))
     write_new(topics, {below: text})
     tell(f"Wrote {printable(shown(topics / below))}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -157,3 +158,7 @@ class Environment:
     @property
     def protected_topics(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
+
+    def protecting_pattern(self, topic: str) -> str | None:
+        """The first pattern that keeps this topic from being changed; None: it may be."""
+        return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from topicops.model.canonical import sha256_of
-from topicops.model.changes import ACTIONS, Action, Change, GateWord, Target, digest_of
+from topicops.model.changes import ACTIONS, Action, Change, GateWord, Target
 from topicops.model.diagnostics import Location
 from topicops.model.load import LoadTable
 
@@ -153,7 +153,3 @@ class Plan:
     @property
     def action_counts(self) -> dict[Action, int]:
         return {action: sum(gated.change.action == action for gated in self.changes) for action in ACTIONS}
-
-
-def digests_of(changes: Sequence[Change], target: Target) -> tuple[str, ...]:
-    return tuple(digest_of(change, target) for change in changes)

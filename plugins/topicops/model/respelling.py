@@ -96,6 +96,12 @@ def human_unit(config: TopicConfig, canonical: str) -> str | None:
     number = int(canonical)
     if number < 0:
         return "no limit" if number == -1 else None
-    fitting = [(size, unit) for unit, size in UNITS[config.unit].items() if number and number % size == 0]
-    size, unit = max(fitting, default=(1, ""))
-    return f"{number // size}{unit}" if size > 1 else None
+    count, unit = largest_unit(number, config.unit)
+    return f"{count}{unit}" if count != number else None
+
+
+def largest_unit(number: int, unit: Unit) -> tuple[int, str]:
+    """``(7, "d")`` for 604800000 ms: how many of the largest unit that leaves no rest; of 0, the smallest."""
+    smallest_first = sorted((size, name) for name, size in UNITS[unit].items())
+    size, name = max((each for each in smallest_first if number and number % each[0] == 0), default=smallest_first[0])
+    return number // size, name

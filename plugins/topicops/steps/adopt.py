@@ -28,15 +28,12 @@ from topicops.steps.adoptable import (
 )
 from topicops.steps.authoring import domain_of
 from topicops.steps.diff import diff
-from topicops.steps.exceptions_text import Read, WrittenException, with_exceptions
+from topicops.steps.exceptions_text import Read, WrittenException, exceptions_file, with_exceptions
 from topicops.steps.plan import plan
 from topicops.steps.shape import Finding
 from topicops.steps.sharing import Values, new_profiles, profile_text, shared_by
 from topicops.steps.spec_text import Content, document_text
 from topicops.steps.validate import is_liftable, unlifted, validate, world_of
-
-OTHER_DOMAIN = "other"
-"""The folder of topics whose name has no first part that could be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +196,7 @@ class _Drafting:
     def not_at_rest(self, draft: _Draft, problems: Iterable[Finding], topics: Mapping[str, LiveTopic]) -> list[LeftOut]:
         """New topics for which a plan would have something to do, or to block."""
         before, exceptions = self.before, _exceptions_for(problems)
-        path = f"environments/{before.environment.name}.exceptions.yaml"
+        path = exceptions_file(before.environment.name)
         more = (self.read(path, self.exceptions_text(exceptions)),) if exceptions else ()
         after = validate(self.tree_with(draft, *more), environment=before.environment.name, now=before.now)
         environment, desired = after.require()
@@ -221,7 +218,7 @@ class _Drafting:
     def _folder(self, topic: str) -> str:
         if self.wishes.domain is not None:
             return self.wishes.domain
-        return domain_of(topic, otherwise=OTHER_DOMAIN)
+        return domain_of(topic)
 
     def _topic_text(self, topic: str, profile: str | None, own: Values) -> str:
         metadata: dict[str, Content] = {"name": topic, "owner": self.wishes.owner}

@@ -65,8 +65,7 @@ def sort_topics(around: Surroundings, *, only: str | None = None) -> Sorted:
     names = [name for name in sorted(around.live.topics) if only is None or fnmatchcase(name, only)]
     described = tuple(name for name in names if name in around.desired.topics)
     rest = [name for name in names if name not in around.desired.topics]
-    patterns = around.environment.protected_topics
-    protected = tuple(name for name in rest if any(fnmatchcase(name, pattern) for pattern in patterns))
+    protected = tuple(name for name in rest if around.environment.protecting_pattern(name))
     judged = {name: _first_trouble(around.live.topics[name], around) for name in rest if name not in protected}
     return Sorted(
         adoptable=tuple(around.live.topics[name] for name, trouble in judged.items() if trouble is None),

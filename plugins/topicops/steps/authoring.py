@@ -9,6 +9,8 @@ from topicops.model.errors import UsageError
 LONGEST_OWNER = 200
 FOLDERS_WITH_MEANING = frozenset({"profiles", "environments"})
 """No topic can lie there."""
+OTHER_DOMAIN = "other"
+"""The folder of topics whose names have no domain."""
 _PLACEHOLDER = re.compile(
     r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
 )
@@ -34,7 +36,7 @@ def checked_domain(domain: str) -> str:
     return domain
 
 
-def domain_of(topic: str, *, otherwise: str) -> str:
-    """The first dotted part of a name, if it can be a folder of topics."""
+def domain_of(topic: str) -> str:
+    """The first dotted part of a legal name, if it can be a folder of topics."""
     first, dot, _ = topic.partition(".")
-    return first if dot and first and first not in FOLDERS_WITH_MEANING else otherwise
+    return first if dot and first and first not in FOLDERS_WITH_MEANING else OTHER_DOMAIN

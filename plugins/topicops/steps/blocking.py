@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 
 from topicops.model.environment import Environment
 from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.spec import DesiredTopic
 from topicops.model.topic_config import ConfigValueError, parse
 from topicops.steps.config_edits import ConfigEdits, config_edits
+from topicops.steps.rules.names import folded
 
 ZNODE_LIMIT_BYTES = 800_000
 """ZooKeeper drops a connection that writes 1 MiB; a reassignment writes some rows twice."""
@@ -93,8 +93,7 @@ def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Obstacle]:
 
 def being_deleted(situation: Situation) -> Obstacle | None:
     """Stands alone: whatever else is wrong ends with the topic."""
-    age_ms = situation.live.deleting.get(situation.desired.name)
-    if age_ms is None:
+    if situation.desired.name not in situation.live.deleting:
         return None
     return Obstacle(
         code="TOP418",
@@ -113,8 +112,7 @@ def expired_pause(until: datetime) -> Obstacle:
 
 
 def _protected(situation: Situation) -> Obstacle | None:
-    name = situation.desired.name
-    pattern = next((p for p in situation.environment.protected_topics if fnmatchcase(name, p)), None)
+    pattern = situation.environment.protecting_pattern(situation.desired.name)
     if pattern is None:
         return None
     return Obstacle(
@@ -146,11 +144,6 @@ def _collision(situation: Situation) -> Obstacle | None:
         reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are one",
         way_out="choose another name",
     )
-
-
-def folded(name: str) -> str:
-    """The name as Kafka's metrics spell it. Source: org.apache.kafka.common.internals.Topic#unifyCollisionChars."""
-    return name.replace(".", "_")
 
 
 def names_by_folded(topics: Iterable[str]) -> Mapping[str, Sequence[str]]:

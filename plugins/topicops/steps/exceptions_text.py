@@ -27,6 +27,11 @@ class WrittenException:
         return {"topic": self.topic, "code": self.code, "reason": self.reason}
 
 
+def exceptions_file(environment: str) -> str:
+    """The path below ``topics/``."""
+    return f"environments/{environment}.exceptions.yaml"
+
+
 def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, read: Read) -> str:
     """The file with ``more`` behind its last entry; a new one where ``text`` is None.
 
@@ -36,7 +41,7 @@ def with_exceptions(text: str | None, more: Sequence[WrittenException], environm
     if text is None:
         entries = tuple(exception.fields for exception in more)
         return document_text("Exceptions", {"name": environment}, {"spec": {"exceptions": entries}})
-    path = f"environments/{environment}.exceptions.yaml"
+    path = exceptions_file(environment)
     before = read(path, text)
     last = _entries(before)[-1:]
     if not last:

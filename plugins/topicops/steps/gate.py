@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import assert_never
 
 from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord, digest_of
@@ -92,7 +91,7 @@ def _deletes(change_set: ChangeSet) -> int:
 
 def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
     """Protection may have come after the plan."""
-    pattern = next((p for p in environment.protected_topics if fnmatchcase(change.topic, p)), None)
+    pattern = environment.protecting_pattern(change.topic)
     if pattern is not None:
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
         place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")

@@ -41,7 +41,7 @@ from topicops.steps.blocking import (
     raised_min_isr,
 )
 from topicops.steps.placement import Load, PlacementRequest, place
-from topicops.steps.placement.load_table import load_table
+from topicops.steps.placement.load_table import NOTHING, live_load, load_table
 from topicops.steps.reassignment import reassignment_json, resized
 from topicops.steps.renames import rename_notes
 from topicops.steps.risk import config_risk, worst
@@ -86,7 +86,7 @@ def plan(
 
     """
     judged = [judge(situation) for situation in situations(desired, live, delta, environment, now=now)]
-    load = Load.of(topic.target_assignment for topic in live.topics.values()) if judged else Load()
+    load = live_load(live) if judged else NOTHING
     changes = _noted(tuple(_changes([judgement for judgement in judged if not judgement.obstacles], load)))
     deleted = sorted(change.topic for change in changes if isinstance(change, DeleteTopic))
     return ChangeSet(
@@ -99,7 +99,7 @@ def plan(
         unmanaged=tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED)),
         paused=tuple(_paused(desired, now=now)),
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
-        load=load_table(live, changes),
+        load=load_table(live, changes, before=load),
         warnings=tuple(warnings),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from topicops.model.document import Fields, Items, Node, Span, Text
+from topicops.model.document import Entry, Fields, Items, Node, Span, Text
 
 
 class Chunk(NamedTuple):
@@ -75,15 +75,21 @@ def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> 
     Comments that are indented deeper than the keys belong to the field above them, others to the one below; what
     stands behind the last field stays with it.
     """
-    depth = fields.entries[0][0].span.column - 1
     found: list[Chunk] = []
-    for key, value in fields.entries:
+    for entry in fields.entries:
         begin = found[-1].end if found else start
-        last = last_line(value, lines, below=depth, line=key.span.line)
-        while last < end - 1 and is_bare(lines[last]) and lines[last].strip() and indentation(lines[last]) > depth:
-            last += 1
-        found.append(Chunk(key.text, begin, last + 1))
+        found.append(Chunk(entry[0].text, begin, end_of(entry, lines, end=end)))
     return [*found[:-1], found[-1]._replace(end=end)]
+
+
+def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
+    """The line, ``end`` at most, behind a field and the comments below it that are indented deeper than its key."""
+    key, value = entry
+    depth = key.span.column - 1
+    line = last_line(value, lines, below=depth, line=key.span.line) + 1
+    while line < end and (text := lines[line - 1]).strip() and is_bare(text) and indentation(text) > depth:
+        line += 1
+    return line
 
 
 def lines_of(chunk: Chunk, lines: Sequence[str]) -> list[str]:

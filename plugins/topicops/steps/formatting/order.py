@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from topicops.model.document import Entry, Fields, Node
 from topicops.steps.formatting.layout import Layout
-from topicops.steps.spec_lines import Chunk, chunks_of, indentation, is_bare, is_block, last_line
+from topicops.steps.spec_lines import Chunk, chunks_of, end_of, is_block, lines_of
 
 
 def reordered(text: str, root: Node, layout: Layout) -> str:
@@ -20,7 +20,7 @@ def reordered(text: str, root: Node, layout: Layout) -> str:
 
 
 def _in_order(fields: Fields, layout: Layout, lines: Sequence[str], *, start: int, end: int) -> list[str]:
-    tail = _tail(fields, lines, end=end)
+    tail = end_of(fields.entries[-1], lines, end=end)  # what is behind belongs to the mapping as a whole
     chunks = chunks_of(fields, lines, start=start, end=tail)
     place = {name: number for number, name in enumerate(layout.fields)}
     pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: place.get(pair[0].name, len(place)))
@@ -32,17 +32,7 @@ def _lines(chunk: Chunk, entry: Entry, layout: Layout, lines: Sequence[str]) -> 
     key, value = entry
     below = layout.below(key.text)
     if below is None or not isinstance(value, Fields) or not value.entries or not is_block(value, lines):
-        yield from lines[chunk.start - 1 : chunk.end - 1]
+        yield from lines_of(chunk, lines)
         return
     yield from lines[chunk.start - 1 : key.span.line]
     yield from _in_order(value, below, lines, start=key.span.line + 1, end=chunk.end)
-
-
-def _tail(fields: Fields, lines: Sequence[str], *, end: int) -> int:
-    """Where the lines begin that belong to the mapping as a whole, behind its last field."""
-    key, value = fields.entries[-1]
-    depth = key.span.column - 1
-    line = last_line(value, lines, below=depth, line=key.span.line) + 1
-    while line < end and lines[line - 1].strip() and is_bare(lines[line - 1]) and indentation(lines[line - 1]) > depth:
-        line += 1
-    return line

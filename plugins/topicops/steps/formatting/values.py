@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from topicops.model.document import Entry, Fields, Items, Node, Span, Text
-from topicops.model.respelling import human_unit
+from topicops.model.respelling import human_unit, largest_unit
 from topicops.model.topic_config import (
     TOPIC_CONFIGS,
-    UNITS,
     ConfigValueError,
     canonical_written,
     read_duration_ms,
@@ -182,5 +181,5 @@ def _duration(text: str) -> str | None:
         return None
     if not _SMALLEST_UNIT.fullmatch(text) or not number:
         return text
-    size, unit = max((size, unit) for unit, size in UNITS["ms"].items() if number % size == 0)
-    return f"{number // size}{unit}"
+    count, unit = largest_unit(number, "ms")
+    return f"{count}{unit}"

@@ -12,16 +12,20 @@ from topicops.steps.placement.request import Load
 NOTHING = Load()
 
 
-def load_table(live: ClusterSnapshot, changes: Sequence[Change]) -> LoadTable:
+def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | None = None) -> LoadTable:
     """Count replicas and first replicas on every live broker, without the changes and with all of them.
 
     A replica that a running reassignment takes away is not counted. Empty when no change places a replica.
+
+    Args:
+        before: Of all live topics, where it has been counted already.
+
     """
     placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)]
     if not placed:
         return LoadTable()
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
-    before = Load.of(topic.target_assignment for topic in live.topics.values())
+    before = live_load(live) if before is None else before
     gone = Load.of(topic.target_assignment for name, topic in live.topics.items() if name in deleted)
     new = Load.of(placed)
     brokers = tuple(
@@ -31,6 +35,11 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change]) -> LoadTable:
         for broker, rack in sorted(live.racks.items())
     )
     return LoadTable(brokers=brokers, racks=tuple(_racks(brokers)))
+
+
+def live_load(live: ClusterSnapshot) -> Load:
+    """Of all live topics, as it will be when running reassignments have ended."""
+    return Load.of(topic.target_assignment for topic in live.topics.values())
 
 
 def _racks(brokers: Sequence[BrokerLoad]) -> Iterator[RackLoad]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from topicops.model.topic_config import TOPIC_CONFIGS, UNITS
+from topicops.model.respelling import largest_unit
+from topicops.model.topic_config import TOPIC_CONFIGS
 
 _LONGEST_INTEGER = 19
 """Digits of 64 bits; a znode may hold more, which Python would not even read."""
@@ -56,6 +57,5 @@ def _in_plain_units(name: str, value: str) -> str:
     if unit_of_config is None or not value.isdecimal() or len(value) > _LONGEST_INTEGER:
         return ""
     number = int(value)
-    fitting = [(size, unit) for unit, size in UNITS[unit_of_config].items() if number and number % size == 0]
-    size, unit = max(fitting, default=(1, ""))
-    return f"{number // size}{unit}" if size > 1 and number // size <= _LONGEST_COUNT else ""
+    count, unit = largest_unit(number, unit_of_config)
+    return f"{count}{unit}" if count != number and count <= _LONGEST_COUNT else ""

@@ -28,6 +28,11 @@ def name_trouble(name: str) -> tuple[str, str] | None:
     return None
 
 
+def folded(name: str) -> str:
+    """As Kafka's metrics spell a name; two topics may not share it. Source: Topic#unifyCollisionChars."""
+    return name.replace(".", "_")
+
+
 def names_are_legal(world: World) -> Iterator[Finding]:
     for source, name in _named_files(world):
         trouble = None if _USUAL_NAME.fullmatch(name) else name_trouble(name)

@@ -6,16 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from topicops.steps.layers import TopicSource, World
-from topicops.steps.rules.names import name_trouble
+from topicops.steps.rules.names import folded, name_trouble
 from topicops.steps.shape import Finding, note_at
 
 _LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
 _LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
-
-
-def folded(name: str) -> str:
-    """As Kafka's metrics see a name; two topics may not share it. Source: Topic#unifyCollisionChars."""
-    return name.replace(".", "_")
 
 
 def skeleton(name: str) -> str:
