@@ -32,7 +32,10 @@ from topicops.steps.narrow import narrow
 from topicops.steps.plan import plan as plan_step
 from topicops.steps.plan import topics_with_rising_min_isr
 
-SILENT_BROKERS = "no broker answered within the deadline: defaults of topic configs are unknown, the worse is assumed"
+SILENT_BROKERS = (
+    "no broker told its defaults of topic configs, so that the worse is assumed: either none answered within the "
+    "deadline, or the reader lacks DescribeConfigs on the cluster (topicops doctor tells)"
+)
 
 BLIND_SPOTS = (
     "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "

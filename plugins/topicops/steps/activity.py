@@ -22,6 +22,11 @@ def activity_reason(planned: TopicActivity | None, now: TopicActivity | None) ->
     return None
 
 
+def was_read(activity: TopicActivity | None) -> bool:
+    """Whether the brokers told all of it; a silent broker and a missing right look the same from here."""
+    return activity is not None and activity.end_offsets is not None and activity.groups is not None
+
+
 def _moved_offsets(planned: Mapping[int, int], now: Mapping[int, int]) -> Iterator[str]:
     for partition in planned.keys() | now.keys():
         if planned.get(partition) != now.get(partition):

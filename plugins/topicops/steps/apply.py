@@ -36,7 +36,7 @@ from topicops.model.ports import (
 from topicops.model.printable import printable
 from topicops.model.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
 from topicops.model.snapshot import Broker, TopicTraces
-from topicops.steps.activity import activity_reason
+from topicops.steps.activity import activity_reason, was_read
 from topicops.steps.precondition import Comparison, Match, compare
 
 logger = logging.getLogger(__name__)
@@ -51,6 +51,9 @@ QUOTA_PATIENCE_S = 900.0
 """How long a quota may delay one request in all, beside the waits above."""
 NOT_READ = "not read"
 """Stands for a topic id that could not be read back."""
+STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
+LET_THE_READER_LOOK = "see that the brokers answer, and what the reader may do (topicops doctor), then plan again"
+"""Not the leave to delete what is in use: nobody knows whether it is."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 FIRST_WAIT_FOR_DELETE_S = 0.01
@@ -404,7 +407,10 @@ class _Run:
         planned = self.plan.change_set.activity.get(change.topic)
         now = self.questions.activity([change.topic]).get(change.topic) if self.questions else None
         reason = activity_reason(planned, now)
-        return f"{reason}; stop its clients and plan again, or set policy.deleteActive: allow" if reason else None
+        if reason is None:
+            return None
+        way_out = STOP_CLIENTS if was_read(planned) and was_read(now) else LET_THE_READER_LOOK
+        return f"{reason}; {way_out}"
 
     def _wait_until_gone(self, gated: GatedChange, change: DeleteTopic) -> None:
         if self.outcomes[gated.digest].status not in IN_PLACE:
