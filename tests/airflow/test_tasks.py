@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
+from topicops.flow.run import Run
 from topicops.model.changes import Action
 from topicops.model.environment import Risk
 from topicops.model.errors import (
@@ -146,6 +148,55 @@ def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
     with pytest.raises(AirflowException) as caught:
         tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
+
+
+def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
+    assert caplog.messages[-1].splitlines()[1:] == [
+        "| topic | action | outcome | why |",
+        "|---|---|---|---|",
+        "| orders | create | done |  |",
+    ]
+
+
+def test_a_change_task_with_nothing_to_do_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        tasks.pipeline_change("expand")(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+    assert caplog.messages[-1] == "nothing to expand"
+
+
+def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps_logger = logging.getLogger("topicops.steps.apply")
+
+    class Telling(ScriptedFlow):
+        def apply(self, run: Run, **wishes: object) -> tasks.Facts:
+            steps_logger.info("created topic=orders partitions=3")
+            steps_logger.warning("the controller moved")
+            return {"done": 1}
+
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        tasks.pipeline_change("create")(site(Telling(tmp_path)), context(ScriptedTask()))
+        steps_logger.info("heard again")
+    assert caplog.messages == ["the controller moved", "nothing to create", "heard again"]
+
+
+def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        tasks.verify(site(ScriptedFlow(tmp_path, changes=(CREATE, DELETE))), context(ScriptedTask()))
+    assert caplog.messages[-1].splitlines()[1:] == [
+        "| topic | verdict | what is wrong |",
+        "|---|---|---|",
+        "| orders | healthy |  |",
+        "| tmp-import | healthy |  |",
+    ]
 
 
 @pytest.mark.parametrize(

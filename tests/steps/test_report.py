@@ -7,7 +7,16 @@ import pytest
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
 from topicops.model.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.steps.report import RunReport, headline, next_steps, report_json, report_markdown, report_text
+from topicops.steps.report import (
+    RunReport,
+    headline,
+    next_steps,
+    outcome_table,
+    report_json,
+    report_markdown,
+    report_text,
+    verdict_table,
+)
 from topicops.testing.changes import create_topic, plan_of
 
 DONE, REFUSED = OutcomeStatus.DONE, OutcomeStatus.REFUSED
@@ -213,3 +222,22 @@ def test_a_run_that_never_got_to_a_plan_has_a_report_too() -> None:
     assert "Task snapshot failed; its log says why.\n" in report_text(report)
     assert "127.0.0.1:2181 does not answer\n" in report_text(report)
     assert report_json(report)["fingerprint"] is None
+
+
+def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> None:
+    checks = [
+        check("b", Verdict.HEALTHY),
+        check("a", Verdict.HEALTHY),
+        check("a", Verdict.FAILED, "partition 0 has no leader"),
+        check("a", Verdict.DEGRADED, "broker 3 is | down"),
+        check("", Verdict.DEGRADED, "no controller is elected"),
+    ]
+    assert verdict_table(checks).splitlines()[2:] == [
+        "| cluster | degraded | V07: no controller is elected |",
+        "| a | failed | V07: partition 0 has no leader; V07: broker 3 is &#124; down |",
+        "| b | healthy |  |",
+    ]
+
+
+def test_where_nothing_was_done_there_is_no_table() -> None:
+    assert (outcome_table(()), verdict_table(())) == ("", "")

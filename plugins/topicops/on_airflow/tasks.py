@@ -129,6 +129,18 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         raise AirflowException(str(error)) from error
 
 
+@contextmanager
+def told_once() -> Iterator[None]:
+    """The steps log each change, and the run says it as progress: a task's log takes the latter."""
+    logger = logging.getLogger("topicops.steps.apply")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 def validate(site: Site, context: Context) -> Facts:
     """Every problem of every file in the log, or the desired topics."""
     with step(site, context) as (flow, run):
@@ -206,7 +218,7 @@ def send(
     site: Site, context: Context, action: Action, *, approved: Collection[str], approver: str | None = None
 ) -> Facts:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
-    with step(site, context) as (flow, run):
+    with step(site, context) as (flow, run), told_once():
         facts = flow.apply(
             run,
             actions=(action,),
@@ -215,6 +227,7 @@ def send(
             lock_timeout_s=LEASE_PATIENCE_S,
             attempt=context["ti"].try_number,
         )
+        log_outcomes(run, action)
     if bad := {status: facts[status] for status in ("failed", "unknown", "refused", "not sent") if facts.get(status)}:
         words = ", ".join(f"{count} {status}" for status, count in bad.items())
         kind = AirflowFailException if set(bad) == {"refused"} else AirflowException
@@ -225,7 +238,9 @@ def send(
 def verify(site: Site, context: Context) -> Facts:
     """Whether each touched topic is right on both sides; what is not fails the run in ``report``, after the rules."""
     with step(site, context) as (flow, run):
-        return flow.verify(run)
+        facts = flow.verify(run)
+        log_verdicts(run)
+        return facts
 
 
 def quality_after(site: Site, context: Context) -> Facts:
@@ -288,6 +303,24 @@ def log_changes(run: Run) -> None:
     for gated in run.plan.changes:
         change, reasons = gated.change, "; ".join(gated.reasons)
         log.info("%s %s %s %s", gated.gate.value, change.action, change.address, f"({reasons})" if reasons else "")
+
+
+def log_outcomes(run: Run, action: Action) -> None:
+    """The last word of a task that sends: one row a change, as Markdown."""
+    from topicops.flow.applying import read_outcomes
+    from topicops.steps.report import outcome_table
+
+    table = outcome_table(read_outcomes(run, (action,)))
+    log.info("%s", f"\n{table}" if table else f"nothing to {action}")
+
+
+def log_verdicts(run: Run) -> None:
+    """The last word of verify: one row a topic, as Markdown."""
+    from topicops.model.results import Check
+    from topicops.steps.report import verdict_table
+
+    table = verdict_table(run.store.read_value("checks.json", tuple[Check, ...]))
+    log.info("%s", f"\n{table}" if table else "nothing was changed, so nothing is to be verified")
 
 
 def questionable(run: Run) -> dict[str, str]:

@@ -120,6 +120,18 @@ def report_markdown(report: RunReport) -> str:
     return clipped(lines, MARKDOWN_LIMIT)
 
 
+def outcome_table(outcomes: Sequence[Outcome]) -> str:
+    """Markdown: one row a change, in the order in which they were sent; empty when there was none."""
+    return "\n".join(_outcome_rows(outcomes)) if outcomes else ""
+
+
+def verdict_table(checks: Sequence[Check]) -> str:
+    """Markdown: one row a topic with its gravest verdict and what is wrong; empty when nothing was looked at."""
+    gravest = sorted(checks, key=lambda check: (check.topic, -list(Verdict).index(check.verdict), check.id))
+    rows = [_verdict_row(topic, list(found)) for topic, found in groupby(gravest, key=lambda check: check.topic)]
+    return "\n".join(["| topic | verdict | what is wrong |", "|---|---|---|", *rows]) if rows else ""
+
+
 def report_json(report: RunReport) -> dict[str, object]:
     """Render the report as JSON values; checks that found nothing are only counted."""
     plan = report.plan
@@ -226,10 +238,12 @@ def _outcome_line(outcome: Outcome) -> str:
 
 
 def _outcome_table(title: str, outcomes: Sequence[Outcome]) -> list[str]:
-    if not outcomes:
-        return []
+    return [f"#### {title}", "", *_outcome_rows(outcomes), ""] if outcomes else []
+
+
+def _outcome_rows(outcomes: Sequence[Outcome]) -> list[str]:
     rows = [f"| {words(o.topic)} | {o.action} | {o.status} | {words(o.message)} |" for o in outcomes]
-    return [f"#### {title}", "", "| topic | action | outcome | why |", "|---|---|---|---|", *rows, ""]
+    return ["| topic | action | outcome | why |", "|---|---|---|---|", *rows]
 
 
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
@@ -254,6 +268,11 @@ def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
         first, *others = group
         more = f" (and {_count_of_topics({check.topic for check in others})} more)" if others else ""
         yield f"noted: topic.{first.topic} {check_id}: {first.message}{more}"
+
+
+def _verdict_row(topic: str, checks: Sequence[Check]) -> str:
+    trouble = "; ".join(f"{check.id}: {words(check.message)}" for check in checks if not check.is_healthy)
+    return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {trouble} |"
 
 
 def _check_line(check: Check) -> str:
