@@ -9,7 +9,7 @@ from topicops.model.changes import Change
 from topicops.model.environment import Verify
 from topicops.model.plan import Plan
 from topicops.model.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.snapshot import Assignment
+from topicops.model.snapshot import Assignment, Source
 from topicops.steps.checks import RULES
 from topicops.steps.look import Trouble
 from topicops.steps.verify import Progress, chosen_brokers, trouble_of, verify, verify_cluster
@@ -27,6 +27,7 @@ class World:
         self.progress: list[Progress] = []
         self.interrupted: Callable[[], bool] = lambda: False
         self.broker_defaults: dict[str, str] = {}
+        self.source: Source = "zookeeper"
 
     def verify(self, *changes: Change, old_trouble: Collection[Trouble] = ()) -> tuple[Check, ...]:
         plan = plan_of(*changes)
@@ -42,6 +43,7 @@ class World:
             interrupted=self.interrupted,
             old_trouble=old_trouble,
             broker_defaults=self.broker_defaults,
+            source=self.source,
         )
 
     def trouble(self) -> Collection[Trouble]:
@@ -382,6 +384,36 @@ def test_what_is_not_as_planned_is_said(
     found = troubles(world.verify(make(world)))
 
     assert any(check == found_check and message in text for found_check, _, text in found), found
+
+
+def gone_for_good(world: World) -> Change:
+    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
+    world.cluster.remove_topic("t")
+    return change
+
+
+@pytest.mark.parametrize(
+    ("make", "check"),
+    [
+        pytest.param(another_topic, "V03", id="deleted and made again"),
+        pytest.param(gone_for_good, "V02", id="deleted"),
+    ],
+)
+def test_a_topic_that_another_hand_took_away_is_not_waited_for(
+    world: World, make: Callable[[World], Change], check: str
+) -> None:
+    found = troubles(world.verify(make(world)))
+
+    assert check in [found_check for found_check, _, _ in found]
+    assert world.clock.now == 0
+
+
+def test_metadata_that_names_another_topic_id_may_only_lag_behind(world: World) -> None:
+    world.source = "kafka"
+    found = troubles(world.verify(another_topic(world)))
+
+    assert "V03" in [found_check for found_check, _, _ in found]
+    assert world.clock.now >= Verify().leaders.total_seconds()
 
 
 # --- deletes --------------------------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ def problems(look: Look) -> tuple[Problem, ...]:
     if look.expected.absent:
         return tuple(problem for rule in ABSENCE_RULES.values() for problem in rule(look))
     if look.live is None:
-        gone = Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604")
-        return (gone, *(problem for rule in CLUSTER_RULES.values() for problem in rule(look)))
+        return tuple(problem for rule in (gone, *CLUSTER_RULES.values()) for problem in rule(look))
     return tuple(problem for rule in RULES.values() for problem in rule(look))
 
 
@@ -37,6 +36,12 @@ def checked_ids(expected: Expected) -> tuple[str, ...]:
 
 def as_check(topic: str, problem: Problem) -> Check:
     return Check(id=problem.check, topic=topic, verdict=problem.verdict, message=problem.message, code=problem.code)
+
+
+def gone(look: Look) -> Iterator[Problem]:
+    """V02: the topic is there; one that the run makes may still come."""
+    is_final = look.expected.identity is not None and _never_returns(look)
+    yield Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604", is_final=is_final)
 
 
 def shape(look: Look) -> Iterator[Problem]:
@@ -54,7 +59,8 @@ def identity(look: Look) -> Iterator[Problem]:
     live, planned = look.present, look.expected.identity
     if planned is not None and live.identity != planned:
         message = f"topic id: planned {planned}, live {live.identity}: it was deleted and made again"
-        yield Problem(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606")
+        is_final = _never_returns(look)
+        yield Problem(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606", is_final=is_final)
 
 
 def reassignment(look: Look) -> Iterator[Problem]:
@@ -217,6 +223,11 @@ def effective_min_isr(live: LiveTopic, default: int) -> int:
     """Take the topic's own value, else the brokers' default."""
     text = canonical_overrides(live.overrides).get(MIN_ISR, "")
     return int(text) if text.isdecimal() else default
+
+
+def _never_returns(look: Look) -> bool:
+    """Whether a topic that the first side no longer shows is gone for good; a broker's metadata may only lag behind."""
+    return look.source == "zookeeper"
 
 
 def _of_partition(check: str, verdict: Verdict, partition: int, message: str, code: str) -> Problem:
