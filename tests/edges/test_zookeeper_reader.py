@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, repeat
 
 import pytest
@@ -22,7 +23,7 @@ from topicops.edges.zookeeper_multi_read import (
     read_batched,
     read_pipelined,
 )
-from topicops.edges.zookeeper_reader import LOOKS, Look, ZooKeeperReader
+from topicops.edges.zookeeper_reader import FRESH_STARTS, LOOKS, Look, ZooKeeperReader
 from topicops.edges.zookeeper_session import Znode, ZooKeeperSession
 from topicops.model.errors import (
     ClusterError,
@@ -33,7 +34,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.snapshot import Broker, PartitionState
-from topicops.testing.proxy import Fate, Relay, zookeeper_proxy
+from topicops.testing.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 
 ORDERS = {
     "/brokers/topics/orders": znode_tree.topic({0: [1, 2], 1: [2, 3, 1]}, removing_replicas={"1": [1]}),
@@ -268,6 +269,43 @@ def test_a_connection_lost_while_reading_gives_an_error_and_no_part_of_a_snapsho
             pytest.raises(ClusterUnreachableError, match="/orders"),
         ):
             reader.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("losses", "ends"),
+    [
+        pytest.param(FRESH_STARTS, nullcontext(), id="and gets through"),
+        pytest.param(
+            FRESH_STARTS + 1, pytest.raises(ClusterUnreachableError, match="/orders: ConnectionLoss"), id="and gives up"
+        ),
+    ],
+)
+def test_a_reading_that_loses_its_connection_begins_anew_on_the_same_session(
+    hosts: str, cluster: KazooClient, losses: int, ends: AbstractContextManager[object]
+) -> None:
+    znode_tree.lay(cluster, ORDERS)
+    server, _, chroot = hosts.partition("/")
+    # Behind the one that opens the reader, each beginning reads in bulk controller, brokers and then topics.
+    strikes = Strikes(*(Strike("multiRead", Fate.CUT_AFTER, 1 + 3 * number) for number in range(1, losses + 1)))
+    with zookeeper_proxy(server, strikes) as proxy, InterruptedReader(f"{proxy.hosts}/{chroot}", iter([])) as reader:
+        with ends:
+            assert list(reader.snapshot().topics) == ["orders"]
+        assert not reader.session.is_lost
+    assert len(strikes.done) == losses
+    assert reader.looked_at == ["orders"] * (FRESH_STARTS + 1)
+
+
+@pytest.mark.parametrize("number", range(3, 10))
+def test_an_answer_that_is_lost_costs_apply_no_look(hosts: str, cluster: KazooClient, number: int) -> None:
+    znode_tree.lay(cluster, ORDERS)
+    server, _, chroot = hosts.partition("/")
+    strikes = Strikes(Strike("", Fate.CUT_AFTER, number))  # behind the two that open the reader
+    with zookeeper_proxy(server, strikes) as proxy, ZooKeeperReader(f"{proxy.hosts}/{chroot}") as reader:
+        seen = (reader.traces(["orders"]), reader.brokers(), reader.controller_epoch(), reader.controller_id())
+
+    assert len(strikes.done) == 1
+    with ZooKeeperReader(hosts) as calm:
+        assert seen == (calm.traces(["orders"]), calm.brokers(), calm.controller_epoch(), calm.controller_id())
 
 
 def test_a_session_that_ended_while_reading_gives_an_error(hosts: str, cluster: KazooClient) -> None:

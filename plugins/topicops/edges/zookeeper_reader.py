@@ -1,21 +1,28 @@
 """The live cluster out of ZooKeeper: read whole and settled, or not at all. Never writes.
 
 A snapshot is no instant: topics are looked at twice, and again as long as their znodes move; brokers and controller
-must be the same before and after. A topic that keeps moving is marked unstable.
+must be the same before and after. A topic that keeps moving is marked unstable. A reading that loses its connection
+begins anew, as long as the session lives on.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from topicops.edges import znodes
 from topicops.edges.connections import ZooKeeperAddress
 from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
-from topicops.edges.zookeeper_session import Offspring, UnknownRequestError, Znode, ZooKeeperSession
+from topicops.edges.zookeeper_session import (
+    ConnectionLostError,
+    Offspring,
+    UnknownRequestError,
+    Znode,
+    ZooKeeperSession,
+)
 from topicops.model.collector import collector_off
 from topicops.model.errors import (
     ClusterError,
@@ -43,6 +50,10 @@ LOOKS = 20
 """How often a moving topic is looked at before it is marked unstable."""
 FRAMES = 5
 """How often the whole is read again because brokers or controller changed meanwhile."""
+FRESH_STARTS = 3
+"""How often one reading begins anew because its connection was lost."""
+
+T = TypeVar("T")
 
 
 class Look(NamedTuple):
@@ -99,12 +110,12 @@ class ZooKeeperReader:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
         self._knows_multi_read = True
         self._session_id: int | None = None
+        self._ahead: ZooKeeperSession | None = None
 
     def __enter__(self) -> Self:
         self.session.__enter__()
         try:
             self._session_id = self.session.session_id
-            self.session.sync()
             self._probe()
         except BaseException:
             self.session.close()
@@ -126,8 +137,19 @@ class ZooKeeperReader:
         """Whether the server reads many znodes in one request; else each znode is a request."""
         return self._knows_multi_read
 
+    def keep_up_with(self, ahead: ZooKeeperSession) -> None:
+        """Refuse, from now on, what a server shows that has not heard of all that ``ahead`` was told before.
+
+        A leader that is cut off from its followers, and does not know yet that they have another one, answers a
+        ``sync`` as if nothing were the matter. What was written through ``ahead``, as a lease is, it does not know.
+        """
+        self._ahead = ahead
+
     def cluster_id(self) -> str:
         """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""
+        return self._connected(self._cluster_id)
+
+    def _cluster_id(self) -> str:
         path = CLUSTER_ID
         znode = self.session.get(path)
         if znode is None:
@@ -152,15 +174,19 @@ class ZooKeeperReader:
 
         """
         with collector_off():
-            cluster_id = self.cluster_id()
-            for _ in range(FRAMES):
-                before = self._frame()
-                configs = self.session.offspring(CONFIGS)
-                looks, moving = self._settled_looks(states=states)
-                rest = self._rest(looks, configs)
-                if self._frame() == before:
-                    self._require_same_session()
-                    return self._assemble(cluster_id, before, looks, moving, rest)
+            return self._connected(lambda: self._snapshot(states=states))
+
+    def _snapshot(self, *, states: bool) -> ClusterSnapshot:
+        self._catch_up()
+        cluster_id = self._cluster_id()
+        for _ in range(FRAMES):
+            before = self._frame()
+            configs = self.session.offspring(CONFIGS)
+            looks, moving = self._settled_looks(states=states)
+            rest = self._rest(looks, configs)
+            if self._frame() == before:
+                self._require_same_session()
+                return self._assemble(cluster_id, before, looks, moving, rest)
         raise ClusterError(
             f"{self.session.hosts}: brokers or controller changed {FRAMES} times while the topics were read; "
             "wait until the cluster rests: /controller_epoch must not rise"
@@ -168,7 +194,10 @@ class ZooKeeperReader:
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
         """Everything that stands under the names, after the server has caught up with its leader."""
-        self.session.sync()
+        return self._connected(lambda: self._traces(topics, states=states))
+
+    def _traces(self, topics: Sequence[str], *, states: bool) -> Mapping[str, TopicTraces]:
+        self._catch_up()
         names = sorted(set(topics))
         looks, moving = self._look_until_settled(names, states=states)
         markers = self._read([f"{MARKERS}/{name}" for name in names])
@@ -183,6 +212,9 @@ class ZooKeeperReader:
 
     def brokers(self) -> Mapping[int, Broker]:
         """Live brokers by id; empty when none is registered."""
+        return self._connected(self._brokers)
+
+    def _brokers(self) -> Mapping[int, Broker]:
         names = self.session.children(BROKERS) or ()
         znodes_by_name = zip(names, self._read([f"{BROKERS}/{name}" for name in names]), strict=True)
         found = [_broker(name, znode) for name, znode in znodes_by_name if znode is not None]
@@ -190,12 +222,36 @@ class ZooKeeperReader:
 
     def controller_epoch(self) -> int:
         """0 while the cluster has never had a controller."""
+        return self._connected(self._controller_epoch)
+
+    def _controller_epoch(self) -> int:
         znode = self.session.get(CONTROLLER_EPOCH)
         return 0 if znode is None else znodes.decode_controller_epoch(CONTROLLER_EPOCH, znode.data)
 
     def controller_id(self) -> int | None:
         """None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
-        return self._zookeeper_controller(self.session.get(CONTROLLER))
+        return self._zookeeper_controller(self._connected(lambda: self.session.get(CONTROLLER)))
+
+    def _connected(self, read: Callable[[], T]) -> T:
+        """What ``read`` gives; from its beginning again when the connection is lost and the session is not."""
+        for _ in range(FRESH_STARTS):
+            try:
+                return read()
+            except ConnectionLostError as error:
+                if not self.session.reconnected() or self.session.is_lost:
+                    raise
+                logger.info("reading again: %s", error)
+        return read()
+
+    def _catch_up(self) -> None:
+        """Have the server hear of all that its leader knew; raise ``ClusterUnreachableError`` where it cannot."""
+        newest = self._ahead.zxid if self._ahead else 0
+        self.session.sync()
+        if self.session.zxid < newest:
+            raise ClusterUnreachableError(
+                f"{self.session.hosts}: this ZooKeeper has not heard of the newest changes ({self.session.zxid:#x}, "
+                f"another server {newest:#x}): it is cut off from the others; run it again when they are connected"
+            )
 
     def _probe(self) -> None:
         """Learn, with nothing else in flight, whether the server knows the bulk request: an old one hangs up on it."""
@@ -219,12 +275,12 @@ class ZooKeeperReader:
         controller_id = self._zookeeper_controller(controller)
         if migration and znodes.decode_migration(MIGRATION, migration.data).has_begun:
             raise UnsupportedTargetError(_kraft_message(self.session.hosts, MIGRATION))
-        brokers = self.brokers()
+        brokers = self._brokers()
         if not brokers:
             raise ClusterError(
                 f"{self.session.hosts}: no broker is alive: {BROKERS} is empty; start the brokers, or wait for them"
             )
-        return Frame(brokers, controller_id, self.controller_epoch())
+        return Frame(brokers, controller_id, self._controller_epoch())
 
     def _zookeeper_controller(self, znode: Znode | None) -> int | None:
         if znode is None:
@@ -325,7 +381,8 @@ class ZooKeeperReader:
 
     def _require_same_session(self) -> None:
         """Refuse a new session: it may have begun at a server that lags behind what the old one saw."""
-        if self.session.is_lost or self.session.session_id != self._session_id:
+        # None: on its way to the next connection, with the same session.
+        if self.session.is_lost or self.session.session_id not in (None, self._session_id):
             message = f"{self.session.hosts}: {TOPICS}: the ZooKeeper session ended while reading; run it again"
             raise ClusterUnreachableError(message)
 

@@ -110,6 +110,10 @@ class UnknownRequestError(ClusterError):
     """The server does not know this kind of request, and has closed the connection."""
 
 
+class ConnectionLostError(ClusterUnreachableError):
+    """The connection ended before the answer came; the session may live on, and a read may be asked again."""
+
+
 class ZooKeeperSession:
     """A session; a context manager.
 
@@ -255,6 +259,7 @@ class ZooKeeperSession:
 
         Raises:
             ClusterUnreachableError: No answer in time, or the connection or session was lost.
+            ConnectionLostError: It was the connection.
             UnknownRequestError: The server is too old for it.
             ClusterError: Every other refusal.
 
@@ -297,9 +302,8 @@ class ZooKeeperSession:
         if self._is_lost and self._last_words.refusal:
             return refused(where, self._last_words.refusal)
         cause = f" ({self._last_words.text})" if self._last_words.text else ""
-        return ClusterUnreachableError(
-            f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again"
-        )
+        kind = ConnectionLostError if isinstance(error, ConnectionLoss) else ClusterUnreachableError
+        return kind(f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again")
 
     def reconnected(self) -> bool:
         """Wait until a request is answered again, at most ``timeout_s``."""
