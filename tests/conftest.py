@@ -13,6 +13,7 @@ pytest_plugins = [
     "fixtures.old_zookeeper",
     "fixtures.ensemble",
     "fixtures.cluster",
+    "fixtures.guarded_broker",
     "fixtures.secured_broker",
     "fixtures.spark",
     "fixtures.workspace",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.local_state import read_state, write_state
@@ -66,25 +65,6 @@ def delete_topic(cluster: LocalCluster, name: str) -> None:
     # A client of its own: the first may go on asking a broker that was stopped.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.delete_topics([name])[name].result(60)
-
-
-@contextmanager
-def zookeeper(cluster: LocalCluster) -> Iterator[KazooClient]:
-    client = KazooClient(hosts=cluster.zookeeper_hosts)
-    client.start(timeout=10)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
-
-
-def tree_of(client: KazooClient, path: str = "/") -> Mapping[str, tuple[bytes | None, int]]:
-    data, stat = client.get(path)
-    found = {path: (data, stat.version)}
-    for child in client.get_children(path):
-        found |= tree_of(client, f"{path.rstrip('/')}/{child}")
-    return found
 
 
 def findings_of(ended: Ended) -> dict[str, Any]:

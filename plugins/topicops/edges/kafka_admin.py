@@ -145,7 +145,7 @@ RIGHTS: Mapping[Action, str] = {
     "create": "Create",
     "expand": "Alter",
     "configure": "AlterConfigs",
-    "delete": "Delete, or Describe which a delete by id needs too,",
+    "delete": "Delete or Describe (a delete takes both)",
 }
 """What a change takes on its topic. Source: kafka.server.KafkaApis, ControllerApis (3.9)."""
 

@@ -22,6 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    AclOperation,
     ConfigSource,
     OffsetSpec,
     ResourceType,
@@ -210,17 +211,29 @@ class BrokerQuestions:
         try:
             groups = self._group_ids(deadline)
             consumed = _merged(self._assigned(groups, deadline), self._committed(groups, deadline))
-        except (KafkaException, TimeoutError) as error:
+        except (KafkaException, TimeoutError, PermissionError) as error:
             self._give_up("consumer groups", error)
             return None
         return {topic: tuple(sorted(g for g, names in consumed.items() if topic in names)) for topic in topics}
 
     def _group_ids(self, deadline: Deadline) -> list[str]:
-        """All groups that this identity may see; one silent broker hides those that it coordinates."""
+        """All groups; one silent broker hides those that it coordinates."""
+        self._require_sight_of_all_groups(deadline)
         result = self._confluent.client().list_consumer_groups(request_timeout=deadline.left_s).result(deadline.left_s)
         if result.errors:
             raise KafkaException(result.errors[0])
         return [group.group_id for group in result.valid]
+
+    def _require_sight_of_all_groups(self, deadline: Deadline) -> None:
+        """Raise ``PermissionError`` where brokers may leave groups out of their list, which they do without a word.
+
+        Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): all of them for who may describe the cluster.
+        """
+        future = self._confluent.client().describe_cluster(
+            include_authorized_operations=True, request_timeout=deadline.left_s
+        )
+        if AclOperation.DESCRIBE not in (future.result(deadline.left_s).authorized_operations or ()):
+            raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
 
     def _assigned(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
         """Topics that members of each group read now. A group in the middle of a rebalance is asked again."""

@@ -175,6 +175,10 @@ class KafkaReader:
             for name in names
         }
 
+    def require_describable(self, topics: Sequence[str]) -> None:
+        """Raise ``ClusterError`` unless each may be described, there or not: brokers list only what may be."""
+        self._descriptions(topics)
+
     def brokers(self) -> Mapping[int, Broker]:
         """Live brokers by id; a fenced one is not among them."""
         return self._described_cluster()[1]

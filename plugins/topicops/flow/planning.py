@@ -25,6 +25,7 @@ from topicops.model.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.environment import Environment
 from topicops.model.plan import Plan, TopicActivity
 from topicops.model.plan_file import changes_to_json, plan_to_json
+from topicops.model.ports import LiveReader
 from topicops.model.snapshot import ClusterSnapshot
 from topicops.model.spec import Desired
 from topicops.steps.gate import gate as gate_step
@@ -71,6 +72,7 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
     with cluster_reader(run, environment) as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.snapshot(states=states)
+        _require_seen(run, reader, live)
     last_good = LastGood(run.home, live.cluster_id)
     topics_before = last_good.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
@@ -86,6 +88,16 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
         "brokers": len(live.brokers),
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def _require_seen(run: Run, reader: LiveReader, live: ClusterSnapshot) -> None:
+    """What brokers hide from this reader looks absent, and would be planned as new: a refusal must be told as one."""
+    if live.source != "kafka" or not run.store.has("desired.json"):
+        return
+    from topicops.edges.kafka_snapshot import KafkaReader
+
+    if isinstance(reader, KafkaReader):
+        reader.require_describable(sorted(run.desired.topics.keys() - live.topics.keys()))
 
 
 def diff(run: Run, *, engine: Engine = "spark") -> Facts:

@@ -1,0 +1,162 @@
+"""Brokers that grant each identity its own part and no more: the whole loop, and what is said where a right lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from fixtures.guarded_broker import GuardedBroker
+from fixtures.live import look, tree_of, zookeeper
+from fixtures.workspace import Workspace
+from topicops.edges.kafka_reader import BrokerQuestions
+
+PARTS = {"connection": "reader", "applier": "applier", "deleter": "deleter"}
+CHANGING = ("AIRFLOW_CONN_KAFKA_APPLIER", "AIRFLOW_CONN_KAFKA_DELETER")
+
+
+@pytest.fixture
+def guarded(
+    guarded_broker: GuardedBroker, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Workspace]:
+    """A plan for it holds one change of each kind, below the prefix that applier and deleter own."""
+    for name, value in guarded_broker.variables.items():
+        monkeypatch.setenv(name, value)
+    workspace.cluster = guarded_broker.spec(**PARTS)
+    workspace.policy |= {"unattended": "destructive"}
+    guarded_broker.make("owned.growing", "owned.slow", "owned.going")
+    workspace.topic("owned.coming", replicationFactor=1)
+    workspace.topic("owned.growing", replicationFactor=1, partitions=2)
+    workspace.topic("owned.slow", replicationFactor=1, configs={"retention.ms": "8d"})
+    workspace.tombstone("owned.going")
+    yield workspace
+    guarded_broker.clear()
+
+
+def principals(workspace: Workspace) -> dict[str, str]:
+    """Who sent what, by the audit log."""
+    lines = (workspace.folder / "home/audit/local.jsonl").read_text(encoding="utf-8").splitlines()
+    return {line["action"]: line["principal"] for line in map(json.loads, lines)}
+
+
+def test_a_plan_takes_the_reader_alone_writes_nothing_and_each_other_does_its_own_part(
+    guarded: Workspace, guarded_broker: GuardedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in CHANGING:
+        monkeypatch.delenv(name)
+    with zookeeper(guarded_broker.cluster) as client:
+        before = tree_of(client)
+        planned = guarded.plan()
+        after = tree_of(client)
+    for name in CHANGING:
+        monkeypatch.setenv(name, guarded_broker.variables[name])
+
+    applied = guarded.apply()
+
+    assert "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 0 blocked" in planned.out, planned.err
+    assert after == before
+    assert applied.status == 0, applied.out + applied.err
+    assert "Applied and verified: 4 done." in applied.out
+    live = look(guarded_broker.cluster).topics
+    assert "owned.going" not in live
+    assert (live["owned.coming"].partitions, live["owned.growing"].partitions) == (1, 2)
+    assert live["owned.slow"].overrides == {"retention.ms": "691200000"}
+    assert principals(guarded) == {
+        "create": "User:applier",
+        "expand": "User:applier",
+        "configure": "User:applier",
+        "delete": "User:deleter",
+    }
+
+
+def test_an_applier_that_may_not_delete_does_all_else_and_says_what_it_lacks(
+    guarded: Workspace, guarded_broker: GuardedBroker
+) -> None:
+    guarded.cluster = guarded_broker.spec(**{**PARTS, "deleter": "applier"})
+    guarded.plan()
+
+    applied = guarded.apply()
+
+    assert applied.status == 6, applied.out + applied.err
+    assert "Applied in part: 3 done, 1 failed." in applied.out
+    assert (
+        "topic.owned.going delete: failed: TOPIC_AUTHORIZATION_FAILED (29): Broker: Topic authorization failed; "
+        "User:applier lacks Delete or Describe (a delete takes both) on owned.going (TOP804): grant it, or name a "
+        "connection that has it as cluster.kafka.deleter"
+    ) in applied.out
+    assert look(guarded_broker.cluster).topics.keys() >= {"owned.coming", "owned.going"}
+
+    guarded.cluster = guarded_broker.spec(**PARTS)
+    again = guarded.apply()  # the same plan, as the report advises
+
+    assert again.status == 0, again.out + again.err
+    assert "1 done, 3 already so" in again.out
+    assert "owned.going" not in look(guarded_broker.cluster).topics
+
+
+def test_an_applier_that_may_change_nothing_sends_nothing_and_says_what_it_lacks(
+    guarded: Workspace, guarded_broker: GuardedBroker
+) -> None:
+    guarded.cluster = guarded_broker.spec(**{**PARTS, "applier": "reader"})
+    guarded.plan()
+    before = look(guarded_broker.cluster).topics
+
+    applied = guarded.apply()
+
+    assert applied.status == 1, applied.out + applied.err
+    for lacking in ("Create on owned.coming", "Alter on owned.growing", "AlterConfigs on owned.slow"):
+        assert f"User:reader lacks {lacking} (TOP804): grant it" in applied.out
+    assert "deletes run only when all before succeeded" in applied.out
+    assert look(guarded_broker.cluster).topics == before
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        pytest.param("stranger", "reassignments: CLUSTER_AUTHORIZATION_FAILED (31)", id="nothing at all"),
+        pytest.param("blind", "topic owned.coming: TOPIC_AUTHORIZATION_FAILED (29)", id="no topic"),
+    ],
+)
+def test_a_reader_that_sees_no_topic_is_an_error_and_never_an_empty_cluster(
+    guarded: Workspace, guarded_broker: GuardedBroker, user: str, said: str
+) -> None:
+    guarded.cluster = {**guarded_broker.spec(connection=user), "source": "kafka", "lease": "file"}
+
+    planned = guarded.plan()
+
+    assert (planned.status, planned.out) == (1, "")
+    assert f"{said}: Broker: " in planned.err
+    assert "who reads needs Describe on the cluster, and Describe and DescribeConfigs on all topics" in planned.err
+
+
+def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_deletes_are_refused(
+    guarded: Workspace, guarded_broker: GuardedBroker
+) -> None:
+    guarded.cluster = guarded_broker.spec(**{**PARTS, "connection": "stranger"})
+    guarded.verify = {"metadata": "1s"}
+
+    planned, applied = guarded.plan(), guarded.apply()
+
+    assert "the reader lacks DescribeConfigs on the cluster (topicops doctor tells)" in planned.out, planned.err
+    assert "traffic: could not be read" in planned.out
+    assert applied.status == 6, applied.out + applied.err
+    assert "owned.going delete: refused: its end offsets were not read when the plan was made (TOP409)" in applied.out
+    assert "see that the brokers answer, and what the reader may do (topicops doctor)" in applied.out
+    assert "owned.going" in look(guarded_broker.cluster).topics
+
+
+def test_groups_that_brokers_may_hide_from_the_reader_count_as_unread(
+    guarded: Workspace, guarded_broker: GuardedBroker
+) -> None:
+    committed = ConsumerGroupTopicPartitions("hidden", [TopicPartition("owned.going", 0, 0)])
+    guarded_broker.admin.alter_consumer_group_offsets([committed])["hidden"].result(60)
+
+    groups = {}
+    for user in ("reader", "deaf"):
+        questions = BrokerQuestions(guarded_broker.properties(user), timeout_s=15.0)
+        groups[user] = questions.activity(["owned.going"])["owned.going"].groups
+        questions.close()
+
+    assert groups == {"reader": ("hidden",), "deaf": None}
