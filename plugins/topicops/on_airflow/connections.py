@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
 
 from topicops.edges.connections import ConnectionFields
 from topicops.model.errors import UsageError
+
+SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")
+"""Properties of librdkafka that Airflow's list of sensitive names does not know."""
 
 
 def from_airflow(connection_id: str) -> ConnectionFields:
@@ -23,11 +29,21 @@ def from_airflow(connection_id: str) -> ConnectionFields:
             f"connection {connection_id!r} is not known to Airflow; "
             f"add it there, or set the variable AIRFLOW_CONN_{connection_id.upper()}"
         ) from error
+    extra = dict(found.extra_dejson)  # Airflow masks what has a sensitive name, where it is text
+    mask_secret({name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
+    mask_secret(list(_by_other_names(extra)))
     return ConnectionFields(
         conn_type=found.conn_type or "",
         host=found.host or "",
         port=found.port,
         login=found.login or "",
         password=found.password or "",
-        extra=dict(found.extra_dejson),
+        extra=extra,
     )
+
+
+def _by_other_names(extra: Mapping[str, object]) -> Iterator[str]:
+    """Whole, and line by line: a log may show a key with its lines apart."""
+    for name in SECRETS_BY_OTHER_NAMES:
+        text = str(extra.get(name) or "")
+        yield from (text, *text.splitlines())

@@ -1,0 +1,70 @@
+"""What a connection holds in secret is on Airflow's own mask once a task has asked for the connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from airflow.sdk._shared.secrets_masker import _secrets_masker, redact
+
+from topicops.on_airflow.connections import from_airflow
+
+pytestmark = pytest.mark.usefixtures("airflow_database", "empty_mask")
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQ\n-----END PRIVATE KEY-----"
+
+
+@pytest.fixture
+def empty_mask() -> Iterator[None]:
+    _secrets_masker().reset_masker()
+    yield
+    _secrets_masker().reset_masker()
+
+
+@pytest.mark.parametrize(
+    ("fields", "secret"),
+    [
+        pytest.param({"conn_type": "zookeeper", "password": "zk-pa55word"}, "zk-pa55word", id="ZooKeeper's password"),
+        pytest.param({"conn_type": "zookeeper", "extra": {"key_password": "k3y-pa55"}}, "k3y-pa55", id="of its key"),
+        pytest.param({"conn_type": "kafka", "extra": {"sasl.password": "s4sl-pa55"}}, "s4sl-pa55", id="SASL's"),
+        pytest.param({"conn_type": "kafka", "extra": {"sasl.password": 48151623}}, "48151623", id="as a number"),
+        pytest.param({"conn_type": "kafka", "extra": {"ssl.key.password": "t1s-pa55"}}, "t1s-pa55", id="TLS's"),
+        pytest.param(
+            {"conn_type": "kafka", "extra": {"sasl.oauthbearer.client.secret": "0auth-s3cret"}},
+            "0auth-s3cret",
+            id="OAuth's",
+        ),
+        pytest.param(
+            {"conn_type": "kafka", "extra": {"sasl.oauthbearer.config": "principal=us scope=all"}},
+            "principal=us scope=all",
+            id="OAuth's other",
+        ),
+        pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY, id="a key in the connection"),
+        pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY.splitlines()[1], id="a line of it"),
+    ],
+)
+def test_a_secret_is_masked_once_its_connection_was_asked_for(
+    fields: dict[str, object], secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MASKED", json.dumps({"host": "localhost:2181", **fields}))
+    line = f"broker said: {secret}; try again"
+    assert redact(line) == line
+
+    from_airflow("masked")
+
+    assert redact(line) == "broker said: ***; try again"
+
+
+def test_what_is_no_secret_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = {
+        "bootstrap.servers": "kafka1.example:9092",
+        "sasl.username": "topicops-reader",
+        "socket.timeout.ms": 60000,
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_MASKED", json.dumps({"conn_type": "kafka", "extra": servers}))
+
+    from_airflow("masked")
+
+    line = "kafka1.example:9092: topicops-reader waited 60 ms"
+    assert redact(line) == line
