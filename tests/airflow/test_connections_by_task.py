@@ -1,0 +1,111 @@
+"""Which connections each task asks for, in a whole run with the real steps on brokers that hold each to its rights."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from airflow.sdk import get_current_context
+
+from fixtures.guarded_broker import GuardedBroker
+from fixtures.live import look
+from topicops import flow
+from topicops.edges.connections import ConnectionFields, ConnectionSource
+from topicops.on_airflow.dags import pipeline_dag
+from topicops.on_airflow.tasks import Site
+from topicops.testing.quality import quality_report
+
+pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
+
+READS = {"zookeeper_local", "kafka_reader"}
+
+
+@dataclass
+class WatchedFlow:
+    """The real steps, which notes the connections that each task asks for."""
+
+    asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By task."""
+
+    def open_run(self, *, connections: ConnectionSource, **rest: Any) -> flow.Run:
+        def watched(connection_id: str) -> ConnectionFields:
+            self.asked[get_current_context()["ti"].task_id].add(connection_id)
+            return connections(connection_id)
+
+        return flow.open_run(connections=watched, **rest)
+
+    def diff(self, run: flow.Run, *, engine: str) -> flow.Facts:
+        return flow.diff(run, engine="python")
+
+    def quality_before(self, run: flow.Run) -> flow.Facts:
+        run.store.write_value("quality-before.json", quality_report("before", ()))
+        return {}
+
+    def __getattr__(self, step: str) -> Callable[..., object]:
+        return getattr(flow, step)
+
+
+@pytest.fixture
+def topics(guarded_broker: GuardedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A change of each kind is due; the four connections are known to Airflow."""
+    zookeeper = json.dumps({"conn_type": "zookeeper", "host": guarded_broker.cluster.zookeeper_hosts})
+    for name, value in {**guarded_broker.variables, "AIRFLOW_CONN_ZOOKEEPER_LOCAL": zookeeper}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
+    guarded_broker.make("owned.growing", "owned.slow", "owned.going")
+    spec = guarded_broker.spec(connection="reader", applier="applier", deleter="deleter")
+    environment = {
+        "cluster": {**spec, "zookeeper": {"connection": "zookeeper_local"}},
+        "defaults": {"partitions": 1, "replicationFactor": 1},
+        "limits": {"deletesPerRun": 5, "deletesPercent": 100},
+        "policy": {"unattended": "destructive"},
+    }
+    folder = tmp_path / "topics"
+    write(folder, "environments/local.yaml", "Environment", {"name": "local"}, spec=environment)
+    write_topic(folder, "owned.coming", spec={})
+    write_topic(folder, "owned.growing", spec={"partitions": 2, "keyed": False})
+    write_topic(folder, "owned.slow", spec={"configs": {"retention.ms": "8d"}})
+    write_topic(folder, "owned.going", lifecycle={"state": "absent", "reason": "Over."})
+    yield folder
+    guarded_broker.clear()
+
+
+def write_topic(folder: Path, name: str, **rest: object) -> None:
+    write(folder, f"tests/{name}.yaml", "Topic", {"name": name, "owner": "team-tests"}, **rest)
+
+
+def write(folder: Path, path: str, kind: str, metadata: dict[str, str], **rest: object) -> None:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    document = {"apiVersion": "topicops/v1", "kind": kind, "metadata": metadata, **rest}
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+
+def test_each_task_asks_for_its_own_connections_alone_and_the_run_ends_well(
+    topics: Path, guarded_broker: GuardedBroker
+) -> None:
+    watched = WatchedFlow()
+    dag = pipeline_dag(Site(environment="local", topics=topics, flow=lambda: watched))
+
+    run = dag.test(run_conf={"mode": "apply"})
+
+    assert run.state == "success", {ti.task_id: ti.state for ti in run.get_task_instances()}
+    assert watched.asked == {
+        "snapshot": {"zookeeper_local"},
+        "plan": {"kafka_reader"},
+        "create": READS | {"kafka_applier"},
+        "expand": READS | {"kafka_applier"},
+        "configure": READS | {"kafka_applier"},
+        "delete": READS | {"kafka_deleter"},
+        "verify": READS,
+        "quality_after": READS,
+    }
+    live = look(guarded_broker.cluster).topics
+    assert live["owned.growing"].partitions == 2
+    assert {name for name in live if name.startswith("owned.")} == {"owned.coming", "owned.growing", "owned.slow"}
