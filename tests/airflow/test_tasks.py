@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
+from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.run import Run
 from topicops.model.changes import Action
 from topicops.model.environment import Risk
@@ -25,41 +25,6 @@ from topicops.model.results import QualityResult
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
 from topicops.testing import builders
-
-
-@dataclass
-class ScriptedTask:
-    """A task instance: what other tasks and runs left behind, and what this one hands on."""
-
-    dag_id: str = "topic_pipeline_local"
-    run_id: str = "manual__1"
-    try_number: int = 1
-    xcoms: dict[str, object] = field(default_factory=dict)
-    """Return value by task id, or by ``<run id>/<task id>`` of another run."""
-    states: dict[str, str] = field(default_factory=dict)
-    """By task id, of this run."""
-    runs: dict[str, str] = field(default_factory=dict)
-    """State by run id, of the other DAG."""
-    pushed: dict[str, object] = field(default_factory=dict)
-
-    def xcom_pull(self, task_ids: str, *, dag_id: str | None = None, run_id: str | None = None) -> object:
-        return self.xcoms.get(f"{run_id}/{task_ids}" if run_id else task_ids)
-
-    def xcom_push(self, key: str, value: object) -> None:
-        self.pushed[key] = value
-
-    def get_task_states(self, dag_id: str, *, run_ids: list[str]) -> dict[str, dict[str, str]]:
-        return {self.run_id: dict(self.states)}
-
-    def get_dr_count(self, dag_id: str, *, run_ids: list[str]) -> int:
-        return sum(run_id in self.runs for run_id in run_ids)
-
-    def get_dagrun_state(self, dag_id: str, run_id: str) -> str:
-        return self.runs[run_id]
-
-
-def context(task: ScriptedTask, **params: object) -> dict[str, object]:
-    return {"ti": task, "params": {"mode": "apply", "approved": [], "only": None, "digests": [], **params}}
 
 
 @pytest.fixture

@@ -144,6 +144,8 @@ def told_once() -> Iterator[None]:
 def validate(site: Site, context: Context) -> Facts:
     """Every problem of every file in the log, or the desired topics."""
     with step(site, context) as (flow, run):
+        if context["params"].get("mode") == "apply":
+            refuse_overtaken(run, context)
         return flow.validate(run)
 
 
@@ -174,12 +176,17 @@ def plan(site: Site, context: Context) -> Facts:
 def gate(site: Site, context: Context) -> Facts:
     """Which changes run, which are held, which are dropped; where changes may be sent, also the newest held set."""
     from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+    from topicops.on_airflow.newest import NewestPlan, newest_path, note_plan
 
     with step(site, context) as (flow, run):
+        if mode_of(context) == "apply":
+            refuse_overtaken(run, context)
         facts = flow.gate(run, approved=approved_of(context))
         log_changes(run)
         if mode_of(context) != "apply":
             return facts
+        planned = NewestPlan(run=run.name, run_after=context["dag_run"].run_after)
+        note_plan(newest_path(run.home, run.environment), planned)
         held = HeldSet(addresses=questionable(run), found_by=run.name)
         path = held_path(run.home, run.environment)
         narrowed = only_of(context)
@@ -209,9 +216,25 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:
     def change(site: Site, context: Context) -> Facts:
         if mode_of(context) != "apply":
             raise AirflowSkipException("mode is plan: nothing is sent")
+        with step(site, context) as (_, run):
+            refuse_overtaken(run, context)
         return send(site, context, action, approved=approved_of(context))
 
     return change
+
+
+def refuse_overtaken(run: Run, context: Context) -> None:
+    """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
+    from topicops.on_airflow.newest import newest_path, overtaken_by
+
+    dag_run = context["dag_run"]
+    if not dag_run.clear_number:
+        return
+    if later := overtaken_by(newest_path(run.home, run.environment), dag_run.run_after):
+        raise AirflowFailException(
+            f"this run was cleared, and {later} has planned since: its files and its plan may be older than what was "
+            "done; nothing is sent. Start a new run, or clear that one"
+        )
 
 
 def send(

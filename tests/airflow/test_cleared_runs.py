@@ -1,0 +1,75 @@
+"""A run that is cleared after others have run: it reads all anew, or sends nothing and says what overtook it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
+from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
+from topicops.on_airflow import tasks
+from topicops.on_airflow.held import held_path, read_held
+from topicops.on_airflow.tasks import Facts, Site
+
+A_DAY = timedelta(days=1)
+YESTERDAY = ScriptedTask(run_id="scheduled__1")
+TODAY = ScriptedTask(run_id="scheduled__2", dag_run=ScriptedRun(run_after=ScriptedRun.run_after + A_DAY))
+CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(tasks.validate, id="the whole run"),
+        pytest.param(tasks.gate, id="from the gate on"),
+        pytest.param(tasks.pipeline_change("create"), id="one kind of changes"),
+        pytest.param(tasks.pipeline_change("delete"), id="deletes"),
+    ],
+)
+def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
+    tmp_path: Path, step: Callable[[Site, object], Facts]
+) -> None:
+    tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
+    tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))
+    stale = ScriptedFlow(tmp_path, changes=(CREATE,))
+
+    with pytest.raises(AirflowFailException, match="topic_pipeline_local/scheduled__2 has planned since"):
+        step(site(stale), context(CLEARED))
+
+    assert stale.sent == []
+    assert set(read_held(held_path(tmp_path, "local")).addresses) == {digest(DELETE)}
+
+
+def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    tasks.gate(site(flow), context(YESTERDAY))
+
+    tasks.validate(site(flow), context(CLEARED))
+    tasks.gate(site(flow), context(CLEARED))
+    tasks.pipeline_change("create")(site(flow), context(CLEARED))
+
+    assert flow.sent == [("create", frozenset())]
+
+
+def test_a_cleared_run_may_look_although_a_later_one_has_planned(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    tasks.gate(site(flow), context(TODAY))
+
+    assert tasks.validate(site(flow), context(CLEARED, mode="plan")) == {"topics": 3}
+    assert "fingerprint" in tasks.gate(site(flow), context(CLEARED, mode="plan"))
+
+
+def test_a_run_that_nobody_cleared_runs_in_any_order(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    tasks.gate(site(flow), context(TODAY))
+
+    tasks.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
+    tasks.pipeline_change("create")(site(flow), context(YESTERDAY))
+
+    assert flow.sent == [("create", frozenset())]
+    with pytest.raises(AirflowFailException, match="scheduled__2"):
+        tasks.gate(site(flow), context(CLEARED))
