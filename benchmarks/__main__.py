@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import apply, balance, diff, plan, quality, reading, snapshot, validate, verify
+from benchmarks import airflow, apply, balance, diff, plan, quality, reading, snapshot, validate, verify
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
@@ -22,6 +22,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     quality.BENCHMARK,
     verify.BENCHMARK,
     apply.BENCHMARK,
+    airflow.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"

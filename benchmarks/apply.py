@@ -61,6 +61,7 @@ metadata: {{name: bench}}
 spec:
   cluster: {{class: sandbox, zookeeper: {{hosts: "{hosts}"}}, kafka: {{bootstrapServers: "{bootstrap}"}}}}
   limits: {{deletesPerRun: 1000, deletesPercent: 100, shrinkPercent: 100, replicasPerRun: 100000}}
+  policy: {{unattended: destructive}}
 """
 _TOPIC = """\
 apiVersion: topicops/v1
@@ -74,7 +75,7 @@ spec:
   keyed: false
   configs: {{retention.ms: {retention_ms}}}
 """
-_ABSENT = """\
+ABSENT = """\
 lifecycle: {state: absent, reason: The measurement is over.}
 """
 
@@ -147,7 +148,7 @@ class Bench:
     def _planned(self, cohort: Cohort) -> tuple[flow.Run, Plan]:
         """A plan that was made, and a run that holds it."""
         folder = self.folder / str(self.turn)
-        write_specs(folder / "topics", cohort, self.cluster)
+        write_specs(folder / "topics", spec_texts(cohort), self.cluster)
         run = flow.open_run(
             environment="bench",
             topics=folder / "topics",
@@ -158,7 +159,7 @@ class Bench:
         return run, flow.make_plan(run, engine="python")
 
     def _apply(self, run: flow.Run, plan: Plan) -> None:
-        flow.apply(run, approved={gated.digest for gated in plan.changes})
+        flow.apply(run)
         outcomes = read_outcomes(run)
         bad = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         if bad or len(outcomes) != len(plan.changes):
@@ -259,16 +260,21 @@ def present(*, partitions: int, retention_ms: str) -> str:
     return _PRESENT.format(partitions=partitions, replicas=REPLICAS, retention_ms=retention_ms)
 
 
-def write_specs(folder: Path, cohort: Cohort, cluster: LocalCluster) -> None:
+def spec_texts(cohort: Cohort) -> dict[str, str]:
+    """What is wanted of each topic, by its name."""
+    texts = {name: present(partitions=PARTITIONS, retention_ms=BEFORE) for name in cohort.new}
+    texts |= {name: present(partitions=MORE_PARTITIONS, retention_ms=BEFORE) for name in cohort.wider}
+    texts |= {name: present(partitions=PARTITIONS, retention_ms=AFTER) for name in cohort.other}
+    return texts | dict.fromkeys(cohort.gone, ABSENT)
+
+
+def write_specs(folder: Path, texts: Mapping[str, str], cluster: LocalCluster) -> None:
+    """Nothing but these, and the environment ``bench``."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "bench").mkdir(parents=True)
     (folder / "environments").mkdir()
     addresses = {"hosts": cluster.zookeeper_hosts, "bootstrap": cluster.bootstrap_servers}
     (folder / "environments" / "bench.yaml").write_text(_ENVIRONMENT.format(**addresses), encoding="utf-8")
-    texts = {name: present(partitions=PARTITIONS, retention_ms=BEFORE) for name in cohort.new}
-    texts |= {name: present(partitions=MORE_PARTITIONS, retention_ms=BEFORE) for name in cohort.wider}
-    texts |= {name: present(partitions=PARTITIONS, retention_ms=AFTER) for name in cohort.other}
-    texts |= dict.fromkeys(cohort.gone, _ABSENT)
     for name, text in texts.items():
         (folder / "bench" / f"{name}.yaml").write_text(_TOPIC.format(name=name) + text, encoding="utf-8")
 

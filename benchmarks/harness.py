@@ -32,7 +32,7 @@ PACKAGES = ("kazoo", "msgspec", "pyarrow", "pyspark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two sides whose medians are divided, and what should come out."""
+    """Two sides that are divided, and what should come out."""
 
     id: str
     numerator: str
@@ -41,6 +41,8 @@ class Comparison:
     """Name of a side."""
     goal: float
     better: Better
+    of: Callable[[Sequence[float]], float] = median
+    """What of all rounds is divided."""
 
 
 def no_remarks(_: int) -> Iterable[str]:
@@ -75,7 +77,7 @@ class Ratio:
     goal: float
     better: Better
     numerator: float
-    """The median of that side; seconds where a side gives seconds."""
+    """The median of that side, if the comparison says no other; seconds where a side gives seconds."""
     denominator: float
 
     @property
@@ -146,9 +148,9 @@ def interleave(sides: Mapping[str, Side], *, rounds: int) -> dict[str, list[floa
 
 
 def ratio_of(comparison: Comparison, measured: Mapping[str, Sequence[float]]) -> Ratio:
-    """The ratio of the medians; both are rounded first, so that a reader of the file can divide again."""
-    numerator = round(median(measured[comparison.numerator]), 6)
-    denominator = round(median(measured[comparison.denominator]), 6)
+    """The ratio of the medians, if it says no other; both are rounded first, so that a reader can divide again."""
+    numerator = round(comparison.of(measured[comparison.numerator]), 6)
+    denominator = round(comparison.of(measured[comparison.denominator]), 6)
     return Ratio(
         id=comparison.id,
         value=round(numerator / denominator, 3),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.airflow import covered_s
 from benchmarks.diff import rows
 from benchmarks.harness import (
     Benchmark,
@@ -167,6 +168,27 @@ def test_what_the_sides_started_is_gone_even_when_one_of_them_fails() -> None:
     with pytest.raises(ZeroDivisionError):
         run(broken)
     assert running == []
+
+
+def test_a_comparison_may_divide_something_else_than_medians() -> None:
+    tries = Comparison(id="failed", numerator="failed", denominator="all", goal=0, better="lower", of=sum)
+    found = ratio_of(tries, {"failed": [0, 0, 1], "all": [4, 3, 3]})
+    assert (found.numerator, found.denominator, found.value, found.is_met) == (1, 10, 0.1, False)
+
+
+@pytest.mark.parametrize(
+    ("times", "covered"),
+    [
+        ([], 0),
+        ([(0, 2), (5, 6)], 3),
+        ([(3, 5), (0, 4)], 5),
+        ([(0, 9), (1, 2), (3, 10)], 10),
+        ([(0, 1), (1, 2)], 2),
+    ],
+    ids=["none", "apart", "one into the other", "one inside the other", "one after the other"],
+)
+def test_steps_that_run_side_by_side_count_once(times: Sequence[tuple[float, float]], covered: float) -> None:
+    assert covered_s(times) == covered
 
 
 def test_every_module_that_has_a_benchmark_is_listed_under_its_own_name() -> None:

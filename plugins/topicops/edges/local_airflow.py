@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -69,6 +70,7 @@ class _Run(msgspec.Struct):
     dag_run_id: str
     state: str
     note: str | None = None
+    end_date: datetime | None = None
 
 
 class _Runs(msgspec.Struct):
@@ -145,6 +147,10 @@ class AirflowClient:
 
     def run_state(self, dag_id: str, run_id: str) -> str:
         return self._send("GET", _run_path(dag_id, run_id), _Run).state
+
+    def run_ended_at(self, dag_id: str, run_id: str) -> datetime | None:
+        """None while it has not."""
+        return self._send("GET", _run_path(dag_id, run_id), _Run).end_date
 
     def run_note(self, dag_id: str, run_id: str) -> str:
         return self._send("GET", _run_path(dag_id, run_id), _Run).note or ""
