@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from airflow.sdk import get_current_context
 
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
+from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
 from topicops.edges.connections import ConnectionFields, ConnectionSource
 from topicops.on_airflow.dags import pipeline_dag
@@ -60,31 +60,14 @@ def topics(guarded_broker: GuardedBroker, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
     guarded_broker.make("owned.growing", "owned.slow", "owned.going")
     spec = guarded_broker.spec(connection="reader", applier="applier", deleter="deleter")
-    environment = {
-        "cluster": {**spec, "zookeeper": {"connection": "zookeeper_local"}},
-        "defaults": {"partitions": 1, "replicationFactor": 1},
-        "limits": {"deletesPerRun": 5, "deletesPercent": 100},
-        "policy": {"unattended": "destructive"},
-    }
     folder = tmp_path / "topics"
-    write(folder, "environments/local.yaml", "Environment", {"name": "local"}, spec=environment)
+    write_environment(folder, "local", cluster={**spec, "zookeeper": {"connection": "zookeeper_local"}})
     write_topic(folder, "owned.coming", spec={})
     write_topic(folder, "owned.growing", spec={"partitions": 2, "keyed": False})
     write_topic(folder, "owned.slow", spec={"configs": {"retention.ms": "8d"}})
     write_topic(folder, "owned.going", lifecycle={"state": "absent", "reason": "Over."})
     yield folder
     guarded_broker.clear()
-
-
-def write_topic(folder: Path, name: str, **rest: object) -> None:
-    write(folder, f"tests/{name}.yaml", "Topic", {"name": name, "owner": "team-tests"}, **rest)
-
-
-def write(folder: Path, path: str, kind: str, metadata: dict[str, str], **rest: object) -> None:
-    file = folder / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    document = {"apiVersion": "topicops/v1", "kind": kind, "metadata": metadata, **rest}
-    file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
 
 def test_each_task_asks_for_its_own_connections_alone_and_the_run_ends_well(

@@ -13,6 +13,7 @@ from topicops.edges.connections import Role, kafka_properties, principal_of, zoo
 from topicops.edges.journal import FileJournal
 from topicops.edges.last_good import LastGood
 from topicops.edges.unsettled import announced
+from topicops.flow.rewritten import refuse_rewritten, rewritten_topics
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     Facts,
@@ -99,13 +100,16 @@ def apply(
             note(run, _notes_of(environment) + settle_earlier(run, reader))
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
+            final, stale = refuse_rewritten(final, rewritten_topics(run, desired), actions)
+            for outcome in stale:
+                run.say(outcome_line(outcome))
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
             identities = _identities(run, environment, _to_run(final, actions))
             audit = _audit_log(run, environment, final, approver, identities)
             outcomes = _send(
                 run, environment, identities, final, actions, live, reader, lease, journal, audit, interrupted
             )
-    return _close_sent(run, actions, outcomes, live)
+    return _close_sent(run, actions, [*stale, *outcomes], live)
 
 
 def apply_plan(

@@ -10,9 +10,12 @@ from datetime import datetime
 from topicops.edges.artifact_store import prune_runs
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
+    KINDS,
+    NOTES_FILE,
     Engine,
     Facts,
     Run,
+    baseline_file,
     cluster_reader,
     lease_note,
     now,
@@ -148,9 +151,11 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
 def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
     """``plan.json``: each change sorted into run, held or dropped; ``approved`` holds digests.
 
-    What an earlier try of the run did was done to an earlier plan: its outcomes and checks are taken away.
+    What an earlier try of the run did was done to an earlier plan: its outcomes, notes and checks are taken away, and
+    so is what it saw before its changes.
     """
-    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json")
+    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json", NOTES_FILE)
+    run.store.remove(*(baseline_file(kind) for kind in KINDS))
     gated = gate_step(run.change_set, read_environment(run), approved=approved)
     path = run.store.write_text("plan.json", plan_to_json(gated))
     counts: Facts = {word.value: len(gated.with_gate(word)) for word in GateWord}

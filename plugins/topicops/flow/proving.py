@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, TypeVar
 from topicops.edges.connections import kafka_properties
 from topicops.edges.identities import Identities, own_identities
 from topicops.flow.applying import read_outcomes, require_planned_target
-from topicops.flow.run import Facts, Run, audit_folder, cluster_reader, notes_of, now, read_environment
-from topicops.model.changes import ACTIONS, Action, GateWord
+from topicops.flow.run import (
+    KINDS,
+    Facts,
+    Run,
+    audit_folder,
+    baseline_file,
+    cluster_reader,
+    notes_of,
+    now,
+    read_environment,
+)
+from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
 from topicops.model.plan import GatedChange, Plan
@@ -41,9 +51,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DELETES: tuple[Action, ...] = ("delete",)
-BASELINE = "baseline-"
-KINDS = ("all", *ACTIONS)
-"""What one task of a run applies."""
 
 
 def quality_before(run: Run) -> Facts:
@@ -96,7 +103,7 @@ def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, k
 
     One that an earlier try of the same task left stays: what that try did is no old trouble.
     """
-    name = f"{BASELINE}{kind}.json"
+    name = baseline_file(kind)
     there = live.topics.keys() & set(topics)
     if run.store.has(name) or not there:
         return
@@ -288,7 +295,7 @@ def _still_absent(run: Run, environment: Environment, names: Collection[str]) ->
 
 def _old_trouble(run: Run) -> frozenset[Trouble]:
     """Of every task that sent something."""
-    names = [name for name in (f"{BASELINE}{kind}.json" for kind in KINDS) if run.store.has(name)]
+    names = [name for name in (baseline_file(kind) for kind in KINDS) if run.store.has(name)]
     return frozenset(found for name in names for found in run.store.read_value(name, tuple[Trouble, ...]))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from topicops.edges.artifact_store import ArtifactStore, runs_folder
 from topicops.edges.connections import ConnectionSource, from_environment, kafka_properties, zookeeper_address
 from topicops.flow.seams import SEAMS
-from topicops.model.changes import Action
+from topicops.model.changes import ACTIONS, Action
 from topicops.model.delta import Delta
 from topicops.model.environment import Environment
 from topicops.model.errors import (
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_FILE = "environment.json"
 NOTES_FILE = "notes.json"
+KINDS = ("all", *ACTIONS)
+"""What one task of a run applies."""
 Engine = Literal["spark", "python"]
 Facts = dict[str, object]
 """What a step hands on beside its artifact: paths, digests and counts; small enough for XCom."""
@@ -125,6 +127,11 @@ def now() -> datetime:
 
 def outcomes_file(action: Action) -> str:
     return f"outcomes-{action}.json"
+
+
+def baseline_file(kind: str) -> str:
+    """What was wrong before a task of that kind sent anything."""
+    return f"baseline-{kind}.json"
 
 
 def note(run: Run, sentences: Sequence[str]) -> None:
