@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.connections import Role, kafka_properties, principal_of, zookeeper_address
-from topicops.edges.journal import FileJournal
+from topicops.edges.journal import FileJournal, is_overtaken
 from topicops.edges.last_good import LastGood
 from topicops.edges.unsettled import announced
 from topicops.flow.rewritten import refuse_rewritten, rewritten_topics
@@ -92,7 +92,9 @@ def apply(
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
         require_planned_target(plan, cluster_id, reader.chroot)
-        with SEAMS.get().lease(_lease(run, environment, f"apply {kind}", lock_timeout_s)) as lease:
+        held = _lease(run, environment, f"apply {kind}", lock_timeout_s)
+        with SEAMS.get().lease(held) as lease:
+            _keep_up(environment, reader, held)
             # Behind it: the wait may have been long, and what the holder before made is whole by now.
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
             require_whole(run, environment, live)
@@ -109,6 +111,9 @@ def apply(
             outcomes = _send(
                 run, environment, identities, final, actions, live, reader, lease, journal, audit, interrupted
             )
+    if is_overtaken(journal.path):  # this try slept through the end of its session, and Airflow started another
+        run.say("A later try of this has begun: its outcomes count, and not these.")
+        return _counts(run, outcomes)
     return _close_sent(run, actions, [*stale, *outcomes], live)
 
 
@@ -251,6 +256,17 @@ def _identities(run: Run, environment: Environment, to_run: Iterable[GatedChange
     """
     roles = sorted({_role_of(gated.change.action) for gated in to_run})
     return {role: kafka_properties(environment, role, run.connections) for role in roles}
+
+
+def _keep_up(environment: Environment, reader: LiveReader, held: AbstractContextManager[Lease]) -> None:
+    """Have the reader know all that the lease's session was told: a server that does not is cut off from the others."""
+    if environment.spec.cluster.lease != "zookeeper":
+        return
+    from topicops.edges.zookeeper_lease import ZooKeeperLease
+    from topicops.edges.zookeeper_reader import ZooKeeperReader
+
+    if isinstance(reader, ZooKeeperReader) and isinstance(held, ZooKeeperLease):
+        reader.keep_up_with(held.session)
 
 
 def _admin(
@@ -429,5 +445,9 @@ def _count_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome])
 def _close(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> Facts:
     for action in actions:
         run.store.write_value(outcomes_file(action), tuple(o for o in outcomes if o.action == action))
+    return _counts(run, outcomes)
+
+
+def _counts(run: Run, outcomes: Sequence[Outcome]) -> Facts:
     counts: Facts = {status.value: sum(o.status is status for o in outcomes) for status in OutcomeStatus}
     return {"path": str(run.store.folder), **counts}

@@ -88,13 +88,19 @@ class Wire:
 
 
 class Relay:
-    """Passes bytes between clients and one server; ``cut`` ends the connections, ``close`` the relay too."""
+    """Passes bytes between clients and one server; ``cut`` ends the connections, ``close`` the relay too.
+
+    ``hold`` is a network that loses everything and tells nobody, until ``release``.
+    """
 
     def __init__(self, target: str) -> None:
         host, _, port = target.partition(":")
         self._target = (host, int(port))
         self._listener = socket.create_server((LOOPBACK, 0))
-        self._sockets: list[socket.socket] = []
+        self._clients: list[socket.socket] = []
+        self._servers: list[socket.socket] = []
+        self._may_pass = threading.Event()
+        self._may_pass.set()
         self.port: int = self._listener.getsockname()[1]
         self.hosts = f"{LOOPBACK}:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -106,13 +112,27 @@ class Relay:
         self.close()
 
     def cut(self) -> None:
-        sockets, self._sockets = self._sockets, []
-        for end in sockets:
+        self.cut_clients()
+        ends, self._servers = self._servers, []
+        for end in ends:
             _shut(end)
+
+    def cut_clients(self) -> None:
+        """End the clients' side; while bytes are held, the server does not hear of it."""
+        ends, self._clients = self._clients, []
+        for end in ends:
+            _shut(end)
+
+    def hold(self) -> None:
+        self._may_pass.clear()
+
+    def release(self) -> None:
+        self._may_pass.set()
 
     def close(self) -> None:
         _shut(self._listener)
         self.cut()
+        self.release()
 
     def _accept(self) -> None:
         while True:
@@ -125,12 +145,22 @@ class Relay:
             except OSError:  # the server is down
                 _shut(client)
                 continue
-            self._sockets += [client, server]
+            self._clients.append(client)
+            self._servers.append(server)
             for pump in self._pumps(client, server):
                 threading.Thread(target=pump, daemon=True).start()
 
     def _pumps(self, client: socket.socket, server: socket.socket) -> Sequence[Callable[[], None]]:
-        return (lambda: _pump(client, server)), (lambda: _pump(server, client))
+        return (lambda: self._pump(client, server)), (lambda: self._pump(server, client))
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self._may_pass.wait()
+                sink.sendall(data)
+        self._may_pass.wait()
+        _shut(source)
+        _shut(sink)
 
 
 class FrameProxy(Relay):
@@ -325,14 +355,6 @@ def _exactly(source: socket.socket, count: int) -> bytes | None:
 
 def _address(port: int) -> bytes:
     return LOOPBACK.encode() + _LENGTH.pack(port)
-
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    _shut(source)
-    _shut(sink)
 
 
 def _shut(end: socket.socket) -> None:
