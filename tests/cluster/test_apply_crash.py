@@ -69,6 +69,25 @@ def test_a_crash_right_after_a_delete_is_made_good_by_running_again(live: Worksp
     assert (planned.status, "No changes." in planned.out) == (0, True), planned.err
 
 
+def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that_one_alone(live: Workspace) -> None:
+    live.cluster |= {"lease": "none"}  # a session that ended says the same, half a minute later
+    live.write_environment()
+    live.topic("crash-asleep")
+    flow.make_plan(run_of(live), engine="python")
+    said: list[str] = []
+
+    def sleeps_at_done(line: str) -> None:
+        said.append(line)
+        if line.startswith("create crash-asleep: done"):
+            flow.apply(run_of(live), actions=["create"], attempt=2)
+
+    flow.apply(run_of(live, sleeps_at_done), actions=["create"])
+
+    (outcome,) = run_of(live).store.read_value("outcomes-create.json", tuple[Outcome, ...])
+    assert outcome.status is OutcomeStatus.ALREADY_SO
+    assert "A later try of this has begun: its outcomes count, and not these." in said
+
+
 def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(live: Workspace, admin: AdminClient) -> None:
     admin.create_topics([NewTopic("crash-older", 1, 3)])["crash-older"].result(30)
     live.tombstone("crash-older")

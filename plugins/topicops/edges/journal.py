@@ -95,6 +95,19 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
     return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
 
 
+def intended_topics(folder: Path) -> frozenset[str]:
+    """Topics that any journal of a run says are to be changed, whatever came of it. Raises as ``read_journal``."""
+    journals = sorted(folder.glob("journal-*.jsonl"))
+    return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
+
+
+def is_overtaken(path: Path) -> bool:
+    """Whether a later try has a journal beside this one, ``<name>-<try>.jsonl``."""
+    name, _, own = path.stem.rpartition("-")
+    others = (other.stem.rpartition("-")[2] for other in path.parent.glob(f"{name}-*.jsonl"))
+    return any(int(other) > int(own) for other in others if other.isdecimal())
+
+
 def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
     """Intents without an outcome: what a crashed run may have sent and nobody has looked at since."""
     pending: dict[str, JournalEntry] = {}
