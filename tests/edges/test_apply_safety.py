@@ -18,6 +18,7 @@ from topicops.edges.journal import FileJournal, open_intents, read_journal
 from topicops.edges.last_good import LastGood
 from topicops.edges.unsettled import announced
 from topicops.edges.zookeeper_lease import LEASE, ZooKeeperLease
+from topicops.flow.proving import take_baseline
 from topicops.model.changes import ACTIONS, Change, GateWord
 from topicops.model.environment import Limits, Policy, Risk
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
@@ -227,3 +228,14 @@ def test_no_control_character_that_somebody_wrote_reaches_the_terminal(workspace
     ended = workspace.run("apply", "missing\x1b[31m.json")
 
     assert (ended.status, "missing\\x1b[31m.json" in ended.err) == (1, True), ended.err
+
+
+def test_what_another_task_of_the_run_has_begun_to_change_is_no_old_trouble(world: Workspace, chroot: Chroot) -> None:
+    expand = builders.expand_change("orders")
+    plan = plan_of(chroot, expand)
+    run = run_of(world, plan)
+    FileJournal(run.store.path("journal-expand-1.jsonl")).intend(plan.changes)
+
+    take_baseline(run, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
+
+    assert not run.store.has("baseline-configure.json")

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from topicops.edges.journal import FileJournal, open_intents, read_journal
+from topicops.edges.journal import FileJournal, intended_topics, open_intents, read_journal
 from topicops.model.errors import ArtifactError
 from topicops.model.results import Outcome, OutcomeStatus
 from topicops.testing.changes import create_topic, plan_of
@@ -34,6 +35,13 @@ def test_intents_and_outcomes_are_read_back_in_order(tmp_path: Path) -> None:
         NOW,
     )
     assert (outcome.kind, outcome.status, outcome.sent) == ("outcome", OutcomeStatus.DONE, True)
+
+
+def test_what_any_task_of_a_run_has_meant_to_change_is_known(tmp_path: Path) -> None:
+    FileJournal(tmp_path / "journal-expand-1.jsonl").intend([GATED])
+    FileJournal(tmp_path / "journal-configure-1.jsonl").record([replace(DONE, topic="b", sent=False)])
+
+    assert intended_topics(tmp_path) == {"a"}
 
 
 def test_an_intent_without_an_outcome_is_open(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from topicops.model.quality_rows import (
@@ -106,6 +108,8 @@ def test_a_snapshot_without_states_cannot_be_judged() -> None:
     [
         pytest.param({"min.insync.replicas": "3"}, {"min.insync.replicas": "2"}, 3, id="the topic's own"),
         pytest.param({}, {"min.insync.replicas": "2"}, 2, id="the brokers' default"),
+        pytest.param({"min.insync.replicas": "+2"}, None, 2, id="as brokers read it"),
+        pytest.param({"min.insync.replicas": "two"}, {"min.insync.replicas": "3"}, 3, id="no number"),
         pytest.param({}, None, 1, id="nobody could be asked"),
         pytest.param({}, {}, 1, id="not among the defaults"),
     ],
@@ -226,6 +230,17 @@ def test_offline_and_empty_partitions_of_a_listed_topic_are_counted() -> None:
     live = snapshot(topic(assignment={0: (1,), 1: ()}, states={0: state(9, 9)}), topic("unread", states=None))
     rows = rows_before(builders.desired_of(), live, builders.environment(), topics_last_good=None)["listed"]
     assert [(row.empty_partitions, row.offline_partitions) for row in rows] == [(1, 2), (0, 0)]
+
+
+def test_a_topic_that_is_being_deleted_needs_no_leaders() -> None:
+    going = topic("going", assignment={0: (1,)}, states={0: state(-1)})
+    live = snapshot(going, deleting={"going": 1})
+
+    [listed] = rows_before(builders.desired_of(), live, builders.environment(), topics_last_good=None)["listed"]
+
+    assert (listed.offline_partitions, live.offline_partitions) == (0, 0)
+    assert rows_after(live, NOTHING_KNOWN)["partition"] == []
+    assert replace(live, deleting={}).offline_partitions == 1
 
 
 def test_each_kind_of_row_has_a_column_that_no_other_kind_of_its_frame_has() -> None:

@@ -1,6 +1,7 @@
 """A report says what was done, what was not, and what a person does next."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ from topicops.steps.report import (
 )
 from topicops.testing.changes import create_topic, plan_of
 
-DONE, REFUSED = OutcomeStatus.DONE, OutcomeStatus.REFUSED
+DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
 
 
 def a_plan(*topics: str, held: tuple[str, ...] = ()) -> Plan:
@@ -101,6 +102,11 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
             RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
             "Nothing was applied: 1 refused.",
             id="all refused",
+        ),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), outcomes=(replace(outcome("a", UNKNOWN), sent=True),)),
+            "Applied in part: 1 unknown.",
+            id="a request left and nobody knows what came of it",
         ),
         pytest.param(
             RunReport(

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicops.model.ports import BrokerView, PartitionView
@@ -24,6 +24,7 @@ class ScriptedBrokers:
 
     answers: Sequence[BrokerView | str]
     now: Mapping[str, LiveTopic] = field(default_factory=dict)
+    marked: Collection[str] = ()
     asked: list[tuple[Sequence[int], Sequence[str]]] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
 
@@ -32,7 +33,10 @@ class ScriptedBrokers:
         return dict.fromkeys(brokers, self.answers[min(len(self.asked), len(self.answers)) - 1])
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        return {name: TopicTraces(live=self.now.get(name), has_config_znode=True, is_deleting=False) for name in topics}
+        return {
+            name: TopicTraces(live=self.now.get(name), has_config_znode=True, is_deleting=name in self.marked)
+            for name in topics
+        }
 
     def compare(self, live: ClusterSnapshot) -> Mapping[str, str]:
         return sides_differ(live, reader=self, brokers=self, sleep=self.slept.append)
@@ -69,6 +73,12 @@ def test_a_topic_that_goes_meanwhile_and_one_that_is_going_are_left_out() -> Non
     brokers = ScriptedBrokers([view_of()])
     assert brokers.compare(builders.snapshot(topic("gone"), topic("going"), deleting={"going": 1})) == {}
     assert brokers.asked[0][1] == ["gone"]
+
+
+def test_a_topic_that_is_marked_for_deletion_meanwhile_is_left_out() -> None:
+    orders = topic("orders")
+    brokers = ScriptedBrokers([view_of()], now={"orders": orders}, marked={"orders"})
+    assert brokers.compare(builders.snapshot(orders)) == {}
 
 
 def test_a_silent_broker_is_passed_over_while_another_answers() -> None:

@@ -49,7 +49,7 @@ class World:
     def trouble(self) -> Collection[Trouble]:
         """All that is wrong now."""
         live = self.cluster.snapshot(states=True)
-        return trouble_of(live, self.cluster, topics=live.topics.keys(), broker_defaults=self.broker_defaults)
+        return trouble_of(replace(live, broker_defaults=self.broker_defaults), self.cluster, topics=live.topics.keys())
 
     def created(self, *rows: tuple[int, ...], **configs: str) -> Change:
         """A create of topic ``t`` that has just been sent."""
@@ -207,9 +207,26 @@ def test_too_small_an_isr_for_producers_is_degraded(world: World) -> None:
 
 def test_the_brokers_default_min_isr_counts_where_the_topic_sets_none(world: World) -> None:
     world.broker_defaults = {"min.insync.replicas": "3"}
-    change = world.created((1, 2))
+    change = world.created((1, 2, 3))
+    world.cluster.stop_broker(3)
 
     assert ("V09", Verdict.DEGRADED) in [(check, verdict) for check, verdict, _ in troubles(world.verify(change))]
+
+
+def test_no_more_in_sync_replicas_are_asked_for_than_there_are_replicas(world: World) -> None:
+    world.broker_defaults = {"min.insync.replicas": "3"}
+
+    assert troubles(world.verify(world.created((1, 2)))) == []
+
+
+def test_a_rule_that_could_not_look_is_not_called_healthy(world: World) -> None:
+    change = world.created((1, 2, 3))
+    world.cluster.stop_broker(3)
+
+    checked = {check.id for check in world.verify(change)}
+
+    assert {"V02", "V08"} <= checked
+    assert not checked & {"V14", "V16"}  # no broker was asked, since ZooKeeper alone says that it is not right
 
 
 def test_an_interrupt_ends_the_waiting_with_the_last_look(world: World) -> None:
@@ -245,10 +262,10 @@ def test_a_cluster_out_of_reach_is_never_healthy(world: World) -> None:
     change = world.created((1, 2))
     world.cluster.unreachable = True
 
-    (found,) = troubles(world.verify(change))
+    (check,) = world.verify(change)
 
-    assert found[:2] == ("V13", Verdict.DEGRADED)
-    assert "ZooKeeper does not answer" in found[2]
+    assert (check.id, check.verdict) == ("V13", Verdict.DEGRADED)
+    assert "ZooKeeper does not answer" in check.message
 
 
 # --- the brokers' side ----------------------------------------------------------------------------------------------

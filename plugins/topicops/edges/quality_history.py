@@ -41,8 +41,14 @@ def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[
 
 
 def _written_at(folder: Path) -> float:
-    files = (folder / quality_file(suite) for suite in get_args(QualitySuite))
-    return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
+    return max(_modified_at(folder / quality_file(suite)) for suite in get_args(QualitySuite))
+
+
+def _modified_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # not written yet, or pruned a moment ago
+        return 0.0
 
 
 def _quality_of(store: ArtifactStore) -> RunQuality | None:

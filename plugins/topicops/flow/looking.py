@@ -6,11 +6,10 @@ Nothing is written, to no cluster and to no run.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 
 from topicops.edges.connections import kafka_properties, zookeeper_address
-from topicops.flow.run import Run, cluster_reader, read_specs
+from topicops.flow.run import Run, cluster_reader, read_specs, with_broker_defaults
 from topicops.model.environment import Environment
 from topicops.model.errors import TopicopsError
 from topicops.model.examination import Area, Examination, Examined, KafkaFacts, KafkaRole, Problem, ZooKeeperFacts
@@ -28,16 +27,9 @@ def topics(run: Run, wanted: Wanted) -> Listing:
     with cluster_reader(run, environment) as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.snapshot(states=bool(wanted.partitions))
-    if wanted.partitions and live.broker_defaults is None:
-        live = _with_broker_defaults(run, environment, live)
+    if wanted.partitions:
+        live = with_broker_defaults(run, environment, live)
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics)
-
-
-def _with_broker_defaults(run: Run, environment: Environment, live: ClusterSnapshot) -> ClusterSnapshot:
-    from topicops.edges.kafka_reader import BrokerQuestions
-
-    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
-        return replace(live, broker_defaults=questions.broker_defaults())
 
 
 def doctor(run: Run) -> Examination:

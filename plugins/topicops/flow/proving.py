@@ -17,10 +17,12 @@ from topicops.flow.run import (
     Run,
     audit_folder,
     baseline_file,
+    broker_defaults,
     cluster_reader,
     notes_of,
     now,
     read_environment,
+    with_broker_defaults,
 )
 from topicops.model.changes import Action, GateWord
 from topicops.model.environment import Environment
@@ -70,9 +72,8 @@ def quality_after(run: Run) -> Facts:
     What was wrong in ``live.json`` is told from what is new.
     """
     environment = read_environment(run)
-    defaults = _broker_defaults(run, environment)
     with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as brokers:
-        live = replace(reader.snapshot(states=True), broker_defaults=defaults)
+        live = with_broker_defaults(run, environment, reader.snapshot(states=True))
         differences = sides_differ(live, reader=reader, brokers=brokers, sleep=time.sleep)
     identities = Identities(run.home, live.cluster_id)
     known = Afterwards(
@@ -84,7 +85,7 @@ def quality_after(run: Run) -> Facts:
         differences=differences,
     )
     facts = _check_quality(
-        run, "after", live, rows_after(live, known), earlier=lambda: _rows_earlier(run, known, defaults)
+        run, "after", live, rows_after(live, known), earlier=lambda: _rows_earlier(run, known, live.broker_defaults)
     )
     identities.write({topic.name: topic.identity for topic in live.topics.values()})
     return facts
@@ -101,16 +102,19 @@ def _rows_earlier(run: Run, known: Afterwards, defaults: Mapping[str, str] | Non
 def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
     """``baseline-<kind>.json``: what is wrong with these topics before anything is sent, on both sides.
 
-    One that an earlier try of the same task left stays: what that try did is no old trouble.
+    What this run did is no old trouble: a file that an earlier try of the same task left stays, and topics that another
+    task has begun to change are left out.
     """
+    from topicops.edges.journal import intended_topics
+
     name = baseline_file(kind)
-    there = live.topics.keys() & set(topics)
+    there = live.topics.keys() & (set(topics) - intended_topics(run.store.folder))
     if run.store.has(name) or not there:
         return
     environment = read_environment(run)
-    defaults = live.broker_defaults or _broker_defaults(run, environment)
+    known = with_broker_defaults(run, environment, live)
     with closing(_broker_views(run, environment)) as metadata:
-        found = trouble_of(live, metadata, topics=there, broker_defaults=defaults)
+        found = trouble_of(known, metadata, topics=there)
     run.store.write_value(name, tuple(sorted(found)))
 
 
@@ -147,13 +151,13 @@ def verify_cluster(run: Run) -> int:
     from topicops.flow.planning import snapshot
 
     snapshot(run, states=True)
-    environment, live = read_environment(run), run.live
+    environment = read_environment(run)
+    live = with_broker_defaults(run, environment, run.live)
     run.say(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
     with closing(_broker_views(run, environment)) as metadata:
         checks = verify_cluster_step(
             live,
             metadata,
-            broker_defaults=_broker_defaults(run, environment),
             confirmed=lambda names: _still_absent(run, environment, names),
         )
     _write_checks(run, checks)
@@ -182,17 +186,21 @@ def run_report(
 def report(run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False) -> Facts:
     """``report.txt``, ``report.md`` and ``report.json``; ``ok``: nothing failed; ``summary``: the first line."""
     told = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
-    path = run.store.write_text("report.txt", report_text(told))
-    run.store.write_text("report.md", report_markdown(told))
-    run.store.write_json("report.json", report_json(told))
+    _write_report(run, told)
     return {
-        "path": str(path),
+        "path": str(run.store.path("report.txt")),
         "ok": told.is_success,
         "summary": headline(told),
         "held": told.summary.held,
         "dropped": told.summary.dropped,
         "blocked": told.summary.blocked,
     }
+
+
+def _write_report(run: Run, told: RunReport) -> None:
+    run.store.write_text("report.txt", report_text(told))
+    run.store.write_text("report.md", report_markdown(told))
+    run.store.write_json("report.json", report_json(told))
 
 
 def _read(run: Run, name: str, kind: type[T]) -> T:
@@ -263,7 +271,7 @@ def _verify_outcomes(
             progress=lambda seen: run.say(progress_line(seen)),
             interrupted=interrupted,
             old_trouble=old_trouble,
-            broker_defaults=_broker_defaults(run, environment),
+            broker_defaults=broker_defaults(run, environment),
             source=environment.spec.cluster.source,
         )
     return _write_checks(run, checks)
@@ -277,7 +285,7 @@ def progress_line(seen: Progress) -> str:
 def _write_checks(run: Run, checks: Sequence[Check]) -> Facts:
     path = run.store.write_value("checks.json", tuple(checks))
     counts: Facts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
-    return {"path": str(path), "topics": len({check.topic for check in checks}), **counts}
+    return {"path": str(path), "topics": len({check.topic for check in checks if check.topic}), **counts}
 
 
 def _broker_views(run: Run, environment: Environment) -> BrokerViews:
@@ -299,12 +307,6 @@ def _old_trouble(run: Run) -> frozenset[Trouble]:
     return frozenset(found for name in names for found in run.store.read_value(name, tuple[Trouble, ...]))
 
 
-def _broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
-    from topicops.edges.kafka_reader import BrokerQuestions
-
-    return BrokerQuestions(kafka_properties(environment, "reader", run.connections)).broker_defaults()
-
-
 def _as_if_done(gated: GatedChange) -> Outcome:
     """For a plan whose apply is not ours to know: what it says shall be so."""
     change = gated.change
@@ -312,5 +314,6 @@ def _as_if_done(gated: GatedChange) -> Outcome:
 
 
 def _verify_status(run: Run) -> int:
-    report(run)
-    return verify_exit_status(run_report(run).summary)
+    told = run_report(run)
+    _write_report(run, told)
+    return verify_exit_status(told.summary)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -193,6 +193,21 @@ def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperRead
             yield stack.enter_context(KafkaReader(kafka_properties(environment, "reader", run.connections)))
         else:
             yield _zookeeper_reader(run, environment, stack)
+
+
+def broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
+    """What each topic config is on a topic without override; None when no broker answered."""
+    from topicops.edges.kafka_reader import BrokerQuestions
+
+    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
+        return questions.broker_defaults()
+
+
+def with_broker_defaults(run: Run, environment: Environment, live: ClusterSnapshot) -> ClusterSnapshot:
+    """The snapshot with the defaults that it lacks, where the brokers tell them."""
+    if live.broker_defaults is not None:
+        return live
+    return replace(live, broker_defaults=broker_defaults(run, environment))
 
 
 def _zookeeper_reader(run: Run, environment: Environment, stack: ExitStack) -> ZooKeeperReader:

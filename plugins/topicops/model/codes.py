@@ -106,7 +106,7 @@ _TABLE = (
          "`cleanup.policy: Compact`: Kafka knows only `compact`.", "Choose one within the shown range."),
     Code("TOP307", "compaction lag conflict", "min.compaction.lag.ms above max.compaction.lag.ms.",
          "`min.compaction.lag.ms: 2h` with `max.compaction.lag.ms: 1h`.", "Swap or correct."),
-    Code("TOP308", "min ISR above RF", "No write with acks=all could succeed.",
+    Code("TOP308", "min ISR above RF", "Brokers take it for the replication factor: any replica away fails acks=all.",
          "`min.insync.replicas: 4` with `replicationFactor: 3`.", "Lower min.insync.replicas."),
     Code("TOP309", "min ISR equals RF", "One broker's restart stops all writers.",
          "`min.insync.replicas: 3` with `replicationFactor: 3`.", "One less, as a rule."),

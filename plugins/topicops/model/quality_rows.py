@@ -11,11 +11,10 @@ from typing import Literal, NamedTuple
 from topicops.model.environment import Environment
 from topicops.model.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.spec import Desired, DesiredTopic
-from topicops.model.topic_config import THROTTLE_LISTS, ConfigValueError, parse
+from topicops.model.topic_config import THROTTLE_LISTS, ConfigValueError, min_insync_replicas, parse
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
-_MIN_ISR = "min.insync.replicas"
 _NO_STATE = PartitionState(leader=-1, isr=(), leader_epoch=None, controller_epoch=None, version=None)
 
 RowKind = Literal[
@@ -53,7 +52,7 @@ class ListedTopicRow(NamedTuple):
     empty_partitions: int
     """Partitions without any replica."""
     offline_partitions: int
-    """Partitions without a live leader; 0 where states were not read."""
+    """Partitions without a live leader; 0 where states were not read, and of a topic that is being deleted."""
     is_unstable: bool
     """It kept changing while it was read."""
 
@@ -272,13 +271,14 @@ def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
 
 
 def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
-    """Raises ``ValueError`` for a snapshot without partition states."""
+    """Of every topic that is not being deleted. Raises ``ValueError`` for a snapshot without partition states."""
 
     @cache  # few different sets of replicas serve many partitions
     def spread(replicas: tuple[int, ...]) -> _Spread:
         return _spread(live, replicas)
 
-    return [row for topic in live.topics.values() for row in _rows_of_topic(live, topic, spread)]
+    staying = (topic for name, topic in live.topics.items() if name not in live.deleting)
+    return [row for topic in staying for row in _rows_of_topic(live, topic, spread)]
 
 
 def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> list[BrokerRow]:
@@ -288,12 +288,6 @@ def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> li
             preferred[row.replicas[0]] += 1
             led[row.replicas[0]] += row.leader == row.replicas[0]
     return [BrokerRow(broker, preferred[broker], led[broker]) for broker in sorted(preferred)]
-
-
-def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
-    """The topic's own value, else the brokers' default, else Kafka's, which is 1."""
-    text = overrides.get(_MIN_ISR) or (broker_defaults or {}).get(_MIN_ISR) or "1"
-    return int(text) if text.strip().isdecimal() else 1
 
 
 class _Spread(NamedTuple):
@@ -355,7 +349,8 @@ def _cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
 
 
 def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
-    offline = 0 if topic.states is None else sum(not live.has_live_leader(topic, p) for p in topic.assignment)
+    is_judged = topic.states is not None and topic.name not in live.deleting
+    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if is_judged else 0
     return ListedTopicRow(
         topic=topic.name,
         listed_partitions=topic.partitions,

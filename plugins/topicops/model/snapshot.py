@@ -140,11 +140,19 @@ class ClusterSnapshot:
 
     @property
     def offline_partitions(self) -> int | None:
-        """Partitions without a live leader; None when states were not read."""
+        """Partitions without a live leader; None when states were not read.
+
+        Those of topics that are being deleted do not count: the controller takes their leaders away first.
+        """
         known = [topic for topic in self.topics.values() if topic.states is not None]
         if len(known) < len(self.topics):
             return None
-        return sum(not self.has_live_leader(topic, p) for topic in known for p in topic.assignment)
+        return sum(
+            not self.has_live_leader(topic, p)
+            for topic in known
+            if topic.name not in self.deleting
+            for p in topic.assignment
+        )
 
     def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
         """Whether the state names a leader that is registered; a dead broker's name lingers in it for a while."""

@@ -31,6 +31,7 @@ UNITS: Mapping[Unit, Mapping[str, int]] = {
 AS_TOTAL = -2
 """A local retention that follows the total one."""
 
+MIN_ISR = "min.insync.replicas"
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -146,6 +147,15 @@ def canonical_written(name: str, text: str) -> str:
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     """``overrides`` with canonical values; a name or value that Kafka 3.9 does not know keeps its raw text."""
     return {name: _canonical_or_raw(name, text) for name, text in overrides.items()}
+
+
+def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
+    """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
+    for values in (overrides, broker_defaults or {}):
+        text = _canonical_or_raw(MIN_ISR, values[MIN_ISR]) if MIN_ISR in values else ""
+        if text.isdecimal():
+            return int(text)
+    return 1
 
 
 AMBIGUOUS_NUMBER = re.compile(

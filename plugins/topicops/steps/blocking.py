@@ -9,7 +9,7 @@ from datetime import datetime
 from topicops.model.environment import Environment
 from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.spec import DesiredTopic
-from topicops.model.topic_config import ConfigValueError, parse
+from topicops.model.topic_config import MIN_ISR, ConfigValueError, parse
 from topicops.steps.config_edits import ConfigEdits, config_edits
 from topicops.steps.rules.names import folded
 
@@ -18,7 +18,6 @@ ZNODE_LIMIT_BYTES = 800_000
 ZNODE_FRAME_BYTES = 120
 """Version, topic id and the empty maps of a topic znode."""
 
-MIN_ISR = "min.insync.replicas"
 RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
 
 

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from topicops.model.canonical import assignment_digest
 from topicops.model.results import Check, Verdict
 from topicops.model.snapshot import LiveTopic, PartitionState
-from topicops.model.topic_config import canonical_overrides
+from topicops.model.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas
 from topicops.steps import broker_checks
 from topicops.steps.look import Expected, Look, Problem, Rule, broker_names, partition_names
 
-MIN_ISR = "min.insync.replicas"
 FEW_ELECTIONS = 3
 """A new topic's leaders change as often when brokers restart under it; more often means that they do not settle."""
 
@@ -29,9 +28,10 @@ def problems(look: Look) -> tuple[Problem, ...]:
     return tuple(problem for rule in RULES.values() for problem in rule(look))
 
 
-def checked_ids(expected: Expected) -> tuple[str, ...]:
-    """List the rules that are looked at for such a topic."""
-    return tuple(dict.fromkeys(check for check, _ in (ABSENCE_RULES if expected.absent else RULES)))
+def checked_ids(expected: Expected, sides: Collection[str]) -> tuple[str, ...]:
+    """List the rules that could find something for such a topic where these sides were looked at."""
+    rules = ABSENCE_RULES if expected.absent else RULES
+    return tuple(dict.fromkeys(check for check, side in rules if side in sides))
 
 
 def as_check(topic: str, problem: Problem) -> Check:
@@ -116,8 +116,10 @@ def isr(look: Look) -> Iterator[Problem]:
 
 def min_isr(look: Look) -> Iterator[Problem]:
     """V09: the ISR suffices for producers with ``acks=all``."""
-    needed = effective_min_isr(look.present, look.default_min_isr)
+    least = min_insync_replicas(look.present.overrides, look.broker_defaults)
     for p, found in look.led():
+        # As kafka.cluster.Partition#effectiveMinIsr of 3.9 does: never more than there are replicas.
+        needed = min(least, len(look.present.assignment[p]))
         size = sum(broker in look.brokers for broker in found.isr)
         if size < needed:
             message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"
@@ -217,12 +219,6 @@ ABSENCE_RULES: Mapping[tuple[str, str], Rule] = {
     ("V17", "logs"): broker_checks.leftover_logs,
 }
 """For a topic that shall not be there."""
-
-
-def effective_min_isr(live: LiveTopic, default: int) -> int:
-    """Take the topic's own value, else the brokers' default."""
-    text = canonical_overrides(live.overrides).get(MIN_ISR, "")
-    return int(text) if text.isdecimal() else default
 
 
 def _never_returns(look: Look) -> bool:

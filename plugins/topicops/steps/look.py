@@ -47,7 +47,8 @@ class Look:
     has_controller: bool = True
     cluster_id: str | None = None
     """Of the first side; None: not known."""
-    default_min_isr: int = 1
+    broker_defaults: Mapping[str, str] | None = None
+    """Effective default of each topic config; None: not known."""
     source: Source = "zookeeper"
     """Which side the first one is."""
     before: Mapping[int, PartitionState] = field(default_factory=dict)
@@ -73,6 +74,17 @@ class Look:
     @property
     def states(self) -> Mapping[int, PartitionState]:
         return (self.live.states or {}) if self.live else {}
+
+    @property
+    def sides(self) -> frozenset[str]:
+        """What was looked at, in the words of ``checks.RULES``."""
+        asked = {
+            "views": self.views,
+            "logs": self.logs,
+            "offsets": self.logs,
+            "brokers' configs": self.told_overrides is not None,
+        }
+        return frozenset({"first side", *(side for side, found in asked.items() if found)})
 
     def led(self) -> Iterator[tuple[int, PartitionState]]:
         """Partitions of the topic that have a state, in order."""

@@ -76,7 +76,7 @@ def headline(report: RunReport) -> str:
         return _verified(report)
     if not report.outcomes:
         return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
-    if summary.count(*IN_PLACE) == 0:
+    if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
         return f"Nothing was applied: {_counts(report)}."
     if summary.count(*IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}."
@@ -195,10 +195,10 @@ def _verified(report: RunReport) -> str:
 def _trouble(report: RunReport) -> str:
     """``no controller is elected, 2 topics not healthy``."""
     unhealthy = report.summary.unhealthy
-    words = [check.message for check in unhealthy if not check.topic]
+    said = [check.message for check in unhealthy if not check.topic]
     if any(check.topic for check in unhealthy):
-        words.append(f"{_topics(unhealthy)} not healthy")
-    return ", ".join(words)
+        said.append(f"{_topics(unhealthy)} not healthy")
+    return ", ".join(said)
 
 
 def _topics(checks: Sequence[Check]) -> str:

@@ -31,8 +31,8 @@ def sides_differ(
         if look and topics:
             sleep(PAUSE_S)
             traces = reader.traces(sorted(topics), states=True)
-            found = {name: text for name, text in found.items() if name not in traces or traces[name].live}
-            topics = {name: trace.live for name, trace in traces.items() if trace.live}
+            topics = {name: trace.live for name, trace in traces.items() if trace.live and not trace.is_deleting}
+            found = {name: text for name, text in found.items() if name not in traces or name in topics}
         if not topics:
             break
         answers = brokers.views(asked, sorted(topics))

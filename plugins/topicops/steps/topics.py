@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from topicops.model.printable import printable
 from topicops.model.snapshot import ClusterSnapshot, LiveTopic
-from topicops.steps.checks import MIN_ISR, effective_min_isr
+from topicops.model.topic_config import min_insync_replicas
 
 FORMAT_VERSION = "1.0"
 
@@ -115,8 +115,7 @@ def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, 
 
 def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[ListedPartition]:
     """Each partition, by id; one without a state has neither leader nor ISR."""
-    default = (snapshot.broker_defaults or {}).get(MIN_ISR, "")
-    min_isr = effective_min_isr(topic, int(default) if default.isdecimal() else 1)
+    min_isr = min_insync_replicas(topic.overrides, snapshot.broker_defaults)
     for p, replicas in sorted(topic.assignment.items()):
         state = (topic.states or {}).get(p)
         yield ListedPartition(

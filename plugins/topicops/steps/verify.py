@@ -13,8 +13,8 @@ from topicops.model.plan import Plan
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
 from topicops.model.results import IN_PLACE, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.snapshot import ClusterSnapshot, LiveTopic, PartitionState, Source, TopicTraces
-from topicops.steps.broker_checks import log_questions, merged
-from topicops.steps.checks import MIN_ISR, as_check, checked_ids, problems
+from topicops.steps.broker_checks import FIRST_SIDE, log_questions, merged
+from topicops.steps.checks import as_check, checked_ids, problems
 from topicops.steps.look import Expected, Look, Problem, Trouble, broker_names, expected_of
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def verify(
         deadlines=deadlines,
         clock=clock,
         old_trouble=frozenset(old_trouble),
-        default_min_isr=_default_min_isr(broker_defaults),
+        broker_defaults=broker_defaults,
         cluster_id=plan.target.cluster_id,
         source=source,
         topics={expected.topic: _Topic(expected) for expected in expectations(plan, outcomes)},
@@ -95,7 +95,6 @@ def verify_cluster(
     snapshot: ClusterSnapshot,
     metadata: BrokerMetadata,
     *,
-    broker_defaults: Mapping[str, str] | None = None,
     confirmed: Callable[[Collection[str]], Collection[str]] = lambda names: names,
 ) -> tuple[Check, ...]:
     """Check the health of every topic of one snapshot, which must hold the states; no plan, no waiting.
@@ -103,8 +102,8 @@ def verify_cluster(
     ``confirmed`` looks again at names that only brokers know, and gives those that the first side still has not.
     """
     views = metadata.views(chosen_brokers(snapshot.brokers), None)
-    looks = _whole_looks(snapshot, metadata, views, _default_min_isr(broker_defaults))
-    found = [check for look in looks for check in _checks(look.expected, problems(look))]
+    looks = _whole_looks(snapshot, metadata, views)
+    found = [check for look in looks for check in _checks(look.expected, problems(look), look.sides)]
     found += _unheard_of(snapshot, views, confirmed)
     if snapshot.controller_id is None:
         message = "no controller is elected"
@@ -117,7 +116,6 @@ def trouble_of(
     metadata: BrokerMetadata,
     *,
     topics: Collection[str],
-    broker_defaults: Mapping[str, str] | None = None,
 ) -> frozenset[Trouble]:
     """What is wrong with these topics of a snapshot now, on both sides; for a look back after apply.
 
@@ -125,9 +123,7 @@ def trouble_of(
     """
     there = {name: snapshot.topics[name] for name in sorted(topics) if snapshot.topics[name].states is not None}
     views = metadata.views(chosen_brokers(snapshot.brokers), list(there))
-    looks = _whole_looks(
-        replace(snapshot, topics=there, deleting={}), metadata, views, _default_min_isr(broker_defaults)
-    )
+    looks = _whole_looks(replace(snapshot, topics=there, deleting={}), metadata, views)
     return frozenset(
         (look.expected.topic, p.check, subject) for look in looks for p in problems(look) for subject in p.subjects
     )
@@ -148,6 +144,8 @@ class _Topic:
     expected: Expected
     problems: tuple[Problem, ...] = ()
     """Of the last look."""
+    sides: frozenset[str] = frozenset()
+    """What the last look could look at."""
     signature: object = None
     """Identity, leaders, epochs and ISRs of the last look if it was healthy, else None."""
     before: LiveTopic | None = None
@@ -182,7 +180,7 @@ class _Watch:
     deadlines: Verify
     clock: Callable[[], float]
     old_trouble: frozenset[Trouble]
-    default_min_isr: int
+    broker_defaults: Mapping[str, str] | None
     cluster_id: str
     source: Source
     topics: dict[str, _Topic]
@@ -203,9 +201,9 @@ class _Watch:
             self._look_at(watched)
         except ClusterError as error:
             logger.warning("cannot look topics=%d: %s", len(watched), error)
-            problem = Problem(check="V13", verdict=Verdict.DEGRADED, message=f"cannot be read: {error}")
-            for topic in watched:
-                self._judge(topic, (problem,), None)
+            self._judge_blind(
+                watched, Problem(check="V13", verdict=Verdict.DEGRADED, message=f"cannot be read: {error}")
+            )
         return seen != [(topic.problems, topic.signature, topic.is_open) for topic in watched]
 
     def progress(self) -> Progress:
@@ -219,7 +217,9 @@ class _Watch:
 
     def checks(self) -> tuple[Check, ...]:
         return tuple(
-            check for _, topic in sorted(self.topics.items()) for check in _checks(topic.expected, topic.problems)
+            check
+            for _, topic in sorted(self.topics.items())
+            for check in _checks(topic.expected, topic.problems, topic.sides)
         )
 
     def _look_at(self, watched: Sequence[_Topic]) -> None:
@@ -236,7 +236,7 @@ class _Watch:
         self._ask_for_the_rest(looks)
         for name, look in looks.items():
             self._judge(self.topics[name], self._with_history(look), _signature(look.live))
-            self.topics[name].before = look.live
+            self.topics[name].before, self.topics[name].sides = look.live, look.sides
 
     def _first_side(
         self, topic: _Topic, traces: TopicTraces, brokers: Collection[int], controller: tuple[int | None, int | None]
@@ -248,7 +248,7 @@ class _Watch:
             controller_epoch=controller[0],
             has_controller=controller[1] is not None,
             cluster_id=self.cluster_id,
-            default_min_isr=self.default_min_isr,
+            broker_defaults=self.broker_defaults,
             source=self.source,
             before=topic.earlier_states(traces.live),
         )
@@ -299,8 +299,12 @@ class _Watch:
 
     def _controller_moved(self, watched: Sequence[_Topic]) -> None:
         message = "the controller changed during the look"
-        problem = Problem(check="V13", verdict=Verdict.CONVERGING, message=message, code="TOP508")
+        self._judge_blind(watched, Problem(check="V13", verdict=Verdict.CONVERGING, message=message, code="TOP508"))
+
+    def _judge_blind(self, watched: Iterable[_Topic], problem: Problem) -> None:
+        """Nothing was seen but why."""
         for topic in watched:
+            topic.sides = frozenset()
             self._judge(topic, (problem,), None)
 
     def _judge(self, topic: _Topic, found: tuple[Problem, ...], signature: object) -> None:
@@ -356,26 +360,23 @@ def _against(found: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in found if problem.verdict not in NOT_AGAINST]
 
 
-def _checks(expected: Expected, found: Sequence[Problem]) -> Iterator[Check]:
-    """Give every problem, and a healthy check for each rule without one; in the order of ids."""
+def _checks(expected: Expected, found: Sequence[Problem], sides: Collection[str]) -> Iterator[Check]:
+    """Give every problem, and a healthy check for each rule that looked and found none; in the order of ids."""
     broken = {problem.check for problem in found}
     healthy = [
         Check(id=check, topic=expected.topic, verdict=Verdict.HEALTHY)
-        for check in checked_ids(expected)
+        for check in checked_ids(expected, sides)
         if check not in broken
     ]
     yield from sorted([*healthy, *(as_check(expected.topic, p) for p in found)], key=lambda check: check.id)
 
 
 def _whole_looks(
-    snapshot: ClusterSnapshot,
-    metadata: BrokerMetadata,
-    views: Mapping[int, BrokerView | str],
-    default_min_isr: int,
+    snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
 ) -> list[Look]:
     """One look at each topic of a snapshot, with all that the brokers tell of it."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
-    looks = [_snapshot_look(snapshot, name, views, default_min_isr) for name in names]
+    looks = [_snapshot_look(snapshot, name, views) for name in names]
     questions = merged(log_questions(look) for look in looks if not look.expected.absent)
     # A broker that gave no view is known to be silent, and would only take its time again.
     heard = {broker: asked for broker, asked in questions.items() if isinstance(views.get(broker), BrokerView)}
@@ -395,13 +396,11 @@ def _unheard_of(
         for name in view.topics.keys() - known if isinstance(view, BrokerView) else ():
             holders.setdefault(name, []).append(broker)
     for name in confirmed(sorted(holders)) if holders else ():
-        message = f"{_brokers_know(holders[name])} it, and there is no such topic in ZooKeeper"
+        message = f"{_brokers_know(holders[name])} it, and there is no such topic in {FIRST_SIDE[snapshot.source]}"
         yield Check(id="V14", topic=name, verdict=Verdict.FAILED, message=message, code="TOP605")
 
 
-def _snapshot_look(
-    snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str], default_min_isr: int
-) -> Look:
+def _snapshot_look(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Look:
     live = snapshot.topics.get(topic)
     deleting = topic in snapshot.deleting
     traces = TopicTraces(live=live, has_config_znode=live is not None, is_deleting=deleting)
@@ -413,7 +412,7 @@ def _snapshot_look(
         controller_epoch=snapshot.controller_epoch,
         cluster_id=snapshot.cluster_id,
         source=snapshot.source,
-        default_min_isr=default_min_isr,
+        broker_defaults=snapshot.broker_defaults,
         views={} if deleting else views,
     )
 
@@ -433,11 +432,6 @@ def _signature(live: LiveTopic | None) -> object:
 
 def _pre_existing(problem: Problem) -> Problem:
     return replace(problem, verdict=Verdict.PRE_EXISTING, message=f"{problem.message} (so before the run)")
-
-
-def _default_min_isr(broker_defaults: Mapping[str, str] | None) -> int:
-    text = (broker_defaults or {}).get(MIN_ISR, "")
-    return int(text) if text.isdecimal() else 1
 
 
 def _brokers_know(brokers: Sequence[int]) -> str:

@@ -26,7 +26,7 @@ def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
             yield setting.finding(
                 "TOP308",
                 summary,
-                "no write with acks=all would succeed",
+                f"brokers take it for {replicas}: with any replica away, writes with acks=all fail",
                 topic=topic.label,
                 against=factor,
                 why=factor_is,
