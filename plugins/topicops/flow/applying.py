@@ -13,7 +13,6 @@ from topicops.edges.connections import Role, kafka_properties, principal_of, zoo
 from topicops.edges.journal import FileJournal, is_overtaken
 from topicops.edges.last_good import LastGood
 from topicops.edges.unsettled import announced
-from topicops.flow.rewritten import refuse_rewritten, rewritten_topics
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     Facts,
@@ -42,6 +41,7 @@ from topicops.steps.apply import apply as apply_step
 from topicops.steps.exit_status import apply_exit_status
 from topicops.steps.gate import gate as gate_step
 from topicops.steps.gate import stricter
+from topicops.steps.rewritten import refuse_rewritten, rewritten_topics
 from topicops.steps.target import require_cluster_id, require_not_shrunken
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def apply(
             note(run, _notes_of(environment) + settle_earlier(run, reader))
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
-            final, stale = refuse_rewritten(final, rewritten_topics(run, desired), actions)
+            final, stale = refuse_rewritten(final, _rewritten(run, desired), actions)
             for outcome in stale:
                 run.say(outcome_line(outcome))
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
@@ -179,6 +179,11 @@ def tombstones_of(desired: Desired) -> frozenset[str]:
         for name, topic in desired.topics.items()
         if topic.lifecycle is Lifecycle.ABSENT and (topic.not_before is None or topic.not_before <= at)
     )
+
+
+def _rewritten(run: Run, desired: Desired) -> frozenset[str]:
+    """None for a saved plan, whose files are not beside it: it was reviewed as it is."""
+    return rewritten_topics(run.desired, desired) if run.store.has("desired.json") else frozenset()
 
 
 def regated(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from topicops.flow.run import Run
 from topicops.model.changes import Action, DeleteTopic, GateWord
 from topicops.model.plan import GatedChange, Plan
 from topicops.model.results import Outcome, OutcomeStatus
@@ -14,16 +13,10 @@ from topicops.model.spec import Desired, DesiredTopic
 REASON = "its file says something else than when it was planned (TOP501); plan again"
 
 
-def rewritten_topics(run: Run, desired: Desired) -> frozenset[str]:
-    """Topics of which ``desired``, as the files are now, asks for something else than the run's plan knew.
-
-    None for a saved plan, whose files are not beside it: it was reviewed as it is.
-    """
-    if not run.store.has("desired.json"):
-        return frozenset()
-    planned = run.desired.topics
-    names = planned.keys() | desired.topics.keys()
-    return frozenset(name for name in names if _asked(planned.get(name)) != _asked(desired.topics.get(name)))
+def rewritten_topics(planned: Desired, desired: Desired) -> frozenset[str]:
+    """Topics of which the files now ask for something else than when the plan was made."""
+    names = planned.topics.keys() | desired.topics.keys()
+    return frozenset(name for name in names if _asked(planned.topics.get(name)) != _asked(desired.topics.get(name)))
 
 
 def refuse_rewritten(
