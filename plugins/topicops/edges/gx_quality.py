@@ -260,7 +260,7 @@ def _arrow_type(hint: object) -> pa.DataType:
 def _validate(frame: DataFrame, rules: Iterable[Rule]) -> Sequence[ExpectationValidationResult]:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    # The frame is cached by then; persisting it again would only earn a warning.
+    # To keep a million rows costs more than to count them again.
     asset = context.data_sources.add_spark("spark", persist=False).add_dataframe_asset("rows")
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch(batch_parameters={"dataframe": frame})
     suite = ExpectationSuite(name="rules", expectations=[expectation_of(rule) for rule in rules])

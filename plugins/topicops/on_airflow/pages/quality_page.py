@@ -44,7 +44,7 @@ def _verdict(reports: Sequence[QualityReport]) -> Html:
     results = [result for report in reports for result in report.results]
     newest = max(reports, key=lambda report: report.checked_at)
     rows = sum(result.rows_checked for result in results)
-    where = f"{newest.environment}, cluster {newest.cluster_id}; {moment(newest.checked_at)}; {rows:,} rows looked at"
+    where = f"{newest.environment}, cluster {newest.cluster_id}; {_moment(newest.checked_at)}; {rows:,} rows looked at"
     tone = _tone(results)
     said = _sentence(results, is_whole=len(reports) == len(_SUITES))
     sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", said, cls="verdict")
@@ -75,7 +75,7 @@ def _suite(suite: str, report: QualityReport | None) -> Html:
     has_past = suite == "after"
     head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
     rows = [_rule_row(result, has_past=has_past) for result in report.results]
-    said = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {moment(report.checked_at)}."
+    said = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {_moment(report.checked_at)}."
     return together(tag("h2", title), tag("p", said, cls="muted"), table(head, rows, cls="rules"))
 
 
@@ -83,10 +83,10 @@ def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
     yield tag("code", result.rule)
     yield result.title
     yield result.severity
-    yield number(result.rows_checked)
+    yield _number(result.rows_checked)
     if has_past:
-        yield number(result.rows_failed_before)
-    yield number(result.rows_failed if not result.success else 0)
+        yield _number(result.rows_failed_before)
+    yield _number(result.rows_failed if not result.success else 0)
     yield pill("holds", "good") if result.success else pill("fails", _tone([result]))
 
 
@@ -161,7 +161,7 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     failed = ", ".join(result.rule for result in results if not result.success)
     name = next(report.run for report in (run.after, run.before) if report)
     group, _, run_id = name.partition("/")
-    words = f"{run_id}, {moment(run.checked_at)}: {f'{failed} fail' if failed else 'all rules hold'}"
+    words = f"{run_id}, {_moment(run.checked_at)}: {f'{failed} fail' if failed else 'all rules hold'}"
     tone, is_shown = _tone(results), (group, run_id) == (shown.dag_id, shown.run_id)
     return tag(
         "li",
@@ -187,10 +187,10 @@ def _tone(results: Iterable[QualityResult]) -> str:
     return "good" if found else "calm"
 
 
-def moment(at: datetime) -> str:
+def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def number(count: int | None) -> Html:
-    """Right-aligned; nothing where it is not known."""
+def _number(count: int | None) -> Html:
+    """With digits of one width; nothing where it is not known."""
     return tag("span", "" if count is None else f"{count:,}", cls="number")

@@ -43,7 +43,8 @@ class RunOf:
 
     @property
     def is_approval(self) -> bool:
-        return self.environment is not None and self.dag_id.startswith("topic_approval_")
+        match = _OURS.fullmatch(self.dag_id)
+        return match is not None and match["kind"] == "approval"
 
     @property
     def approval_dag(self) -> str:
