@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, failed_rule, site
+from fixtures.person import nothing_happens, person
+from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, site
+from topicops.model.errors import WrongTargetError
+from topicops.model.plan_file import plan_from_json
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
-from topicops.on_airflow.held import HeldSet, held_path, write_held
+from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+from topicops.testing import builders
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
@@ -20,6 +24,12 @@ ALL_KINDS = ["configure", "create", "delete", "expand"]
 def run_pipeline(flow: ScriptedFlow, **params: object) -> tuple[str, Mapping[str, str]]:
     run = pipeline_dag(site(flow)).test(run_conf={"mode": "apply", **params})
     return run.state, {ti.task_id: ti.state for ti in run.get_task_instances()}
+
+
+def gate_words(flow: ScriptedFlow) -> Mapping[str, str]:
+    """By topic, of the flow's one run."""
+    (plan,) = (flow.home / "runs").glob("*/*/plan.json")
+    return {g.change.topic: g.gate.value for g in plan_from_json(plan.read_text(encoding="utf-8")).changes}
 
 
 def kinds_sent(flow: ScriptedFlow) -> list[str]:
@@ -52,6 +62,37 @@ def test_mode_plan_ends_well_with_nothing_sent(tmp_path: Path) -> None:
     assert tasks["report"] == "success"
 
 
+def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    before = asked()
+    state, tasks = run_pipeline(flow)
+    assert state == "success"
+    assert {name: task for name, task in tasks.items() if task != "success"} == {"ask": "skipped"}
+    assert read_held(held_path(tmp_path, "local")).addresses == {}
+    assert asked() == before
+
+
+def test_a_dropped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, builders.create_change("__consumer_offsets")))
+    before = asked()
+    state, tasks = run_pipeline(flow)
+    assert state == "success"
+    assert gate_words(flow) == {"orders": "run", "__consumer_offsets": "dropped"}
+    assert (tasks["create"], tasks["ask"]) == ("success", "skipped")
+    assert asked() == before
+
+
+def test_approved_digests_cover_exactly_themselves_and_the_rest_is_asked_about(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
+    before = asked()
+    state, _ = run_pipeline(flow, approved=[digest(DELETE)])
+    assert state == "success"
+    assert gate_words(flow) == {"orders": "run", "tmp-import": "run", "old-clicks": "held"}
+    assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
+    question = HeldSet(addresses={digest(OTHER_DELETE): ""}).digest
+    assert asked() == [*before, f"{question}.1"]
+
+
 def test_after_a_failed_create_the_siblings_run_the_delete_does_not_and_the_run_is_failed(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,), outcomes_of={"create": {"refused": 1}})
     state, tasks = run_pipeline(flow)
@@ -69,6 +110,14 @@ def test_a_critical_rule_before_the_plan_stops_everything_but_the_report(tmp_pat
     assert tasks["quality_before"] == "failed"
     assert tasks["gate"] == "upstream_failed"
     assert flow.failed_tasks == ["quality_before"]
+
+
+def test_a_verify_that_cannot_look_fails_the_run_and_no_rule_is_evaluated_after_it(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,), problem_of_verify=WrongTargetError("another cluster answers"))
+    state, tasks = run_pipeline(flow)
+    assert state == "failed"
+    assert (tasks["delete"], tasks["verify"], tasks["quality_after"]) == ("success", "failed", "upstream_failed")
+    assert flow.failed_tasks == ["verify"]
 
 
 def test_a_critical_rule_after_the_changes_fails_the_run(tmp_path: Path) -> None:
@@ -106,6 +155,53 @@ def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(t
     assert [states[kind] for kind in ALL_KINDS] == ["skipped"] * 4
     assert states["verify"] == "skipped"
     assert states["report"] == "success"
+
+
+def ask(
+    flow: ScriptedFlow, option: str | None, *, meanwhile: Callable[[], None] = nothing_happens
+) -> tuple[str, Mapping[str, str]]:
+    """The approval of a delete that is held, answered so; None: in no time."""
+    write_held(held_path(flow.home, "local"), HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    with person("topic_approval_local", option, meanwhile=meanwhile):
+        run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})
+    return run.state, {ti.task_id: ti.state for ti in run.get_task_instances()}
+
+
+def test_an_approval_sends_what_was_asked_verifies_it_and_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    state, tasks = ask(flow, "Approve")
+    assert state == "success"
+    assert set(tasks.values()) == {"success"}
+    assert sorted(kinds_sent(flow)) == ALL_KINDS
+    assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
+    assert flow.approver == "admin (id 1)"
+
+
+def test_a_rejection_sends_nothing_and_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    state, tasks = ask(flow, "Reject")
+    assert state == "success"
+    assert flow.sent == []
+    assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
+    assert (tasks["approve"], tasks["report"]) == ("success", "success")
+
+
+def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    state, tasks = ask(flow, None)
+    assert state == "failed"
+    assert flow.sent == []
+    assert tasks["approve"] == "failed"
+    assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"upstream_failed"}
+
+
+def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_and_ends_well(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
+    state, tasks = ask(flow, "Approve", meanwhile=lambda: write_held(held_path(tmp_path, "local"), newer))
+    assert state == "success"
+    assert flow.sent == []
+    assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
 
 
 def test_nobody_is_asked_when_the_set_is_due_no_more(tmp_path: Path) -> None:
