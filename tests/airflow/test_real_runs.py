@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
+from topicops import flow
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.model.changes import GateWord
+from topicops.model.plan import Plan
 from topicops.model.plan_file import plan_from_json
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
@@ -20,7 +22,7 @@ from topicops.on_airflow.tasks import Site
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 
 
-def test_a_run_changes_what_may_run_holds_the_delete_and_ends_well(
+def test_a_run_sends_what_may_run_and_what_a_review_approved_by_digest_and_holds_any_other_delete(
     local_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path / "project", local_cluster, "local")
@@ -28,19 +30,33 @@ def test_a_run_changes_what_may_run_holds_the_delete_and_ends_well(
         monkeypatch.setenv(name, value)
     dag = pipeline_dag(Site(environment=project.environment, topics=project.topics))
     project.write("dagtest.orders", TOPIC)
+    project.write("dagtest.old", TOPIC)
     assert dag.test(run_conf={"mode": "apply"}).state == "success"
     project.write("dagtest.orders", TOMBSTONE)
+    project.write("dagtest.old", TOMBSTONE)
     project.write("dagtest.clicks", TOPIC)
+    reviewed = {g.change.topic: g.digest for g in plan_of_a_pull_request(project).changes}
 
-    run = dag.test(run_conf={"mode": "apply"})
+    run = dag.test(run_conf={"mode": "apply", "approved": [reviewed["dagtest.old"]]})
 
     assert run.state == "success"
     folder = next(f for f in (tmp_path / "project/home/runs" / dag.dag_id).iterdir() if "clicks" in read(f))
     gated = {g.change.topic: g.gate for g in plan_from_json((folder / "plan.json").read_text(encoding="utf-8")).changes}
-    assert gated == {"dagtest.orders": GateWord.HELD, "dagtest.clicks": GateWord.RUN}
-    assert "Applied and verified: 1 done." in (folder / "report.txt").read_text(encoding="utf-8")
+    assert gated == {
+        "dagtest.orders": GateWord.HELD,
+        "dagtest.old": GateWord.RUN,
+        "dagtest.clicks": GateWord.RUN,
+    }
+    assert "Applied and verified: 2 done." in (folder / "report.txt").read_text(encoding="utf-8")
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
-        assert {"dagtest.orders", "dagtest.clicks"} <= reader.snapshot().topics.keys()
+        live = {topic for topic in reader.snapshot().topics if topic.startswith("dagtest.")}
+    assert live == {"dagtest.orders", "dagtest.clicks"}
+
+
+def plan_of_a_pull_request(project: Project) -> Plan:
+    """What a reviewer sees; made on the command line, whose runs the DAG knows nothing of."""
+    run = flow.open_run(environment=project.environment, topics=project.topics, group="cli", run_id="review")
+    return flow.make_plan(run, engine="python")
 
 
 def read(folder: Path) -> str:
