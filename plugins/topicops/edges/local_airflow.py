@@ -180,6 +180,12 @@ class AirflowClient:
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/-1/hitlDetails"
         self._answer("PATCH", path, body={"chosen_options": [option], "params_input": {}})
 
+    def clear(self, dag_id: str, run_id: str, task_id: str, *, downstream: bool) -> None:
+        """Have a task of a run that has ended run once more, as a person does who clears it."""
+        which = {"dag_run_id": run_id, "task_ids": [task_id], "only_failed": False, "dry_run": False}
+        which["include_downstream"] = downstream
+        self._answer("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body=which)
+
     def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]:
         """Each task as it ends, until the run has ended.
 
