@@ -5,6 +5,7 @@ The environment is ``local`` because `dag.test()` runs only DAGs that Airflow ha
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,19 +17,20 @@ from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.model.changes import GateWord
 from topicops.model.plan import Plan
 from topicops.model.plan_file import plan_from_json
-from topicops.on_airflow.dags import pipeline_dag
+from topicops.on_airflow.dags import drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
 
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 
 
-def test_a_run_sends_what_may_run_and_what_a_review_approved_by_digest_and_holds_any_other_delete(
+def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_deletes_and_tell_drift(
     local_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path / "project", local_cluster, "local")
     for name, value in project.variables.items():
         monkeypatch.setenv(name, value)
-    dag = pipeline_dag(Site(environment=project.environment, topics=project.topics))
+    where = Site(environment=project.environment, topics=project.topics)
+    dag = pipeline_dag(where)
     project.write("dagtest.orders", TOPIC)
     project.write("dagtest.old", TOPIC)
     assert dag.test(run_conf={"mode": "apply"}).state == "success"
@@ -51,6 +53,12 @@ def test_a_run_sends_what_may_run_and_what_a_review_approved_by_digest_and_holds
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         live = {topic for topic in reader.snapshot().topics if topic.startswith("dagtest.")}
     assert live == {"dagtest.orders", "dagtest.clicks"}
+
+    held = (tmp_path / "project/home/held/local.json").read_bytes()
+    assert drift_dag(where).test(run_conf={"only": "dagtest.*"}).state == "success"
+    (found,) = (tmp_path / "project/home/runs" / where.drift_id).glob("*/drift.json")
+    assert [(e["topic"], e["kind"]) for e in json.loads(found.read_bytes())["drift"]] == [("dagtest.orders", "retired")]
+    assert (tmp_path / "project/home/held/local.json").read_bytes() == held
 
 
 def plan_of_a_pull_request(project: Project) -> Plan:
