@@ -2,88 +2,39 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from fixtures.airflow_story import RUN_S, Story, two_stories
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.topic_project import TOMBSTONE, TOPIC, Project
-from topicops.edges.local_airflow import AirflowClient, LocalAirflow, start_airflow, wait_for_dags
+from fixtures.live import until
+from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PIPELINE, APPROVAL = "topic_pipeline_standalone", "topic_approval_standalone"
-logger = logging.getLogger(__name__)
-
-RUN_S = 480.0
-# Airflow 3.3 fails a task that is answered before its scheduler has seen it park, which a busy machine delays.
-BEFORE_AN_ANSWER_S = 10.0
-
-
-class Story:
-    """One Airflow, one cluster, and what happens between them."""
-
-    def __init__(self, airflow: LocalAirflow, client: AirflowClient, cluster: LocalCluster, project: Project) -> None:
-        self.airflow = airflow
-        self.client = client
-        self.cluster = cluster
-        self.project = project
-
-    def live_topics(self) -> set[str]:
-        with ZooKeeperReader(self.cluster.zookeeper_hosts) as reader:
-            return {name for name in reader.snapshot().topics if name.startswith("standalone.")}
-
-    def run_pipeline(self, **params: object) -> tuple[str, Mapping[str, str | None]]:
-        run_id = self.client.trigger(PIPELINE, params)
-        return self._ended(PIPELINE, run_id)
-
-    def ask_again(self, option: str) -> tuple[str, Mapping[str, str | None]]:
-        """Start the approval of all that is held by hand, as a person does who has changed his mind."""
-        self.client.trigger(APPROVAL, {})
-        return self.answer(option)
-
-    def answer(self, option: str) -> tuple[str, Mapping[str, str | None]]:
-        """Wait for the newest question, answer it as late as a person would, and see how its run ends."""
-        run_id = list(self.client.runs(APPROVAL))[-1]
-        self.client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=RUN_S)
-        time.sleep(BEFORE_AN_ANSWER_S)
-        self.client.answer(APPROVAL, run_id, "approve", option)
-        return self._ended(APPROVAL, run_id)
-
-    def open_tab(self, browser: Browser, route: str, dag_id: str, run_id: str, words: str, picture: str) -> None:
-        """Wait until the tab says so, and keep a picture of it; the browser is then inside the tab."""
-        browser.open(f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}/plugin/{route}")
-        browser.frame(f"iframe[src^='{PREFIX}/']")
-        browser.wait_for_text(words)
-        browser.leave_frame()
-        browser.screenshot(Path(os.environ.get("TOPICOPS_SCREENSHOTS", self.airflow.folder)) / f"{picture}.png")
-        assert [line for line in browser.console() if PREFIX in line] == []
-        browser.frame(f"iframe[src^='{PREFIX}/']")
-
-    def _ended(self, dag_id: str, run_id: str) -> tuple[str, Mapping[str, str | None]]:
-        states = {task.task_id: task.state for task in self.client.follow(dag_id, run_id, timeout_s=RUN_S)}
-        state = self.client.run_state(dag_id, run_id)
-        for name in [name for name, task in states.items() if task == "failed"]:
-            logger.warning("%s: %s failed\n%s", dag_id, name, self.client.log(dag_id, run_id, name))
-        return state, states
+CHANGES = ("create", "expand", "configure", "delete")
 
 
 @pytest.fixture(scope="module")
-def story(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    folder = tmp_path_factory.mktemp("standalone")
-    project = Project(folder / "project", local_cluster, "standalone")
-    (folder / "airflow").mkdir()
-    with start_airflow(folder / "airflow", dags=project.dags, environment=project.variables) as airflow:
-        client = airflow.client()
-        wait_for_dags(client, [PIPELINE, APPROVAL])
-        yield Story(airflow, client, local_cluster, project)
+def stories(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, Story]]:
+    """One Airflow for all tests of this file: it takes as long to start as a run."""
+    with two_stories(tmp_path_factory.mktemp("standalone"), local_cluster, ("standalone", "second")) as stories:
+        yield stories
+
+
+@pytest.fixture
+def story(stories: tuple[Story, Story]) -> Story:
+    return stories[0]
+
+
+@pytest.fixture
+def second(stories: tuple[Story, Story]) -> Story:
+    return stories[1]
 
 
 @pytest.mark.soak
@@ -94,7 +45,7 @@ def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Sto
     state, _ = story.run_pipeline()
     assert state == "success"
     assert story.live_topics() == {"standalone.orders", "standalone.clicks"}
-    assert story.client.runs(APPROVAL) == {}
+    assert story.client.runs(story.approval) == {}
 
     story.project.write("standalone.clicks", TOMBSTONE)
     story.project.write("standalone.refunds", TOPIC)
@@ -105,9 +56,7 @@ def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Sto
 
     state, tasks = story.answer("Reject")
     assert state == "success"
-    assert {name: tasks[name] for name in ("create", "expand", "configure", "delete")} == dict.fromkeys(
-        ("create", "expand", "configure", "delete"), "skipped"
-    )
+    assert {tasks[name] for name in CHANGES} == {"skipped"}
     assert tasks["report"] == "success"
     assert "standalone.clicks" in story.live_topics()
 
@@ -120,36 +69,128 @@ def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Sto
     assert story.live_topics() == {"standalone.orders", "standalone.refunds"}
 
 
+def open_tab(story: Story, browser: Browser, route: str, dag_id: str, run_id: str, words: str, picture: str) -> None:
+    """Wait until the tab says so, and keep a picture of it; the browser is then inside the tab."""
+    browser.open(f"{story.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}/plugin/{route}")
+    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.wait_for_text(words)
+    browser.leave_frame()
+    browser.screenshot(Path(os.environ.get("TOPICOPS_SCREENSHOTS", story.airflow.folder)) / f"{picture}.png")
+    assert [line for line in browser.console() if PREFIX in line] == []
+    browser.frame(f"iframe[src^='{PREFIX}/']")
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM)
 def test_the_tabs_tell_of_the_question_its_answer_and_a_broker_that_is_down(story: Story, tmp_path: Path) -> None:
     for name in {"standalone.orders", "standalone.refunds"} - story.live_topics():  # none, after the test above
         story.project.write(name, TOPIC)
-    if not story.client.runs(PIPELINE):
+    if not story.client.runs(story.pipeline):
         story.run_pipeline()
     story.project.write("standalone.orders", TOMBSTONE)
     story.run_pipeline()
-    healthy, *_, held = story.client.runs(PIPELINE)
+    healthy, *_, held = story.client.runs(story.pipeline)
     with Browser(tmp_path) as browser:
         browser.resize(1400, 1300)
         browser.sign_in(f"{story.airflow.url}/api/v2/version", story.client.sign_in())
-        story.open_tab(browser, PLAN_ROUTE, PIPELINE, healthy, "done", "story-plan-applied")
-        story.open_tab(browser, QUALITY_ROUTE, PIPELINE, healthy, "After the changes", "story-quality-healthy")
-        asked = list(story.client.runs(APPROVAL))[-1]
-        story.client.wait_for_task(APPROVAL, asked, "approve", "awaiting_input", timeout_s=RUN_S)
-        story.open_tab(browser, PLAN_ROUTE, PIPELINE, held, "Waits for an answer since", "story-plan-waits")
+        open_tab(story, browser, PLAN_ROUTE, story.pipeline, healthy, "done", "story-plan-applied")
+        open_tab(story, browser, QUALITY_ROUTE, story.pipeline, healthy, "After the changes", "story-quality-healthy")
+        asked = list(story.client.runs(story.approval))[-1]
+        story.client.wait_for_task(story.approval, asked, "approve", "awaiting_input", timeout_s=RUN_S)
+        open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "Waits for an answer since", "story-plan-waits")
         story.answer("Reject")
-        story.open_tab(browser, PLAN_ROUTE, PIPELINE, held, "Rejected by admin", "story-plan-rejected")
+        open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "Rejected by admin", "story-plan-rejected")
         browser.click("a.airflow")
         browser.leave_frame()
-        browser.wait_for(lambda: f"/dags/{APPROVAL}/runs/{asked}" in browser.address, "the run that asked")
+        browser.wait_for(lambda: f"/dags/{story.approval}/runs/{asked}" in browser.address, "the run that asked")
         story.cluster.stop_broker(3)
         try:
             story.cluster.wait_unregistered(3)
             story.run_pipeline()
         finally:
             story.cluster.start_broker(3)
-        broken = list(story.client.runs(PIPELINE))[-1]
-        story.open_tab(browser, QUALITY_ROUTE, PIPELINE, broken, "What fails", "story-quality-broker-down")
+        broken = list(story.client.runs(story.pipeline))[-1]
+        open_tab(story, browser, QUALITY_ROUTE, story.pipeline, broken, "What fails", "story-quality-broker-down")
         assert "standalone." in browser.text
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_a_question_outlasts_scheduled_runs_is_replaced_by_a_newer_set_and_one_that_times_out_is_asked_again(
+    story: Story, second: Story
+) -> None:
+    create_by_hand(second, "second.clicks", "second.orders")
+    second.project.write("second.clicks", TOMBSTONE)
+    second.project.set_variables(TOPICOPS_SCHEDULE="* * * * *")
+    until(lambda: len(second.client.runs(second.approval)) > 0, timeout_s=RUN_S)
+    clicks = second.newest_question()
+    assert second.status_of_answer_by("viewer", "Approve", clicks) == 403
+    the_other_environment_goes_on(story)
+    three_scheduled_runs_have_asked_once(second, clicks)
+
+    second.project.write("second.clicks", TOPIC)
+    second.project.write("second.orders", TOMBSTONE)
+    second.project.set_variables(TOPICOPS_ANSWER_WITHIN="30s")
+    second.run_pipeline()
+    orders = list(second.client.runs(second.approval))[-1]
+    an_approval_of_the_older_set_sends_nothing_and_names_the_newer(second, clicks)
+    no_answer_in_time_sends_nothing_and_fails(second, orders)
+    assert second.live_topics() == {"second.clicks", "second.orders"}
+
+    second.project.set_variables()
+    second.run_pipeline()
+    once_more = second.newest_question()
+    assert once_more == f"{orders.removesuffix('.1')}.2"
+    state, tasks = second.answer("Approve", once_more)
+    assert (state, tasks["verify"]) == ("success", "success")
+    assert second.live_topics() == {"second.clicks"}
+
+
+def three_scheduled_runs_have_asked_once(second: Story, question: str) -> None:
+    """Takes the schedule away as soon as the third has begun; a fourth may do so yet."""
+    until(lambda: len(runs(second)) >= 3, timeout_s=2 * RUN_S)
+    second.project.set_variables()
+    until(lambda: not second.is_scheduled() and len(ended_runs(second)) == len(runs(second)), timeout_s=RUN_S)
+    assert {run_id.partition("__")[0] for run_id in runs(second)} == {"scheduled"}
+    assert set(runs(second).values()) == {"success"}
+    asked = [second.client.tasks(second.pipeline, run_id)["ask"].state for run_id in runs(second)]
+    assert asked == ["success"] + ["skipped"] * (len(asked) - 1)
+    assert second.client.runs(second.approval) == {question: "running"}
+
+
+def an_approval_of_the_older_set_sends_nothing_and_names_the_newer(second: Story, older: str) -> None:
+    state, tasks = second.answer("Approve", older)
+    assert (state, {tasks[name] for name in CHANGES}) == ("success", {"skipped"})
+    said = second.client.xcom(second.approval, older, "report")
+    assert isinstance(said, dict)
+    assert said["answer"] == "approved"
+    assert "which holds delete topic.second.orders" in said["replaced"]
+
+
+def no_answer_in_time_sends_nothing_and_fails(second: Story, question: str) -> None:
+    state, tasks = second.ended(second.approval, question)
+    assert (state, tasks["approve"], tasks["delete"]) == ("failed", "failed", "upstream_failed")
+    assert "response timeout has passed" in second.client.log(second.approval, question, "approve")
+
+
+def the_other_environment_goes_on(story: Story) -> None:
+    story.project.write("standalone.beside", TOPIC)
+    state, _ = story.run_pipeline()
+    assert state == "success"
+    assert "standalone.beside" in story.live_topics()
+
+
+def create_by_hand(story: Story, *topics: str) -> None:
+    admin = AdminClient({"bootstrap.servers": story.cluster.bootstrap_servers})
+    for made in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
+        made.result()
+    until(lambda: story.live_topics() >= set(topics))
+
+
+def runs(story: Story) -> Mapping[str, str]:
+    return story.client.runs(story.pipeline)
+
+
+def ended_runs(story: Story) -> list[str]:
+    return [run_id for run_id, state in runs(story).items() if state in ("success", "failed")]
