@@ -53,7 +53,9 @@ def test_a_secret_is_masked_once_its_connection_was_asked_for(
 
     from_airflow("masked")
 
-    assert redact(line) == "broker said: ***; try again"
+    masked = str(redact(line))
+    assert masked.startswith("broker said: ***")
+    assert [part for part in secret.splitlines() if part in masked] == []
 
 
 def test_what_is_no_secret_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
