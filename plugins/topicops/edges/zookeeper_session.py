@@ -242,8 +242,9 @@ class ZooKeeperSession:
 
     def children(self, path: str) -> tuple[str, ...] | None:
         """List the names below, sorted; None where there is no such znode."""
-        found = self.settle(path, self.client.get_children_async(path))
-        return None if found is None else tuple(sorted(found))
+        # With the stat, which nobody needs here: a server keeps that answer ready, and the one without it does not.
+        found = self.settle(path, self.client.get_children_async(path, include_data=True))
+        return None if found is None else tuple(sorted(found[0]))
 
     def offspring(self, path: str) -> Offspring | None:
         """How many children a znode has, and since when these: an answer that costs a server nothing."""
