@@ -17,9 +17,11 @@ from topicops.edges.zookeeper_multi_read import (
     FIRST_BATCH,
     MOST_A_BATCH,
     REPLY_BYTES,
+    Meanwhile,
     MultiRead,
     Reply,
     next_batch_size,
+    nothing,
     read_batched,
     read_pipelined,
 )
@@ -73,14 +75,16 @@ class InterruptedReader(ZooKeeperReader):
         self.looked_at.extend(names)
         return super()._look(names, states=states)
 
-    def _read(self, paths: Sequence[str]) -> list[Znode | None]:
+    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
         if not (self._is_looking and paths):
-            return super()._read(paths)
+            return super()._read(paths, meanwhile=meanwhile)
         self._is_looking = False
         before = int(len(paths) * self._after)
         first = super()._read(paths[:before])
         next(self._changes, lambda: None)()
-        return first + super()._read(paths[before:])
+        found = first + super()._read(paths[before:])
+        meanwhile(found)
+        return found
 
 
 class UnknownRequest(MultiRead):

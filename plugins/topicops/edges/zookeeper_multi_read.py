@@ -36,6 +36,11 @@ _ENTRY = struct.Struct("!i5xi")
 
 Reply = tuple[bytes, int]
 """What came, and where in it the answers begin."""
+Meanwhile = Callable[[Sequence[Znode | None]], object]
+
+
+def nothing(_: Sequence[Znode | None]) -> None:
+    """Only wait for the rest."""
 
 
 class MultiRead:
@@ -91,16 +96,23 @@ def answers(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, 
 
 
 def read_batched(
-    session: ZooKeeperSession, paths: Sequence[str], *, request: type[MultiRead] = MultiRead
+    session: ZooKeeperSession,
+    paths: Sequence[str],
+    *,
+    request: type[MultiRead] = MultiRead,
+    meanwhile: Meanwhile = nothing,
 ) -> list[Znode | None]:
     """Every znode in the order of ``paths``, None where there is none; one batch in flight, bounded by reply bytes.
+
+    Args:
+        meanwhile: Called with all that came so far, whenever a batch did and the next one is on its way.
 
     Raises:
         UnknownRequestError: The server does not know multiRead.
         ClusterError: As ``ZooKeeperSession.settle``; a refusal names its own znode.
 
     """
-    return _Reading(session, paths, request).result() if paths else []
+    return _Reading(session, paths, request, meanwhile).result() if paths else []
 
 
 def next_batch_size(*, entries: int, reply_bytes: int) -> int:
@@ -108,13 +120,16 @@ def next_batch_size(*, entries: int, reply_bytes: int) -> int:
     return max(1, min(MOST_A_BATCH, REPLY_BYTES * entries // max(1, reply_bytes)))
 
 
-def read_pipelined(session: ZooKeeperSession, paths: Sequence[str]) -> list[Znode | None]:
+def read_pipelined(
+    session: ZooKeeperSession, paths: Sequence[str], *, meanwhile: Meanwhile = nothing
+) -> list[Znode | None]:
     """Do what ``read_batched`` does, with one request a znode and a window of them in flight."""
     found: list[Znode | None] = []
     for start in range(0, len(paths), PIPELINE_WINDOW):
         window = paths[start : start + PIPELINE_WINDOW]
         pending = [session.client.get_async(path) for path in window]
         found.extend(session.settle_znode(path, result) for path, result in zip(window, pending, strict=True))
+        meanwhile(found)
     return found
 
 
@@ -132,8 +147,11 @@ class _Reading:
     sets for each request.
     """
 
-    def __init__(self, session: ZooKeeperSession, paths: Sequence[str], request: type[MultiRead]) -> None:
+    def __init__(
+        self, session: ZooKeeperSession, paths: Sequence[str], request: type[MultiRead], meanwhile: Meanwhile
+    ) -> None:
         self._session = session
+        self._meanwhile = meanwhile
         self._paths = paths
         self._request = request
         self._ready = asking(paths[: FIRST_BATCH + MOST_A_BATCH], chroot=session.chroot)
@@ -195,6 +213,7 @@ class _Reading:
             self._found.extend(self._znodes(reply, asked))
             due = self._sent + len(self._ready)
             self._ready += asking(self._paths[due : self._sent + MOST_A_BATCH], chroot=self._session.chroot)
+            self._meanwhile(self._found)
         except Exception as error:  # noqa: BLE001 - as in set
             self.set_exception(error)
         if not self._in_flight:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from topicops.edges import znodes
 from topicops.edges.connections import ZooKeeperAddress
-from topicops.edges.zookeeper_multi_read import MultiRead, read_batched, read_pipelined
+from topicops.edges.zookeeper_multi_read import Meanwhile, MultiRead, nothing, read_batched, read_pipelined
 from topicops.edges.zookeeper_session import (
     ConnectionLostError,
     Offspring,
@@ -57,11 +58,21 @@ T = TypeVar("T")
 
 
 class Look(NamedTuple):
-    """One topic's znodes as they were at one moment, undecoded."""
+    """One topic's znodes as they were at one moment."""
 
     topic: Znode | None
     config: Znode | None
-    states: Mapping[int, Znode | None] | None
+    found: LiveTopic | UndecodableZnodeError | None
+    """What the two say; whether an error matters, only a settled look can tell."""
+    states: Mapping[int, Znode | None] | None = None
+    """Undecoded."""
+
+    @property
+    def live(self) -> LiveTopic | None:
+        """The topic, without its states. Raises ``UndecodableZnodeError``."""
+        if isinstance(self.found, UndecodableZnodeError):
+            raise self.found
+        return self.found
 
     @property
     def stamp(self) -> tuple[int, int]:
@@ -264,10 +275,10 @@ class ZooKeeperReader:
                 message = f"{self.session.hosts}: {CLUSTER_ID}: the server hung up on multiRead and did not come back"
                 raise ClusterUnreachableError(message) from None
 
-    def _read(self, paths: Sequence[str]) -> list[Znode | None]:
+    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
         if self._knows_multi_read:
-            return read_batched(self.session, paths, request=self.request)
-        return read_pipelined(self.session, paths)
+            return read_batched(self.session, paths, request=self.request, meanwhile=meanwhile)
+        return read_pipelined(self.session, paths, meanwhile=meanwhile)
 
     def _frame(self) -> Frame:
         """Read it. Raises ``UnsupportedTargetError`` under KRaft, ``ClusterError`` where no broker is registered."""
@@ -302,11 +313,17 @@ class ZooKeeperReader:
 
     def _look(self, names: Sequence[str], *, states: bool) -> dict[str, Look]:
         """One look at each name. States are read after their topic, so that a second look vouches for them too."""
-        pairs = self._read([path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")])
-        looks = {name: Look(pairs[2 * i], pairs[2 * i + 1], None) for i, name in enumerate(names)}
+        looks: dict[str, Look] = {}
+
+        def take(znodes: Sequence[Znode | None]) -> None:
+            for place in range(2 * len(looks), len(znodes) - 1, 2):
+                name, topic, config = names[place // 2], znodes[place], znodes[place + 1]
+                looks[name] = Look(topic, config, _decoded(name, topic, config))
+
+        self._read([path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")], meanwhile=take)
         if not states:
             return looks
-        partitions = {name: _partitions(name, look) for name, look in looks.items()}
+        partitions = {name: tuple(sorted(look.live.assignment)) if look.live else () for name, look in looks.items()}
         found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
         return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
 
@@ -419,28 +436,32 @@ def _state_path(topic: str, partition: int) -> str:
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
-def _partitions(name: str, look: Look) -> tuple[int, ...]:
-    if look.topic is None:
-        return ()
-    return tuple(sorted(znodes.decode_topic(f"{TOPICS}/{name}", look.topic.data).partitions))
-
-
-def _live_topic(name: str, look: Look, *, unstable: bool) -> LiveTopic | None:
-    if look.topic is None:
+def _decoded(name: str, topic: Znode | None, config: Znode | None) -> LiveTopic | UndecodableZnodeError | None:
+    if topic is None:
         return None
-    decoded = znodes.decode_topic(f"{TOPICS}/{name}", look.topic.data)
+    try:
+        decoded = znodes.decode_topic(f"{TOPICS}/{name}", topic.data)
+        overrides = znodes.decode_config(f"{CONFIGS}/{name}", config.data) if config else {}
+    except UndecodableZnodeError as error:
+        return error
     return LiveTopic(
         name=name,
         topic_id=decoded.topic_id,
-        czxid=look.topic.czxid,
-        mzxid=look.topic.mzxid,
+        czxid=topic.czxid,
+        mzxid=topic.mzxid,
         assignment=decoded.partitions,
         adding=decoded.adding,
         removing=decoded.removing,
-        overrides=znodes.decode_config(f"{CONFIGS}/{name}", look.config.data) if look.config else {},
-        unstable=unstable,
-        states=None if look.states is None else _states(name, look.states),
+        overrides=overrides,
     )
+
+
+def _live_topic(name: str, look: Look, *, unstable: bool) -> LiveTopic | None:
+    live = look.live
+    if live is None or (look.states is None and not unstable):
+        return live
+    states = None if look.states is None else _states(name, look.states)
+    return replace(live, unstable=unstable, states=states)
 
 
 def _states(topic: str, found: Mapping[int, Znode | None]) -> dict[int, PartitionState]:
