@@ -78,9 +78,9 @@ def test_critical_rules_come_first_and_old_trouble_last() -> None:
 def test_rows_that_name_different_things_share_one_table() -> None:
     (first, *_) = failing("Q11").failed
     (row, *_) = first.examples
-    odd = replace(first, examples=(row, replace(row, row={"broker": 3, "rack": None})))
+    odd = replace(first, examples=(row, replace(row, row={"broker": 3, "missing_replicas": None})))
     heads = page(after=quality_report("after", [odd])).text
-    assert "topic partition isr broker rack since" in heads
+    assert "topic partition isr broker missing replicas since" in heads
 
 
 def test_a_suite_that_has_not_run_is_said_to_be_so() -> None:

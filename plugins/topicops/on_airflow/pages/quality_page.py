@@ -121,7 +121,7 @@ def _failing_rows(examples: Sequence[FailingRow]) -> Html:
     """One column for each name that any of the rows has, in the order in which they first come."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
     rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
-    return table([*names, "since"], rows, cls="rows")
+    return table([*(name.replace("_", " ") for name in names), "since"], rows, cls="rows")
 
 
 def _value(value: object) -> str:
