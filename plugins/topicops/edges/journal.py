@@ -97,7 +97,7 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
 
 def intended_topics(folder: Path) -> frozenset[str]:
     """Topics that any journal of a run says are to be changed, whatever came of it. Raises as ``read_journal``."""
-    journals = sorted(folder.glob("journal-*.jsonl"))
+    journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
     return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
 
 

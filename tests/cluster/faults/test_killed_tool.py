@@ -10,6 +10,7 @@ from fixtures.fault_runs import FaultRun
 from topicops.model.changes import ACTIONS
 
 BEFORE_ANY_REQUEST = (
+    "before write environment.json", "after write environment.json",
     "before write live.json", "after write live.json", "before write run.json", "after write run.json",
     "before write plan.json", "after write plan.json", "before lease", "after lease",
     "before write baseline-all.json", "after write baseline-all.json", "before confirm", "after confirm",
