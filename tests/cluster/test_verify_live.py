@@ -18,7 +18,7 @@ from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.kafka_reader import BrokerViews
@@ -57,17 +57,6 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
     workspace.verify = {"deletes": "1s", "leaders": "5s", "metadata": "5s"}
     workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}
     return workspace
-
-
-@contextmanager
-def zookeeper(cluster: LocalCluster) -> Iterator[KazooClient]:
-    client = KazooClient(cluster.zookeeper_hosts)
-    client.start(timeout=20)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
 
 
 def make(cluster: LocalCluster, names: Sequence[str], *rows: list[int]) -> None:

@@ -323,7 +323,10 @@ class ZooKeeperReader:
         self._read([path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")], meanwhile=take)
         if not states:
             return looks
-        partitions = {name: tuple(sorted(look.live.assignment)) if look.live else () for name, look in looks.items()}
+        partitions = {
+            name: sorted(look.found.assignment) if isinstance(look.found, LiveTopic) else ()
+            for name, look in looks.items()
+        }
         found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
         return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
 
