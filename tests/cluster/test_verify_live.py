@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
+from kazoo.protocol.states import ZnodeStat
 
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
@@ -129,46 +129,44 @@ class Verdict:
     """How one verify ended."""
 
     at: float
-    """By the clock that brokers write into their logs."""
+    """Seconds since 1970, as ``IsrHistory`` has them."""
     unhealthy: tuple[Check, ...]
 
 
+@dataclass(frozen=True)
+class IsrChange:
+    """One write of a state znode."""
+
+    version: int
+    at: float
+    """By ZooKeeper's clock, to the ms; seconds."""
+    members: frozenset[int]
+
+
 class IsrHistory:
-    """The ISRs of one topic over time, as the leaders themselves wrote them into their logs."""
+    """The ISRs of one topic over time, as ZooKeeper was told of them; leaders hear of it later."""
 
-    LINE = re.compile(
-        r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) INFO \[Partition (\S+)-(\d+) broker=\d+\] "
-        r"ISR updated to ([\d,]+) .*and version updated to (\d+)"
-    )
+    def __init__(self, client: KazooClient, topic: str, partitions: int) -> None:
+        self._changes: dict[int, list[IsrChange]] = {p: [] for p in range(partitions)}
+        for p in range(partitions):
+            client.DataWatch(f"/brokers/topics/{topic}/partitions/{p}/state", partial(self._note, p))
 
-    def __init__(self, cluster: LocalCluster, topic: str) -> None:
-        self._changes: dict[int, list[tuple[int, float, frozenset[int]]]] = {}
-        """By partition: version, time, members."""
-        for log in sorted(cluster.logs.glob("broker-*.log")):
-            for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-                if (found := self.LINE.match(line)) and found[2] == topic:
-                    members = frozenset(map(int, found[4].split(",")))
-                    change = (int(found[5]), self._seconds(found[1]), members)
-                    self._changes.setdefault(int(found[3]), []).append(change)
-        for changes in self._changes.values():
-            changes.sort(key=lambda change: change[:2])
+    def _note(self, partition: int, data: bytes, stat: ZnodeStat) -> None:
+        change = IsrChange(stat.version, stat.mtime / 1000, frozenset(json.loads(data)["isr"]))
+        self._changes[partition].append(change)
 
     @property
     def shrinks(self) -> int:
-        return sum(len(members) < 3 for changes in self._changes.values() for _, _, members in changes)
+        return sum(len(change.members) < 3 for changes in self._changes.values() for change in changes)
 
     def incomplete(self, start: float, end: float) -> list[str]:
         """Partitions with an ISR that was not whole at some moment between the two."""
         return [
-            f"partition {p}: {sorted(members)} at {at:.3f}"
+            f"partition {p}: {sorted(change.members)} at {change.at:.3f}"
             for p, changes in self._changes.items()
-            for (_, at, members), until_then in zip(changes, [*(c[1] for c in changes[1:]), inf], strict=True)
-            if len(members) < 3 and at < end and until_then > start
+            for change, until_then in zip(changes, [*(later.at for later in changes[1:]), inf], strict=True)
+            if len(change.members) < 3 and change.at < end and until_then > start
         ]
-
-    @staticmethod
-    def _seconds(stamp: str) -> float:
-        return datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f").astimezone().timestamp()
 
 
 @contextmanager
@@ -231,7 +229,8 @@ def verified(cluster: LocalCluster, change: Change) -> Verdict:
             clock=time.monotonic,
             sleep=time.sleep,
         )
-    return Verdict(time.time(), tuple(check for check in checks if not check.is_healthy))
+        at = time.time()
+    return Verdict(at, tuple(check for check in checks if not check.is_healthy))
 
 
 def replace_target(plan: Plan, cluster: LocalCluster) -> Plan:
@@ -252,17 +251,18 @@ def test_a_broker_that_comes_and_goes_is_never_called_healthy_too_early(cluster:
     make(cluster, [topic], [1, 2, 3], [2, 3, 1], [3, 1, 2])
     broker, verdicts = not_the_controller(cluster), []
     with (
+        zookeeper(cluster) as client,
         written_to(cluster, topic, 3),
         closing(KafkaAdmin({"bootstrap.servers": cluster.bootstrap_servers})) as admin,
     ):
+        history = IsrHistory(client, topic, 3)
         for run in range(runs):
             change = configure_topic(look(cluster).topics[topic], {"retention.ms": str(3_600_000 + run)})
             admin.configure([change])
-            # So that the first pause falls into each part of a verify, which takes some 0.4 s where all is well.
-            with flapping(cluster, broker, first_s=0.4 * run / runs):
+            # The first pause falls between the two looks that every verify takes, each time a bit later.
+            with flapping(cluster, broker, first_s=FIRST_WAIT_S * run / runs):
                 verdicts.append(verified(cluster, change))
 
-    history = IsrHistory(cluster, topic)
     assert history.shrinks >= runs, "the broker's pauses did not show in the ISRs"
     assert [v.unhealthy for v in verdicts if v.unhealthy] == []
     assert [early for v in verdicts if (early := history.incomplete(v.at - FIRST_WAIT_S, v.at))] == []

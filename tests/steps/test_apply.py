@@ -540,6 +540,47 @@ def test_a_delete_waits_until_nothing_is_left_of_the_one_before(world: World) ->
     assert world.cluster.snapshot().topics == {}
 
 
+def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) -> None:
+    topics = [world.cluster.put_topic(f"t{number:02}", (1, 2)) for number in range(26)]
+    world.cluster.groups["t00"] = ("readers",)
+    sent: list[int] = []
+
+    def let_go_of_what_waits() -> None:
+        sent.append(len(world.cluster.requests))
+        world.cluster.resume_broker(2)
+        world.cluster.pause_broker(2)
+
+    plan = world.plan(*map(delete_topic, topics))
+    world.cluster.pause_broker(2)
+    for second in range(3, 18, 2):
+        world.clock.at(second, let_go_of_what_waits)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 25]
+    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 8, 23 + 2]
+    assert [name for request in world.cluster.requests for name in request.topics] == [t.name for t in topics[1:]]
+
+
+def test_deletes_that_do_not_end_are_named_and_keep_the_next_from_being_sent(world: World) -> None:
+    topics = [world.cluster.put_topic(name, (1, 2)) for name in "abcd"]
+    plan = world.plan(*map(delete_topic, topics))
+    world.cluster.pause_broker(2)
+    world.clock.at(3.0, lambda: (world.cluster.resume_broker(2), world.cluster.pause_broker(2)))
+
+    *_, unsent = outcomes = world.apply(plan)
+
+    assert [outcome.status for outcome in outcomes] == [DONE, DONE, DONE, NOT_SENT]
+    assert "the delete of b, c has not ended after 120 s" in unsent.message
+
+
+def test_an_answer_about_activity_that_has_grown_old_is_asked_for_again(world: World) -> None:
+    a, b, c = (world.cluster.put_topic(name, (1, 2)) for name in "abc")
+    plan = world.plan(*map(delete_topic, (a, b, c)))
+    world.cluster.script("b", TOLD_TO_WAIT, TOLD_TO_WAIT)
+    world.clock.at(0.2, lambda: world.cluster.groups.update(c=("readers",)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, REFUSED]
+
+
 def test_a_delete_that_does_not_end_keeps_the_next_from_being_sent(world: World) -> None:
     first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
     plan = world.plan(delete_topic(first), delete_topic(second))

@@ -1,6 +1,6 @@
 """Verify believes neither side alone, looks twice, and names what is missing."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from topicops.model.changes import Change
 from topicops.model.environment import Verify
 from topicops.model.plan import Plan
+from topicops.model.ports import BrokerLogs, LogQuestions
 from topicops.model.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.snapshot import Assignment, Source
 from topicops.steps.checks import RULES
@@ -120,6 +121,27 @@ def test_healthy_at_two_looks_with_another_leader_is_not_twice_in_a_row(world: W
     world.verify(change)
 
     assert [progress.healthy for progress in world.progress] == [0, 0, 1]
+
+
+def test_what_moves_while_the_brokers_answer_the_last_question_is_not_healthy_yet(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = world.created((1, 2, 3))
+    ask, asked = world.cluster.logs, []
+
+    def ask_and_lose_a_broker(questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        told = ask(questions)
+        if not asked:
+            world.cluster.stop_broker(3)
+            world.clock.at(world.clock.now + 1.0, lambda: world.cluster.start_broker(3))
+        asked.append(questions)
+        return told
+
+    monkeypatch.setattr(world.cluster, "logs", ask_and_lose_a_broker)
+
+    assert troubles(world.verify(change)) == []
+    assert [progress.healthy for progress in world.progress][:2] == [0, 0]
+    assert world.clock.now > 1.0
 
 
 def test_only_topics_that_apply_touched_are_looked_at(world: World) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeVar, assert_never
 
 from topicops.model.changes import (
@@ -22,7 +23,7 @@ from topicops.model.changes import (
 )
 from topicops.model.environment import EnvironmentSpec
 from topicops.model.errors import ClusterError, TopicopsError
-from topicops.model.plan import GatedChange, Plan
+from topicops.model.plan import GatedChange, Plan, TopicActivity
 from topicops.model.ports import (
     Answer,
     AnswerKind,
@@ -56,8 +57,12 @@ LET_THE_READER_LOOK = "see that the brokers answer, and what the reader may do (
 """Not the leave to delete what is in use: nobody knows whether it is."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
-FIRST_WAIT_FOR_DELETE_S = 0.01
-"""An accepted delete of a small topic is over within some tens of these, and the next one waits for it."""
+FIRST_WAIT_FOR_DELETE_S = 0.04
+"""The deletes of a few small topics are over within a few of these."""
+MOST_DELETES_AT_ONCE = 8
+"""A delete makes each broker walk all its fetches and checkpoints; some share the walk, more would gain nothing."""
+ACTIVITY_IS_NEW_S = 0.5
+"""How old an answer about a topic's activity may be when its delete is sent."""
 
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
@@ -155,18 +160,18 @@ class _Run:
     """By digest."""
     resume_at: float = 0.0
     """When the brokers' quota lets the next request through, by ``clock``."""
+    activity: dict[str, tuple[float, TopicActivity | None]] = field(default_factory=dict)
+    """What the brokers told of the topics to delete, and when, by ``clock``; None: nothing."""
     disk_problem: str = ""
     """Why journal or audit log can no longer be written: outcomes are still counted, nothing more is sent."""
 
     def run_all(self, to_run: Sequence[GatedChange]) -> None:
         growing = [gated for gated in to_run if not isinstance(gated.change, DeleteTopic)]
         self._look_first(growing)
-        self._validate(self._undecided(to_run))
+        self._validate(self._undecided(growing))
         for batch in batches(self._undecided(growing), self.environment):
             self._run_batch(batch)
-        for gated in to_run:
-            if isinstance(gated.change, DeleteTopic):
-                self._run_delete(gated, gated.change)
+        self._run_deletes([gated for gated in to_run if isinstance(gated.change, DeleteTopic)])
 
     def leave_unsent(self, to_run: Sequence[GatedChange], reason: str) -> None:
         """Close the account: what has no outcome yet was not sent."""
@@ -297,6 +302,8 @@ class _Run:
             self._decide(gated, OutcomeStatus.REFUSED, moved_message(comparison))
         elif dead:
             self._decide(gated, OutcomeStatus.REFUSED, _dead_message(gated.change, dead))
+        elif isinstance(gated.change, DeleteTopic) and (reason := self._activity_reason(gated.change)):
+            self._decide(gated, OutcomeStatus.REFUSED, reason)
         else:
             return True
         return False
@@ -379,21 +386,27 @@ class _Run:
 
     # --- delete -------------------------------------------------------------------------------------------------
 
-    def _run_delete(self, gated: GatedChange, change: DeleteTopic) -> None:
-        """One topic a request, and the next one only when nothing of this one is left."""
-        self._stop_deletes_after_trouble()
-        self._send_until_decided([gated], lambda _: self._send_delete(gated, change))
-        self._wait_until_gone(gated, change)
+    def _run_deletes(self, rest: Sequence[GatedChange]) -> None:
+        """One topic a request, in waves: the next one only when nothing is left of the topics of this one.
 
-    def _send_delete(self, gated: GatedChange, change: DeleteTopic) -> list[GatedChange]:
-        """Like ``_send_ready``, for a topic at rest only; that is asked before the last look, as it takes a while."""
-        self._confirm([gated])
-        if self._ready([gated]) and (reason := self._activity_reason(change)):
-            self._decide(gated, OutcomeStatus.REFUSED, reason)
-        self._write_down()
-        if not self._undecided([gated]):
-            return []
-        return self._send_ready([gated])
+        One goes alone until it has shown that this cluster gets rid of topics at all; each wave after it is twice as
+        large as the one before.
+        """
+        at_once = 1
+        while rest:
+            wave, rest = rest[:at_once], rest[at_once:]
+            self._stop_deletes_after_trouble()
+            self._ask_about_activity(wave)
+            for gated in wave:
+                self._send_until_decided([gated], self._send_delete)
+            going = [gated.change for gated in wave if self.outcomes[gated.digest].status in IN_PLACE]
+            self._wait_until_gone(going)
+            at_once = min(2 * at_once, MOST_DELETES_AT_ONCE) if going else at_once
+
+    def _send_delete(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
+        """Like ``_send_ready``, for topics at rest only; that is asked before the last look."""
+        self._ask_about_activity([gated for gated in batch if self._activity_is_old(gated.change)])
+        return self._send_ready(batch)
 
     def _stop_deletes_after_trouble(self) -> None:
         for outcome in self.outcomes.values():
@@ -401,27 +414,39 @@ class _Run:
                 trouble = f"{outcome.action} of {outcome.topic} ended {outcome.status}"
                 raise _StopError(f"deletes run only when all before succeeded; {trouble}")
 
+    def _ask_about_activity(self, gated_changes: Sequence[GatedChange]) -> None:
+        if self.questions is None or self.environment.policy.delete_active == "allow":
+            return
+        topics = [gated.change.topic for gated in gated_changes]
+        asked_at, told = self.clock(), self.questions.activity(topics)
+        self.activity |= {topic: (asked_at, told.get(topic)) for topic in topics}
+
+    def _activity_is_old(self, change: Change) -> bool:
+        asked_at, _ = self.activity.get(change.topic, (-inf, None))
+        return self.clock() - asked_at > ACTIVITY_IS_NEW_S
+
     def _activity_reason(self, change: DeleteTopic) -> str | None:
         if self.environment.policy.delete_active == "allow":
             return None
         planned = self.plan.change_set.activity.get(change.topic)
-        now = self.questions.activity([change.topic]).get(change.topic) if self.questions else None
+        _, now = self.activity.get(change.topic, (-inf, None))
         reason = activity_reason(planned, now)
         if reason is None:
             return None
         way_out = STOP_CLIENTS if was_read(planned) and was_read(now) else LET_THE_READER_LOOK
         return f"{reason}; {way_out}"
 
-    def _wait_until_gone(self, gated: GatedChange, change: DeleteTopic) -> None:
-        if self.outcomes[gated.digest].status not in IN_PLACE:
-            return
+    def _wait_until_gone(self, changes: Sequence[Change]) -> None:
         limit_s = self.environment.verify.deletes.total_seconds()
-        deadline = self.clock() + limit_s
-        for wait in _waits(FIRST_WAIT_FOR_DELETE_S, growth=1.25):
-            if _is_out_of_the_way(change, self.reader.traces([change.topic])[change.topic]):
+        deadline, left = self.clock() + limit_s, list(changes)
+        for wait in _waits(FIRST_WAIT_FOR_DELETE_S, growth=1.1):
+            traces = self.reader.traces([change.topic for change in left]) if left else {}
+            left = [change for change in left if not _is_out_of_the_way(change, traces[change.topic])]
+            if not left:
                 return
             if self.clock() >= deadline:
-                raise _StopError(f"the delete of {change.topic} has not ended after {limit_s:g} s")
+                names = ", ".join(change.topic for change in left)
+                raise _StopError(f"the delete of {names} has not ended after {limit_s:g} s")
             self._stop_if_interrupted()
             self.sleep(wait)
 
@@ -550,10 +575,10 @@ def _unsettled_message(answer: Answer, comparison: Comparison | None, patience_s
     )
 
 
-def _is_out_of_the_way(change: DeleteTopic, traces: TopicTraces) -> bool:
+def _is_out_of_the_way(change: Change, traces: TopicTraces) -> bool:
     if traces.is_gone:
         return True
-    identity = change.precondition.identity or change.topic_id
+    identity = change.precondition.identity
     # Auto-creation may have brought the name back at once: then the old topic is gone all the same.
     return traces.live is not None and identity is not None and traces.live.identity != identity
 

@@ -234,8 +234,9 @@ class _Watch:
         # Each broker is asked only about what the first side already shows as right.
         self._ask_for_views(looks, brokers)
         self._ask_for_the_rest(looks)
+        now = self._signatures_now(self._settling(looks))
         for name, look in looks.items():
-            self._judge(self.topics[name], self._with_history(look), _signature(look.live))
+            self._judge(self.topics[name], self._with_history(look), now.get(name, _signature(look.live)))
             self.topics[name].before, self.topics[name].sides = look.live, look.sides
 
     def _first_side(
@@ -266,7 +267,7 @@ class _Watch:
 
     def _ask_for_the_rest(self, looks: dict[str, Look]) -> None:
         """Disks, end offsets and configs of the topics that would settle now, so that each is asked for once."""
-        settling = self._right({name: look for name, look in looks.items() if self._may_settle(name, look)})
+        settling = self._settling(looks)
         if not settling:
             return
         logs = self.metadata.logs(merged(log_questions(looks[name]) for name in settling))
@@ -277,6 +278,15 @@ class _Watch:
     def _told_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
         """Where the brokers are the first side, they have told them already."""
         return self.metadata.overrides(names) if names and self.source == "zookeeper" else {}
+
+    def _signatures_now(self, names: Sequence[str]) -> Mapping[str, object]:
+        """Read once more what would settle now: brokers take their time to answer, and an ISR may shrink meanwhile."""
+        traces = self.reader.traces(names, states=True) if names else {}
+        return {name: _signature(found.live) for name, found in traces.items()}
+
+    def _settling(self, looks: Mapping[str, Look]) -> list[str]:
+        """Open topics with which nothing is wrong, as little as at the look before."""
+        return self._right({name: look for name, look in looks.items() if self._may_settle(name, look)})
 
     def _right(self, looks: Mapping[str, Look]) -> list[str]:
         """Open topics with which nothing is wrong so far."""
