@@ -14,15 +14,11 @@ BEFORE_ANY_REQUEST = (
     "before write live.json", "after write live.json", "before write run.json", "after write run.json",
     "before write plan.json", "after write plan.json", "before lease", "after lease",
     "before write baseline-all.json", "after write baseline-all.json", "before confirm", "after confirm",
-    "before recheck", "after recheck", *(f"{when} validate #{n}" for n in range(1, 5) for when in ("before", "after")),
+    "before recheck", "after recheck", *(f"{when} validate #{n}" for n in range(1, 4) for when in ("before", "after")),
 )  # fmt: skip
 BEFORE_A_REQUEST = (
     "before recheck #2", "after recheck #2", "before intent", "after intent",
     "before confirm #2", "after confirm #2", "before request",
-)  # fmt: skip
-BEFORE_A_DELETE = (
-    *BEFORE_A_REQUEST[:4], "before recheck #3", "after recheck #3",
-    *BEFORE_A_REQUEST[4:6], "before confirm #3", "after confirm #3", "before request",
 )  # fmt: skip
 AFTER_A_REQUEST = (
     "during request", "after request", "before recheck", "after recheck",
@@ -46,7 +42,7 @@ def at(point: str, action: str) -> str:
     if point.endswith("request"):
         return f"{point} {action}"
     if point.endswith("recheck"):
-        return f"{point} #{4 if action == 'delete' else 3}"
+        return f"{point} #3"
     if point.endswith("outcome") and action != "create":
         return f"{point} #2"  # the first one is about what needs no request
     return point
@@ -61,7 +57,7 @@ def test_an_undisturbed_run_passes_the_points_at_which_others_are_killed(fault_r
     reached = {point.partition(" #")[0] for point in (tmp_path / "trace").read_text().splitlines()}
     requests = {f"{when} request" for when in ("before", "during", "after")}
     reached = {next((step for step in requests if point.startswith(step)), point) for point in reached}
-    killed = (*BEFORE_ANY_REQUEST, *BEFORE_A_REQUEST, *BEFORE_A_DELETE, *AFTER_A_REQUEST, *AT_THE_END)
+    killed = (*BEFORE_ANY_REQUEST, *BEFORE_A_REQUEST, *AFTER_A_REQUEST, *AT_THE_END)
     assert reached == steps(killed)
 
 
@@ -77,7 +73,7 @@ def test_killed_at_each_point_before_the_first_request_nothing_was_changed(fault
 @pytest.mark.soak
 def test_killed_at_each_point_before_each_request_the_next_run_sends_it(fault_run: FaultRun) -> None:
     for action in ACTIONS:
-        for point in BEFORE_A_DELETE if action == "delete" else BEFORE_A_REQUEST:
+        for point in BEFORE_A_REQUEST:
             fault_run.kill_at(point)
         fault_run.kill_at("after outcome #2" if action != "create" else "after outcome")
 
