@@ -8,8 +8,9 @@ begins anew, as long as the session lives on.
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
@@ -53,6 +54,8 @@ FRAMES = 5
 """How often the whole is read again because brokers or controller changed meanwhile."""
 FRESH_STARTS = 3
 """How often one reading begins anew because its connection was lost."""
+TOPICS_AT_A_STRETCH = 50
+"""How many topics are worked on before others may have the processor."""
 
 T = TypeVar("T")
 
@@ -320,15 +323,18 @@ class ZooKeeperReader:
                 name, topic, config = names[place // 2], znodes[place], znodes[place + 1]
                 looks[name] = Look(topic, config, _decoded(name, topic, config))
 
-        self._read([path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")], meanwhile=take)
+        paths = [path for name in giving_way(names) for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")]
+        self._read(paths, meanwhile=take)
         if not states:
             return looks
         partitions = {
             name: sorted(look.found.assignment) if isinstance(look.found, LiveTopic) else ()
-            for name, look in looks.items()
+            for name, look in giving_way(looks.items())
         }
-        found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
-        return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
+        found = iter(self._read([_state_path(name, p) for name in giving_way(names) for p in partitions[name]]))
+        return {
+            name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in giving_way(names)
+        }
 
     def _look_until_settled(self, names: Sequence[str], *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
         """Look at each topic until its znodes are of one moment; give the looks, and which topics still move.
@@ -337,7 +343,7 @@ class ZooKeeperReader:
         """
         zxid = self.session.zxid
         looks = self._look(names, states=states)
-        moving = [name for name in names if not looks[name].is_as_of(zxid)]
+        moving = [name for name in giving_way(names) if not looks[name].is_as_of(zxid)]
         for _ in range(LOOKS):
             if not moving:
                 break
@@ -357,11 +363,11 @@ class ZooKeeperReader:
         came = () if is_same else sorted(set(self._names(TOPICS)) - looks.keys())
         younger, moving_too = self._look_until_settled(came, states=states)
         looks.update(younger)
-        return {name: look for name, look in looks.items() if look.topic is not None}, moving | moving_too
+        return {name: look for name, look in giving_way(looks.items()) if look.topic is not None}, moving | moving_too
 
     def _leftovers(self, looks: Mapping[str, Look], before: Offspring | None) -> Sequence[str]:
         """Names that have a config znode and are not among the topics; ``before`` is of the time before these looks."""
-        configs = sum(look.config is not None for look in looks.values())
+        configs = sum(look.config is not None for look in giving_way(looks.values()))
         if before is not None and before.children == configs and self.session.offspring(CONFIGS) == before:
             return ()  # all were seen with their topics, and need not be listed
         return sorted(set(self._names(CONFIGS)) - looks.keys())
@@ -385,7 +391,8 @@ class ZooKeeperReader:
     def _assemble(
         self, cluster_id: str, frame: Frame, looks: Mapping[str, Look], moving: frozenset[str], rest: Rest
     ) -> ClusterSnapshot:
-        topics = (_live_topic(name, look, unstable=name in moving) for name, look in sorted(looks.items()))
+        in_order = giving_way(sorted(looks.items()))
+        topics = (_live_topic(name, look, unstable=name in moving) for name, look in in_order)
         return ClusterSnapshot(
             cluster_id=cluster_id,
             chroot=self.session.chroot,
@@ -413,6 +420,18 @@ class Rest(NamedTuple):
     markers: Mapping[str, Znode | None]
     orphans: frozenset[str]
     reassigning: frozenset[str]
+
+
+def giving_way(items: Iterable[T]) -> Iterator[T]:
+    """The same items; who waits for this processor gets it now and then.
+
+    Linux leaves a processor for some ms to whoever computes (``RUN_TO_PARITY``), even when a server or another client
+    of it has just been woken by an answer.
+    """
+    for place, item in enumerate(items):
+        if place % TOPICS_AT_A_STRETCH == 0:
+            os.sched_yield()
+        yield item
 
 
 def _kraft_message(hosts: str, path: str) -> str:
@@ -486,7 +505,7 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
 
 
 def _now_ms(looks: Mapping[str, Look], markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
+    stamped = [znode.mtime for look in giving_way(looks.values()) for znode in (look.topic, look.config) if znode]
     stamped += [znode.mtime for znode in markers.values() if znode]
     return max([time.time_ns() // 1_000_000, *stamped])
 
