@@ -151,6 +151,21 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
     assert caplog.messages == ["the controller moved", "nothing to create", "heard again"]
 
 
+def test_tasks_that_overlap_leave_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    steps_logger = logging.getLogger("topicops.steps.apply")
+    first, second = tasks.told_once(), tasks.told_once()
+
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        steps_logger.info("told as progress")
+        second.__exit__(None, None, None)
+        steps_logger.info("heard again")
+
+    assert caplog.messages == ["heard again"]
+
+
 def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

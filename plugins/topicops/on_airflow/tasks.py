@@ -6,6 +6,7 @@ The steps themselves are in ``topicops.flow``, which is imported when a task run
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,14 +132,20 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
 
 @contextmanager
 def told_once() -> Iterator[None]:
-    """The steps log each change, and the run says it as progress: a task's log takes the latter."""
-    logger = logging.getLogger("topicops.steps.apply")
-    before = logger.level
-    logger.setLevel(logging.WARNING)
+    """The steps log each change, and the run says it as progress: a task's log takes the latter.
+
+    Tasks in other threads are left alone.
+    """
+    logger, thread = logging.getLogger("topicops.steps.apply"), threading.get_ident()
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING or record.thread != thread
+
+    logger.addFilter(is_news)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        logger.removeFilter(is_news)
 
 
 def validate(site: Site, context: Context) -> Facts:
