@@ -137,7 +137,6 @@ class Verdict:
 class IsrChange:
     """One write of a state znode."""
 
-    version: int
     at: float
     """By ZooKeeper's clock, to the ms; seconds."""
     members: frozenset[int]
@@ -152,7 +151,7 @@ class IsrHistory:
             client.DataWatch(f"/brokers/topics/{topic}/partitions/{p}/state", partial(self._note, p))
 
     def _note(self, partition: int, data: bytes, stat: ZnodeStat) -> None:
-        change = IsrChange(stat.version, stat.mtime / 1000, frozenset(json.loads(data)["isr"]))
+        change = IsrChange(stat.mtime / 1000, frozenset(json.loads(data)["isr"]))
         self._changes[partition].append(change)
 
     @property
