@@ -8,8 +8,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.airflow_story import RUN_S, Story, two_stories
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import until
@@ -182,7 +183,7 @@ def the_other_environment_goes_on(story: Story) -> None:
 
 
 def create_by_hand(story: Story, *topics: str) -> None:
-    admin = AdminClient({"bootstrap.servers": story.cluster.bootstrap_servers})
+    admin = new_admin(story.cluster.bootstrap_servers)
     for made in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
         made.result()
     until(lambda: story.live_topics() >= set(topics))

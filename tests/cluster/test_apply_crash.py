@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops import flow
@@ -31,7 +32,7 @@ def dies_at(words: str) -> Callable[[str], None]:
 
 @pytest.fixture
 def admin(local_cluster: LocalCluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
+    return new_admin(local_cluster.bootstrap_servers)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, is_stopped, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.audit_log import read_audit_log
@@ -35,7 +35,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     planned = workspace.plan()
     assert planned.status == 0, planned.err
     yield workspace
-    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    admin = new_admin(local_cluster.bootstrap_servers)
     names = [name for name in admin.list_topics(timeout=30).topics if name in TOPICS]
     for future in admin.delete_topics(names).values() if names else ():
         future.result(30)
@@ -145,5 +145,5 @@ def test_a_journal_that_cannot_be_written_sends_nothing(live: Workspace, local_c
 
     assert ended.status == 1, ended.err
     assert "nothing was sent" in ended.err
-    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    admin = new_admin(local_cluster.bootstrap_servers)
     assert not set(TOPICS) & set(admin.list_topics(timeout=30).topics)

@@ -13,7 +13,6 @@ from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -21,6 +20,7 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local_cluster import LocalCluster
@@ -56,14 +56,14 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
 
 
 def create_topics(cluster: LocalCluster, *new: NewTopic) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = new_admin(cluster.bootstrap_servers)
     for future in admin.create_topics(list(new)).values():
         future.result(60)
 
 
 def delete_topic(cluster: LocalCluster, name: str) -> None:
     # A client of its own: the first may go on asking a broker that was stopped.
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = new_admin(cluster.bootstrap_servers)
     admin.delete_topics([name])[name].result(60)
 
 
@@ -264,7 +264,7 @@ def test_rights_that_the_brokers_do_not_grant_are_told_without_trying(cluster_ho
 
 def allow(cluster: LocalCluster, where: tuple[ResourceType, str], *operations: AclOperation) -> None:
     """To everybody; what is not named is denied there from then on."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = new_admin(cluster.bootstrap_servers)
     rules = [
         AclBinding(
             *where, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, AclPermissionType.ALLOW,

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
@@ -22,7 +23,7 @@ CONFIGS = {
 
 @pytest.fixture(scope="module")
 def adoptable(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
-    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    admin = new_admin(local_cluster.bootstrap_servers)
     new = [
         NewTopic(name, len(rows), replica_assignment=rows, config=CONFIGS.get(name, {})) for name, rows in ROWS.items()
     ]

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from kafka.protocol.admin import AlterClientQuotasRequest
 
+from fixtures.admin import new_admin
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.kafka_clients import CLIENT_ID, BrokerConnections
 from topicops.edges.local_cluster import LocalCluster
@@ -75,7 +75,7 @@ def workbench(local_cluster: LocalCluster) -> Iterator[Workbench]:
         yield bench
         leftovers = [name for name in bench.names if bench.exists(name)]
         if leftovers:
-            client = AdminClient(dict(properties))
+            client = new_admin(properties["bootstrap.servers"])
             for future in client.delete_topics(leftovers).values():
                 future.result(30)
     admin.close()

@@ -8,11 +8,11 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AdminClient,
     ConfigResource,
     ResourceType,
 )
 
+from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.kafka_reader import BrokerQuestions, BrokerViews
@@ -34,7 +34,7 @@ def properties(local_cluster: LocalCluster) -> dict[str, str]:
 def topic(properties: dict[str, str]) -> Iterator[str]:
     """A topic of two partitions, known to every broker."""
     name = f"k-reader.{uuid.uuid4().hex[:8]}"
-    admin, client = KafkaAdmin(properties), AdminClient(dict(properties))
+    admin, client = KafkaAdmin(properties), new_admin(properties["bootstrap.servers"])
     admin.create([create_topic(name, (1, 2), (2, 3))])
     views = BrokerViews(properties)
     wait_for(lambda: all(_knows(view, name) for view in views.views(EVERYONE, [name]).values()))
@@ -136,7 +136,7 @@ def test_unknown_topics_are_left_out_and_not_created(properties: dict[str, str],
 
     assert all(_knows(view, topic) and not _knows(view, unknown) for view in (*found.values(), *found_again.values()))
     assert activity[unknown].end_offsets is None
-    assert unknown not in AdminClient(dict(properties)).list_topics(timeout=10).topics
+    assert unknown not in new_admin(properties["bootstrap.servers"]).list_topics(timeout=10).topics
 
 
 def test_broker_that_nobody_knows_gives_a_sentence(properties: dict[str, str]) -> None:
@@ -260,6 +260,6 @@ def _sees(view: BrokerView | str, brokers: tuple[int, ...]) -> bool:
 
 
 def _effective_configs(properties: dict[str, str], topic: str) -> dict[str, str]:
-    client = AdminClient(dict(properties))
+    client = new_admin(properties["bootstrap.servers"])
     (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
     return {name: entry.value for name, entry in future.result(30).items()}

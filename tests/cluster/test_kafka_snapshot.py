@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
+from fixtures.admin import new_admin
 from fixtures.workspace import Workspace
 from topicops.edges.kafka_clients import BrokerConnections
 from topicops.edges.kafka_quorum import quorum_of
@@ -41,13 +42,13 @@ def topics(properties: dict[str, str]) -> Iterator[list[str]]:
         NewTopic(f"{prefix}.wide", 5, 3, config=CONFIGS),
         NewTopic(f"{prefix}.lone", 1, replica_assignment=[[2]]),
     ]
-    admin = AdminClient(properties | {"log_level": 0})
+    admin = new_admin(properties["bootstrap.servers"])
     for future in admin.create_topics(new).values():
         future.result(60)
     names = [topic.topic for topic in new]
     yield names
     # A client of its own: one from before a broker stopped may go on asking it.
-    admin = AdminClient(properties | {"log_level": 0})
+    admin = new_admin(properties["bootstrap.servers"])
     for future in admin.delete_topics(names).values():
         future.result(60)
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
+from fixtures.admin import new_admin
 from fixtures.live import until
 from fixtures.workspace import Workspace
 from topicops.cli import local as cli
@@ -46,14 +47,10 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     yield workspace
     topics = sorted(topics_of(cluster))
     if topics:
-        admin = new_admin(cluster)
+        admin = new_admin(cluster.bootstrap_servers)
         for future in admin.delete_topics(topics).values():
             future.result(30)
         until(lambda: not known(cluster, *topics), timeout_s=30)
-
-
-def new_admin(cluster: LocalCluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
 
 def known(cluster: LocalCluster, *topics: str) -> dict[int, Mapping[str, frozenset[int]]]:
@@ -72,7 +69,7 @@ def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
 
 def by_hand(cluster: LocalCluster, name: str, **configs: str) -> None:
     """A topic of two partitions on every broker; a broker hears of it a moment after it is made."""
-    admin = new_admin(cluster)
+    admin = new_admin(cluster.bootstrap_servers)
     admin.create_topics([NewTopic(name, 2, 3, config=configs)])[name].result(30)
     until(lambda: known(cluster, name) == {broker: {name: frozenset({0, 1})} for broker in BROKERS}, timeout_s=30)
 

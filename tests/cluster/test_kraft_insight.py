@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
@@ -29,7 +30,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     home = fast_folder / "kraft-insight"
     try:
         cluster = LocalCluster.up(home, kraft=True)
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        admin = new_admin(cluster.bootstrap_servers)
         configs = {"under-min": {"min.insync.replicas": "3"}}
         new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in ROWS.items()]
         for future in admin.create_topics(new).values():

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
@@ -24,21 +25,16 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Workspace:
     return workspace
 
 
-def admin_of(cluster: LocalCluster) -> AdminClient:
-    """To be kept until its answers are there: it ends with the last name for it."""
-    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-
-
 def create(cluster: LocalCluster, rows: Mapping[str, Sequence[Sequence[int]]]) -> None:
     new = [NewTopic(name, len(given), replica_assignment=[list(row) for row in given]) for name, given in rows.items()]
-    admin = admin_of(cluster)
+    admin = new_admin(cluster.bootstrap_servers)
     for future in admin.create_topics(new).values():
         future.result(60)
 
 
 def grow(cluster: LocalCluster, names: Sequence[str], partitions: int) -> None:
     """Let the broker choose."""
-    admin = admin_of(cluster)
+    admin = new_admin(cluster.bootstrap_servers)
     for future in admin.create_partitions([NewPartitions(name, partitions) for name in names]).values():
         future.result(60)
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from pyspark.sql import SparkSession
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops import flow
@@ -17,13 +18,13 @@ NAME = "quality-live"
 
 
 def make_topic(cluster: LocalCluster) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = new_admin(cluster.bootstrap_servers)
     admin.create_topics([NewTopic(NAME, 3, 3)])[NAME].result(60)
     until(lambda: NAME in look(cluster).topics)
 
 
 def remove_topic(cluster: LocalCluster) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = new_admin(cluster.bootstrap_servers)
     admin.delete_topics([NAME])[NAME].result(60)
     until(lambda: NAME not in look(cluster).topics and NAME not in look(cluster).deleting)
 

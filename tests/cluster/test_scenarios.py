@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
+from fixtures.admin import new_admin
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.local_cluster import LocalCluster
 from topicops.edges.zookeeper_reader import ZooKeeperReader
@@ -25,7 +25,7 @@ def world(local_cluster: LocalCluster) -> Iterator[World]:
         left = [topic for topic in reader.snapshot().topics if topic.startswith(f"{prefix}.")]
     admin.close()
     if left:
-        client = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+        client = new_admin(local_cluster.bootstrap_servers)
         for future in client.delete_topics(left).values():
             future.result(30)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local_cluster import LocalCluster
@@ -28,11 +29,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def admin(cluster: LocalCluster) -> AdminClient:
-    return new_admin(cluster)
-
-
-def new_admin(cluster: LocalCluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
+    return new_admin(cluster.bootstrap_servers)
 
 
 @pytest.fixture
@@ -42,7 +39,7 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     yield workspace
     if topics := sorted(look(cluster).topics):
         # A client of its own: one from before a controller died would go on asking the dead one.
-        remover = new_admin(cluster)
+        remover = new_admin(cluster.bootstrap_servers)
         wait_for(remover.delete_topics(topics))
         until(lambda: not look(cluster).topics and not look(cluster).deleting)
 

@@ -2,9 +2,9 @@
 
 import uuid
 
-from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
+from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka_admin import KafkaAdmin
 from topicops.edges.local_cluster import LocalCluster
@@ -28,7 +28,7 @@ def test_a_large_assignment_takes_as_many_bytes_as_the_plan_says(local_cluster: 
         assert answer.kind is AnswerKind.ACCEPTED
         assert_close(estimate(topic, created, 112), znode_bytes(local_cluster, topic))
     finally:
-        client = AdminClient(properties)
+        client = new_admin(properties["bootstrap.servers"])
         client.delete_topics([topic])[topic].result(30)
         admin.close()
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
+from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_topics
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
@@ -39,7 +40,7 @@ KAFKAS_OPTION = {"unavailable": "unavailable-partitions"} | {
 @pytest.fixture(scope="module")
 def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
     """With a partition of each filter's kind: made by hand, then one broker stopped, then one replica wished to it."""
-    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    admin = new_admin(local_cluster.bootstrap_servers)
     new = [
         NewTopic(name, 1, replica_assignment=[row], config={"min.insync.replicas": MIN_ISR.get(name, "1")})
         for name, row in ROWS.items()
@@ -55,7 +56,7 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
         local_cluster.start_broker(STOPPED)
         until(lambda: not look(local_cluster).topics["health-moving"].is_reassigning)
         # A client of its own: the first may go on asking a broker that was stopped.
-        remover = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+        remover = new_admin(local_cluster.bootstrap_servers)
         settle(remover.delete_topics(list(ROWS)))
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka.admin import AdminClient
 
+from fixtures.admin import new_admin
 from fixtures.live import look
 from fixtures.workflow import BRANCH, cloned, git, run_step, step
 from topicops.edges.local_cluster import LocalCluster
@@ -77,7 +77,7 @@ def repository(local_cluster: LocalCluster, tmp_path: Path) -> Iterator[Reposito
     assert applied.returncode == 0, applied.stdout + applied.stderr
     yield repository
     left = [topic for topic in look(local_cluster).topics if topic.startswith(f"{prefix}.")]
-    admin = AdminClient({"bootstrap.servers": local_cluster.bootstrap_servers})
+    admin = new_admin(local_cluster.bootstrap_servers)
     for future in admin.delete_topics(left).values():
         future.result(30)
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 
+from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka_admin import KafkaAdmin
@@ -61,7 +62,7 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
 
 def make(cluster: LocalCluster, names: Sequence[str], *rows: list[int]) -> None:
     """Topics that are led everywhere."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "allow.auto.create.topics": "false"})
+    admin = new_admin(cluster.bootstrap_servers)
     new = [NewTopic(name, len(rows), replica_assignment=list(rows)) for name in names]
     for future in admin.create_topics(new).values():
         future.result(30)
@@ -416,8 +417,7 @@ def test_another_topic_id_than_the_brokers_logs_have_is_seen_though_zookeeper_an
 
 def elect_first_replicas(cluster: LocalCluster, topic: str) -> None:
     """By Kafka's own election, which gives new leader epochs and leaves the ISRs alone."""
-    servers = {"bootstrap.servers": cluster.bootstrap_servers, "allow.auto.create.topics": "false"}
-    admin = AdminClient(servers | {"socket.timeout.ms": "10000"})
+    admin = new_admin(cluster.bootstrap_servers, socket_timeout_ms="10000")
     partitions = [TopicPartition(topic, p) for p in look(cluster).topics[topic].assignment]
 
     def is_elected() -> bool:
