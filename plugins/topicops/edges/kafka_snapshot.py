@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -361,6 +362,8 @@ class KafkaReader:
         return self._properties.get("bootstrap.servers", "the brokers")
 
     def _assembled(self, frame: Frame, looks: Looks, *, states: bool) -> ClusterSnapshot:
+        with closing(BrokerQuestions(self._properties)) as questions:
+            broker_defaults = questions.broker_defaults()
         return ClusterSnapshot(
             cluster_id=frame.cluster_id,
             chroot=self.chroot,
@@ -370,7 +373,7 @@ class KafkaReader:
             brokers=frame.brokers,
             topics={name: _live_topic(name, looks, states=states) for name in sorted(looks.descriptions)},
             deleting={},
-            broker_defaults=BrokerQuestions(self._properties).broker_defaults(),
+            broker_defaults=broker_defaults,
             unknown=UNKNOWN_UNDER_ZOOKEEPER if frame.controller_epoch is None else frozenset(),
         )
 

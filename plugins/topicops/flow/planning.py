@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 
@@ -215,7 +216,7 @@ def _ask_brokers(
     from topicops.edges.connections import kafka_properties
     from topicops.edges.kafka_reader import BrokerQuestions
 
-    brokers = BrokerQuestions(kafka_properties(environment, "reader", run.connections))
-    defaults = brokers.broker_defaults()
-    activity = brokers.activity(doomed) if doomed and defaults is not None else {}
+    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as brokers:
+        defaults = brokers.broker_defaults()
+        activity = brokers.activity(doomed) if doomed and defaults is not None else {}
     return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)
