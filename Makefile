@@ -84,5 +84,5 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 $(ARCHIVE): $(INSTALLED)
 	@echo "Preparing Spark's class archive, once for each version" >&2
-	@$(BIN)/python -m topicops.edges.spark_archive
+	@$(BIN)/python -m topicops.edges.spark.class_archive
 	@touch $@

@@ -43,10 +43,10 @@ from benchmarks.apply import (
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
 from topicops import flow
-from topicops.edges.local_airflow import RUN_ENDED, AirflowClient, start_airflow, wait_for_dags
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.airflow import RUN_ENDED, AirflowClient, start_airflow, wait_for_dags
+from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.applying import read_outcomes
-from topicops.model.results import OutcomeStatus
+from topicops.model.runs.results import OutcomeStatus
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = "topic_pipeline_bench"

@@ -33,15 +33,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.verify import local_cluster, wait_until
 from topicops import flow
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.flow.applying import read_outcomes
-from topicops.model.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plan import GatedChange, Plan
-from topicops.model.results import OutcomeStatus
-from topicops.model.snapshot import LiveTopic, TopicTraces
-from topicops.steps.apply import batches
-from topicops.steps.precondition import Match, compare
+from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
+from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.runs.results import OutcomeStatus
+from topicops.steps.applying.apply import batches
+from topicops.steps.applying.precondition import Match, compare
 from topicops.testing.changes import sandbox
 
 HEAP_MB = 512

@@ -15,8 +15,8 @@ from random import Random
 from statistics import mean
 
 from benchmarks.harness import Benchmark, Comparison, Side
-from topicops.model.snapshot import Assignment
-from topicops.steps.placement import Load, PlacementRequest, place
+from topicops.model.cluster.snapshot import Assignment
+from topicops.steps.planning.placement import Load, PlacementRequest, place
 
 PLACEMENTS = ("balanced", "kafka")
 SHARE = 0.99

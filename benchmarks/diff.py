@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from topicops.model.canonical import canonical_json
-from topicops.model.delta import DesiredRow, LiveRow
-from topicops.steps.diff import diff
+from topicops.model.plans.delta import DesiredRow, LiveRow
+from topicops.steps.planning.diff import diff
 
 SPARK = "Spark, warm"
 PYTHON = "plain Python"
@@ -16,8 +16,8 @@ PYTHON = "plain Python"
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    from topicops.edges.spark_diff import spark_diff
-    from topicops.edges.spark_session import spark_session
+    from topicops.edges.spark.diff import spark_diff
+    from topicops.edges.spark.session import spark_session
 
     desired, live = rows(topics)
     with spark_session("local[*]") as spark:

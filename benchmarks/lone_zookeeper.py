@@ -15,10 +15,10 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from topicops.edges import local_settings
-from topicops.edges.broker_probe import zookeeper_answers
-from topicops.edges.kafka_jars import find_java, pyspark_jars
-from topicops.edges.local_processes import ProcessMark, free_port, last_lines, spawn, stop
+from topicops.edges.local import server_files
+from topicops.edges.local.jars import find_java, pyspark_jars
+from topicops.edges.local.readiness import zookeeper_answers
+from topicops.edges.processes import ProcessMark, free_port, last_lines, spawn, stop
 from topicops.model.errors import LocalClusterError
 
 BROKERS = 6
@@ -49,9 +49,9 @@ def lone_server(*, heap_mb: int) -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory(prefix="topicops-bench-", ignore_cleanup_errors=True) as name:
         folder, port = Path(name), free_port()
         properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
-        settings = local_settings.zookeeper_properties(folder / "data", port)
+        settings = server_files.zookeeper_properties(folder / "data", port)
         settings["maxSessionTimeout"] = str(SESSION_MS)
-        properties.write_text(local_settings.properties_text(settings), encoding="utf-8")
+        properties.write_text(server_files.properties_text(settings), encoding="utf-8")
         process = spawn(_command(properties, heap_mb=heap_mb), log=log, folder=folder, environment=os.environ)
         try:
             _wait_until_it_answers(process, port, log)

@@ -24,7 +24,7 @@ from benchmarks.lone_zookeeper import (
     lone_zookeeper,
     topic_names,
 )
-from topicops.model.plan_file import plan_from_json
+from topicops.model.plans.plan_file import plan_from_json
 
 COMMAND = (str(Path(sys.executable).with_name("topicops")), "plan", "--engine", "python", "--environment", "bench")
 ALLOWED_S = 0.8

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
-from topicops.model.collector import collector_off
-from topicops.model.quality import AFTER
-from topicops.model.quality_rows import LAYOUTS, Afterwards, QualityInput, rows_after
+from topicops.model.gc_pause import collector_off
+from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, QualityInput, rows_after
+from topicops.model.runs.quality_rules import AFTER
 from topicops.testing import builders
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ RACKS = {broker: f"rack-{broker % 3}" for broker in range(1, 31)}
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    from topicops.edges.gx_quality import kind_tables
-    from topicops.edges.spark_session import spark_session
+    from topicops.edges.spark.quality import kind_tables
+    from topicops.edges.spark.session import spark_session
 
     sick = kind_tables("after", rows(SICK_TOPICS, sick=True))
     with collector_off():
@@ -47,7 +47,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
 
 def counted(spark: SparkSession, tables: Sequence[pa.Table]) -> dict[str, int]:
     """As ``check_quality`` does it, from Arrow on: how many rows break each rule."""
-    from topicops.edges.gx_quality import evaluate, frame_of
+    from topicops.edges.spark.quality import evaluate, frame_of
 
     return {result.rule: result.rows_failed for result in evaluate(frame_of(spark, tables), AFTER)}
 
@@ -67,7 +67,7 @@ def rows(topics: int, *, sick: bool = False) -> QualityInput:
 
 def by_hand(spark: SparkSession, tables: Sequence[pa.Table]) -> dict[str, int]:
     """How many rows break each rule, by rule."""
-    from topicops.edges.gx_quality import frame_of
+    from topicops.edges.spark.quality import frame_of
 
     counts = (
         f"count_if({LAYOUTS[r.kind].own} IS NOT NULL AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER

@@ -28,10 +28,10 @@ from benchmarks.lone_zookeeper import (
     spec_paths,
     state_paths,
 )
-from topicops.edges.zookeeper_multi_read import MultiRead, read_batched
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.edges.zookeeper_session import ZooKeeperSession
-from topicops.model.collector import collector_off
+from topicops.edges.zookeeper.multi_read import MultiRead, read_batched
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.edges.zookeeper.session import ZooKeeperSession
+from topicops.model.gc_pause import collector_off
 
 _LENGTH = struct.Struct("!i")
 _HEADER = struct.Struct("!ii")
@@ -55,7 +55,7 @@ print(sorted(taken)[len(taken) * 99 // 100])
 """
 _ONE_SNAPSHOT = """
 import sys
-from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.edges.zookeeper.reader import ZooKeeperReader
 with ZooKeeperReader(sys.argv[1], timeout_s=60) as reader:
     reader.snapshot(states=sys.argv[2] == "states")
 with open("/proc/self/status") as file:

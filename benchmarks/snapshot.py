@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.lone_zookeeper import connected, lay_cluster, lone_zookeeper
-from topicops.edges.zookeeper_reader import CONFIGS, TOPICS, ZooKeeperReader
+from topicops.edges.zookeeper.reader import CONFIGS, TOPICS, ZooKeeperReader
 
 LOOP = "kazoo get loop"
 SNAPSHOT = "ZooKeeperReader.snapshot()"

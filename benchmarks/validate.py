@@ -24,12 +24,12 @@ import msgspec
 import yaml
 
 from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
-from topicops.cli.judging import judge
-from topicops.edges.parse_cache import Judgement, ParseCache
-from topicops.edges.yaml_files import read_tree
-from topicops.model.collector import collector_off
-from topicops.steps.layers import ReadFile
-from topicops.steps.validate import read_files
+from topicops.cli.files.cached_validation import judge
+from topicops.edges.specs.cache import Judgement, ParseCache
+from topicops.edges.specs.reader import read_tree
+from topicops.model.gc_pause import collector_off
+from topicops.steps.specs.layers import ReadFile
+from topicops.steps.specs.validate import read_files
 
 OTHER = "CSafeLoader + msgspec.convert"
 READING = "reading, typed, with places"

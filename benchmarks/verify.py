@@ -22,20 +22,20 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
-from topicops.edges.kafka_admin import KafkaAdmin
-from topicops.edges.kafka_reader import BrokerQuestions, BrokerViews
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.environment import Verify
-from topicops.model.plan import Plan
+from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import Plan
 from topicops.model.ports import Answer, AnswerKind
-from topicops.model.results import Outcome, OutcomeStatus
-from topicops.model.snapshot import LiveTopic
-from topicops.steps.broker_checks import log_questions, merged
-from topicops.steps.checks import problems
-from topicops.steps.look import Expected, Look
-from topicops.steps.verify import verify
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Verify
+from topicops.steps.verifying.broker_checks import log_questions, merged
+from topicops.steps.verifying.checks import problems
+from topicops.steps.verifying.observation import Expected, Look
+from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 
 MEMORY = Path("/dev/shm")

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.on_airflow import tasks
-from topicops.on_airflow.held import held_path, read_held
+from topicops.on_airflow.held_changes import held_path, read_held
 from topicops.on_airflow.tasks import Facts, Site
 
 A_DAY = timedelta(days=1)

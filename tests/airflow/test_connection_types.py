@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from airflow.providers_manager import ProvidersManager
 
-from topicops.edges.connections import ZOOKEEPER_FIELDS, Tls, ZooKeeperAddress, from_environment
+from topicops.edges.connections.lookup import ZOOKEEPER_FIELDS, Tls, ZooKeeperAddress, from_environment
 from topicops.model.errors import UsageError
 from topicops.on_airflow.connections import from_airflow
 from topicops.on_airflow.zookeeper_hook import ZooKeeperHook

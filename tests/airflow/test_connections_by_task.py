@@ -16,7 +16,7 @@ from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
-from topicops.edges.connections import ConnectionFields, ConnectionSource
+from topicops.edges.connections.lookup import ConnectionFields, ConnectionSource
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
 from topicops.testing.quality import quality_report

@@ -11,9 +11,9 @@ import pytest
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, site
 from topicops.model.errors import WrongTargetError
-from topicops.model.plan_file import plan_from_json
+from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
-from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
 from topicops.testing import builders
 
 pytestmark = pytest.mark.usefixtures("airflow_database")

@@ -18,11 +18,11 @@ from fixtures.any_plan import with_words
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
-from topicops.edges.artifact_store import ArtifactStore
-from topicops.edges.local_airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.model.load import LoadTable
-from topicops.model.results import FailingRow, QualityReport, quality_file
-from topicops.on_airflow.held import HeldSet, held_path, write_held
+from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.model.plans.load_table import LoadTable
+from topicops.model.runs.results import FailingRow, QualityReport, quality_file
+from topicops.on_airflow.held_changes import HeldSet, held_path, write_held
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TASK_QUALITY_ROUTE
 from topicops.testing.builders import NOW
 
@@ -108,8 +108,8 @@ class Site:
 
 def hostile_plan() -> str:
     """The file of a plan in which every word is hostile, sealed as the gate seals it."""
-    from topicops.model.changes import digest_of
-    from topicops.model.plan_file import plan_to_json
+    from topicops.model.plans.changes import digest_of
+    from topicops.model.plans.plan_file import plan_to_json
 
     plan = with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")
     target = plan.target

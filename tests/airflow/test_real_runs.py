@@ -12,11 +12,11 @@ import pytest
 
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops import flow
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.changes import GateWord
-from topicops.model.plan import Plan
-from topicops.model.plan_file import plan_from_json
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow.dags import drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
 

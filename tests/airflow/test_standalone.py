@@ -15,7 +15,7 @@ from fixtures.airflow_story import RUN_S, Story, two_stories
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 CHANGES = ("create", "expand", "configure", "delete")

@@ -12,8 +12,6 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.run import Run
-from topicops.model.changes import Action
-from topicops.model.environment import Risk
 from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,
@@ -21,9 +19,11 @@ from topicops.model.errors import (
     TopicopsError,
     WrongTargetError,
 )
-from topicops.model.results import QualityResult
+from topicops.model.plans.changes import Action
+from topicops.model.runs.results import QualityResult
+from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
-from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
+from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
 from topicops.testing import builders
 
 
@@ -137,7 +137,7 @@ def test_a_change_task_with_nothing_to_do_says_so(tmp_path: Path, caplog: pytest
 def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    steps_logger = logging.getLogger("topicops.steps.apply")
+    steps_logger = logging.getLogger("topicops.steps.applying.apply")
 
     class Telling(ScriptedFlow):
         def apply(self, run: Run, **wishes: object) -> tasks.Facts:
@@ -152,7 +152,7 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
 
 
 def test_tasks_that_overlap_leave_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    steps_logger = logging.getLogger("topicops.steps.apply")
+    steps_logger = logging.getLogger("topicops.steps.applying.apply")
     first, second = tasks.told_once(), tasks.told_once()
 
     with caplog.at_level(logging.INFO, logger="topicops"):

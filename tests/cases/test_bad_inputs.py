@@ -16,7 +16,7 @@ import pytest
 
 from fixtures.spec_folder import diagnostics, is_mended, proposes_an_edit
 from topicops.cli import run
-from topicops.model.diagnostics import Diagnostic
+from topicops.model.specs.diagnostics import Diagnostic
 
 pytestmark = pytest.mark.cases
 

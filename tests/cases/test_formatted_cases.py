@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from topicops.cli import run
-from topicops.edges.yaml_files import read_tree
-from topicops.steps.validate import validate
+from topicops.edges.specs.reader import read_tree
+from topicops.steps.specs.validate import validate
 
 TABLE = Path(os.environ.get("TOPICOPS_BAD_INPUTS") or Path(__file__).parents[1] / "data" / "bad-inputs.json")
 CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))

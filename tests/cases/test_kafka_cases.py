@@ -16,7 +16,7 @@ import pytest
 
 from fixtures.kafka_answers import command, configs, creation, health, placement, znodes
 from fixtures.kafka_answers.answer import Adapter, Case
-from topicops.edges.znodes import (
+from topicops.edges.zookeeper.znodes import (
     decode_broker,
     decode_config,
     decode_controller,

@@ -18,8 +18,8 @@ from jsonschema import Draft202012Validator
 
 from fixtures.zookeeper import Chroot
 from topicops.cli import run
-from topicops.model.plan_file import plan_from_json, plan_to_json
-from topicops.model.plan_schema import plan_schema
+from topicops.model.plans.plan_file import plan_from_json, plan_to_json
+from topicops.model.plans.plan_schema import plan_schema
 
 pytestmark = pytest.mark.edges
 

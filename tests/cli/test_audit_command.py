@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.edges.audit_log import AuditOrigin, FileAuditLog
-from topicops.model.results import Mutation, OutcomeStatus
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.testing.changes import create_topic
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topicops.cli import run
-from topicops.model.codes import CODES
+from topicops.model.specs.codes import CODES
 
 
 @pytest.mark.parametrize("written", ["TOP204", "top204", "204", " 204 "])

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fixtures.spec_folder import LOCAL, topic, write
-from topicops.edges.git_repository import name_in_repository
+from topicops.edges.specs.git import name_in_repository
 from topicops.flow.run import open_run, read_specs
-from topicops.model.delta import desired_row, live_row
-from topicops.model.plan_file import plan_to_json
-from topicops.steps.diff import diff
-from topicops.steps.gate import gate
-from topicops.steps.plan import plan
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.steps.planning.diff import diff
+from topicops.steps.planning.gate import gate
+from topicops.steps.planning.plan import plan
 from topicops.testing.builders import NOW, live_topic, snapshot
 
 GONE = "lifecycle: {state: absent, reason: Not used any more.}\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.cli.schema import render_schema, schema_kinds
+from topicops.cli.files.schema import render_schema, schema_kinds
 
 KINDS = schema_kinds()
 

@@ -57,14 +57,14 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(done.stdout.split())
-    assert {"topicops.cli.plan", "topicops.flow.planning"} <= loaded
+    assert {"topicops.cli.cluster.plan", "topicops.flow.planning"} <= loaded
     assert loaded.isdisjoint(
         {
-            "topicops.cli.apply",
-            "topicops.edges.kafka_clients",
-            "topicops.edges.local_cluster",
+            "topicops.cli.cluster.apply",
+            "topicops.edges.kafka.clients",
+            "topicops.edges.local.cluster",
             "topicops.flow.applying",
-            "topicops.flow.looking",
-            "topicops.flow.proving",
+            "topicops.flow.inspecting",
+            "topicops.flow.verifying",
         }
     )

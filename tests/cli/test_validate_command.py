@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.cli.validate import annotation, render_json, render_text
-from topicops.model.diagnostics import Diagnostic, Severity
+from topicops.cli.files.validate import annotation, render_json, render_text
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 
 TOPICS = Path(__file__).parents[2] / "topics"
 BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner: me\nspec:\n  partitions: '\x1b[31m'\n"

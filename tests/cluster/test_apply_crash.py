@@ -11,9 +11,9 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops import flow
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 from topicops.model.errors import UnrecordedError
-from topicops.model.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import Outcome, OutcomeStatus
 
 
 class CrashError(Exception):

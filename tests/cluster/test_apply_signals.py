@@ -15,11 +15,11 @@ import pytest
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, is_stopped, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.audit_log import read_audit_log
-from topicops.edges.journal import open_intents, read_journal
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.audit import chain_problems
+from topicops.edges.home.audit_log import read_audit_log
+from topicops.edges.home.journal import open_intents, read_journal
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.model.runs.audit import chain_problems
 from topicops.testing import kill_points
 
 TOPICS = ("signal-a", "signal-b", "signal-c")

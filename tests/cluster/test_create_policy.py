@@ -12,8 +12,8 @@ import pytest
 from fixtures.live import cluster_spec, look
 from fixtures.request_log import RequestLog
 from fixtures.workspace import Workspace
-from topicops.edges.kafka_jars import find_java, kafka_jars
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.local.jars import find_java, kafka_jars
 
 SENTENCE = "topics whose name ends in -tmp are not wanted here"
 POLICY = f"""

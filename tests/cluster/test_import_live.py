@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 
 ROWS = {"adopt.single": [[1]], "adopt.wide": [[1, 2, 3], [2, 3, 1]], "adopt.tight": [[3, 1]]}
 CONFIGS = {

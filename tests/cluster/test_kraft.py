@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from fixtures.admin import new_admin
 from fixtures.live import until
 from fixtures.workspace import Workspace
-from topicops.cli import local as cli
-from topicops.edges.kafka_reader import BrokerViews
-from topicops.edges.kafka_snapshot import KafkaReader
-from topicops.edges.local_cluster import LocalCluster
+from topicops.cli.sandbox import local as cli
+from topicops.edges.kafka.broker_metadata import BrokerViews
+from topicops.edges.kafka.reader import KafkaReader
+from topicops.edges.local.cluster import LocalCluster
+from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
-from topicops.model.snapshot import LiveTopic
 
 BROKERS = (1, 2, 3)
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_topics
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 
 STOPPED = 3
 ROWS = {"thin": [1, STOPPED], "under-min": [2, 1, STOPPED], "gone": [STOPPED]}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.workspace import Workspace
-from topicops.edges import local_settings
-from topicops.edges.kafka_jars import find_java, kafka_jars
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.local_processes import ProcessMark, free_port, spawn, stop
-from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.edges.local import server_files
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.local.jars import find_java, kafka_jars
+from topicops.edges.processes import ProcessMark, free_port, spawn, stop
+from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.errors import UnsupportedTargetError
 
 CONTROLLER = 3000
@@ -57,11 +57,11 @@ def start_controller(folder: Path, cluster: LocalCluster, port: int, properties:
         "zookeeper.connect": cluster.zookeeper_hosts,
         "log.dirs": str(folder / "data"),
     }
-    file.write_text(local_settings.properties_text({**properties, **own}), encoding="utf-8")
-    log4j.write_text(local_settings.LOG4J, encoding="utf-8")
-    prepare = local_settings.format_command(java, class_path, file, cluster_id=cluster.cluster_id)
+    file.write_text(server_files.properties_text({**properties, **own}), encoding="utf-8")
+    log4j.write_text(server_files.LOG4J, encoding="utf-8")
+    prepare = server_files.format_command(java, class_path, file, cluster_id=cluster.cluster_id)
     subprocess.run(prepare, check=True, capture_output=True)
-    command = local_settings.broker_command(java, class_path, file, heap_mb=192, log4j=log4j)
+    command = server_files.broker_command(java, class_path, file, heap_mb=192, log4j=log4j)
     return spawn(command, log=folder / "controller.log", folder=folder, environment=os.environ)
 
 

@@ -13,8 +13,8 @@ from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
-from topicops.model.snapshot import Assignment
+from topicops.edges.local.cluster import LocalCluster
+from topicops.model.cluster.snapshot import Assignment
 
 Rows = Mapping[int, Sequence[int]]
 

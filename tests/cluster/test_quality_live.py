@@ -9,10 +9,10 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops import flow
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.quality_history import quality_history
+from topicops.edges.home.quality_history import quality_history
+from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.run import Run
-from topicops.model.results import QualityReport
+from topicops.model.runs.results import QualityReport
 
 NAME = "quality-live"
 

@@ -11,7 +11,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look, tree_of, zookeeper
 from fixtures.workspace import Workspace
-from topicops.edges.kafka_reader import BrokerQuestions
+from topicops.edges.kafka.broker_metadata import BrokerQuestions
 
 PARTS = {"connection": "reader", "applier": "applier", "deleter": "deleter"}
 CHANGING = ("AIRFLOW_CONN_KAFKA_APPLIER", "AIRFLOW_CONN_KAFKA_DELETER")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fixtures.admin import new_admin
-from topicops.edges.kafka_admin import KafkaAdmin
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
+from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.testing.scenarios import SCENARIOS, World
 
 

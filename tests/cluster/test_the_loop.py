@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
-from topicops.model.snapshot import LiveTopic
+from topicops.edges.local.cluster import LocalCluster
+from topicops.model.cluster.snapshot import LiveTopic
 
 KINDS = {"growing": 20, "drifting": 20, "going": 10}
 """Topics that are there before the hundred changes."""

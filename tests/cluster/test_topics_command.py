@@ -14,7 +14,7 @@ from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_topics
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 
 STOPPED = 3
 ROWS = {

@@ -15,7 +15,7 @@ import yaml
 from fixtures.admin import new_admin
 from fixtures.live import look
 from fixtures.workflow import BRANCH, cloned, git, run_step, step
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 
 APPLY = "topicops plan -e local --engine python --out ../plan.json && topicops apply ../plan.json"
 ENVIRONMENT = {

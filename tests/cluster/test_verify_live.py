@@ -21,15 +21,15 @@ from kazoo.protocol.states import ZnodeStat
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
-from topicops.edges.kafka_admin import KafkaAdmin
-from topicops.edges.kafka_reader import BrokerViews
-from topicops.edges.local_cluster import LocalCluster
-from topicops.edges.zookeeper_reader import ZooKeeperReader
-from topicops.model.changes import Change
-from topicops.model.environment import Verify
-from topicops.model.plan import Plan
-from topicops.model.results import Check, Outcome, OutcomeStatus
-from topicops.steps.verify import FIRST_WAIT_S, verify
+from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.broker_metadata import BrokerViews
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.model.plans.changes import Change
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus
+from topicops.model.specs.environment import Verify
+from topicops.steps.verifying.verify import FIRST_WAIT_S, verify
 from topicops.testing.changes import configure_topic, plan_of
 
 NOBODY = 9

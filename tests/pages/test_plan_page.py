@@ -12,12 +12,12 @@ from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from topicops.flow.run import outcomes_file
-from topicops.model.plan import Plan
-from topicops.model.results import Outcome, OutcomeStatus
-from topicops.on_airflow.held import HeldSet, held_path, write_held
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.on_airflow.held_changes import HeldSet, held_path, write_held
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan
-from topicops.steps.gate import gate
+from topicops.steps.planning.gate import gate
 from topicops.testing import builders
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"

@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.run_pages import HOSTILE, results, write_run
-from topicops.model.quality import RULES
-from topicops.model.results import QualityReport, QualityResult, quality_file
+from topicops.model.runs.quality_rules import RULES
+from topicops.model.runs.results import QualityReport, QualityResult, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import QualityModel, RunOf, read_quality
 from topicops.testing.builders import NOW

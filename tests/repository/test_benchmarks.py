@@ -29,9 +29,9 @@ from benchmarks.harness import (
     timed,
 )
 
-from topicops.model.delta import TopicClass
 from topicops.model.errors import ClusterError
-from topicops.steps.diff import diff
+from topicops.model.plans.delta import TopicClass
+from topicops.steps.planning.diff import diff
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"

@@ -14,14 +14,14 @@ import typer
 from pydantic.fields import FieldInfo
 
 from topicops.cli import app
-from topicops.model.environment import EnvironmentSpec, Written
-from topicops.model.plan_file import plan_to_json
-from topicops.model.quality import RULES as QUALITY_RULES
-from topicops.model.written_spec import TopicMetadata, TopicSpec, WrittenLifecycle
-from topicops.steps.checks import ABSENCE_RULES, RULES
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.quality_rules import RULES as QUALITY_RULES
+from topicops.model.specs.environment import EnvironmentSpec, Written
+from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle
 from topicops.steps.doctor import RULES as DOCTOR_RULES
-from topicops.steps.gate import gate
-from topicops.steps.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
+from topicops.steps.planning.gate import gate
+from topicops.steps.planning.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
+from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 from topicops.testing.builders import (
     change_set,
     configure_change,
@@ -131,7 +131,7 @@ def rows_of(page: Path, pattern: str) -> set[str]:
 
 
 def test_every_check_of_verify_is_documented_and_no_other() -> None:
-    steps = PLUGINS / "steps"
+    steps = PLUGINS / "steps" / "verifying"
     checks = ids_in_source([steps / "checks.py", steps / "broker_checks.py", steps / "verify.py"], "V")
     assert {check for check, _ in [*RULES, *ABSENCE_RULES]} == checks == {f"V{n:02}" for n in range(1, 18)}
     assert rows_of(REFERENCE / "checks.md", r"^V\d\d$") == checks

@@ -27,24 +27,24 @@ logger = logging.getLogger(__name__)
 INTERRUPTED = 130
 
 COMMANDS = {
-    "validate": "validate:validate_command",
-    "explain": "explain:explain_command",
-    "code": "code:code_command",
-    "schema": "schema:schema_command",
-    "fmt": "fmt:fmt_command",
-    "new": "new:new_command",
-    "retire": "retire:retire_command",
-    "plan": "plan:plan_command",
-    "show": "show:show_command",
-    "apply": "apply:apply_command",
-    "verify": "verify:verify_command",
-    "doctor": "doctor:doctor_command",
-    "topics": "topics:topics_command",
-    "drift": "drift:drift_command",
-    "import": "importing:import_command",
-    "demo": "demo:demo_command",
-    "audit": "audit:app",
-    "local": "local:app",
+    "validate": "files.validate:validate_command",
+    "explain": "files.explain:explain_command",
+    "code": "files.code:code_command",
+    "schema": "files.schema:schema_command",
+    "fmt": "files.fmt:fmt_command",
+    "new": "files.new:new_command",
+    "retire": "files.retire:retire_command",
+    "plan": "cluster.plan:plan_command",
+    "show": "cluster.show:show_command",
+    "apply": "cluster.apply:apply_command",
+    "verify": "cluster.verify:verify_command",
+    "doctor": "cluster.doctor:doctor_command",
+    "topics": "cluster.topics:topics_command",
+    "drift": "cluster.drift:drift_command",
+    "import": "cluster.importing:import_command",
+    "demo": "sandbox.demo:demo_command",
+    "audit": "cluster.audit:app",
+    "local": "sandbox.local:app",
 }
 """Module of this package and name in it, in the order in which the help shows them."""
 
@@ -92,7 +92,7 @@ def run(arguments: list[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         return _command(_named(words))(words, standalone_mode=False) or 0
     except SpecError as error:
-        from topicops.cli.validate import render_text
+        from topicops.cli.files.validate import render_text
 
         complain(render_text(error.diagnostics))
         return error.exit_code

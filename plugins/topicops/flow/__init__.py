@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.flow.adopting import drift, import_topics, tell_drift, topic_id
     from topicops.flow.applying import apply, apply_plan, approval
-    from topicops.flow.looking import doctor, topics
+    from topicops.flow.authoring import drift, import_topics, tell_drift, topic_id
+    from topicops.flow.inspecting import doctor, topics
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
-    from topicops.flow.proving import (
+    from topicops.flow.reporting import render, render_report
+    from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.verifying import (
         quality_after,
         quality_before,
         report,
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
         verify_or_say_why,
         verify_plan,
     )
-    from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
-    from topicops.flow.showing import render, render_report
 
 __all__ = [
     "Engine",
@@ -62,11 +62,11 @@ __all__ = [
 ]
 
 _NAMES = {
-    "adopting": ("drift", "import_topics", "tell_drift", "topic_id"),
+    "authoring": ("drift", "import_topics", "tell_drift", "topic_id"),
     "applying": ("apply", "apply_plan", "approval"),
-    "looking": ("doctor", "topics"),
+    "inspecting": ("doctor", "topics"),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
-    "proving": (
+    "verifying": (
         "quality_after",
         "quality_before",
         "report",
@@ -77,7 +77,7 @@ _NAMES = {
         "verify_plan",
     ),
     "run": ("Engine", "Facts", "Run", "home_folder", "load_plan", "open_run", "save_plan"),
-    "showing": ("render", "render_report"),
+    "reporting": ("render", "render_report"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -8,11 +8,13 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topicops.edges.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.connections import Role, kafka_properties, principal_of, zookeeper_address
-from topicops.edges.journal import FileJournal, is_overtaken
-from topicops.edges.last_good import LastGood
-from topicops.edges.unsettled import announced
+from topicops.edges.connections.lookup import Role, kafka_properties, principal_of, zookeeper_address
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.journal import FileJournal, is_overtaken
+from topicops.edges.home.open_journals import announced
+from topicops.edges.home.topic_count import LastGood
+from topicops.flow.interception import SEAMS
+from topicops.flow.recovery import settle_earlier, unsettled_folder
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     Facts,
@@ -25,27 +27,25 @@ from topicops.flow.run import (
     outcomes_file,
     read_specs,
 )
-from topicops.flow.seams import SEAMS
-from topicops.flow.settling import settle_earlier, unsettled_folder
-from topicops.model.changes import ACTIONS, Action, GateWord
-from topicops.model.environment import Environment
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError, WrongTargetError
-from topicops.model.plan import GatedChange, Plan
-from topicops.model.plan_file import plan_to_json
+from topicops.model.plans.changes import ACTIONS, Action, GateWord
+from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.ports import ClusterQuestions, Lease, LiveReader
 from topicops.model.printable import printable
-from topicops.model.results import IN_PLACE, Outcome, OutcomeStatus
-from topicops.model.snapshot import ClusterSnapshot
-from topicops.model.spec import Desired, Lifecycle
-from topicops.steps.apply import apply as apply_step
-from topicops.steps.exit_status import apply_exit_status
-from topicops.steps.gate import gate as gate_step
-from topicops.steps.gate import stricter
-from topicops.steps.rewritten import refuse_rewritten, rewritten_topics
-from topicops.steps.target import require_cluster_id, require_not_shrunken
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.environment import Environment
+from topicops.steps.applying.apply import apply as apply_step
+from topicops.steps.applying.outdated import refuse_rewritten, rewritten_topics
+from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
+from topicops.steps.planning.gate import gate as gate_step
+from topicops.steps.planning.gate import stricter
+from topicops.steps.reporting.exit_status import apply_exit_status
 
 if TYPE_CHECKING:
-    from topicops.edges.kafka_admin import KafkaAdmin
+    from topicops.edges.kafka.admin import KafkaAdmin
 
 NOBODY: frozenset[str] = frozenset()
 QUESTION_TIMEOUT_S = 15.0
@@ -128,7 +128,7 @@ def apply_plan(
 ) -> int:
     """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
     from topicops.flow.planning import snapshot
-    from topicops.flow.proving import report, run_report, verify_or_say_why
+    from topicops.flow.verifying import report, run_report, verify_or_say_why
 
     run.say(f"Reading the live topics of {run.environment}")
     environment, desired = read_specs(run).require()
@@ -235,17 +235,17 @@ def _lease(run: Run, environment: Environment, operation: str, lock_timeout_s: f
             place = environment.place_of("cluster.lease")
             raise UsageError(f"{place}: with source: kafka the lease is file or none; write one of the two")
         case "zookeeper":
-            from topicops.edges.zookeeper_lease import ZooKeeperLease
+            from topicops.edges.zookeeper.lease import ZooKeeperLease
 
             address = zookeeper_address(environment, run.connections)
             return ZooKeeperLease(address, run=run.name, operation=operation, lock_timeout_s=lock_timeout_s)
         case "file":
-            from topicops.edges.file_lease import FileLease
+            from topicops.edges.home.file_lease import FileLease
 
             path = run.home / "lease" / f"{environment.name}.lock"
             return FileLease(path, run=run.name, operation=operation, lock_timeout_s=lock_timeout_s)
         case "none":
-            from topicops.edges.file_lease import NoLease
+            from topicops.edges.home.file_lease import NoLease
 
             return NoLease()
 
@@ -267,8 +267,8 @@ def _keep_up(environment: Environment, reader: LiveReader, held: AbstractContext
     """Have the reader know all that the lease's session was told: a server that does not is cut off from the others."""
     if environment.spec.cluster.lease != "zookeeper":
         return
-    from topicops.edges.zookeeper_lease import ZooKeeperLease
-    from topicops.edges.zookeeper_reader import ZooKeeperReader
+    from topicops.edges.zookeeper.lease import ZooKeeperLease
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     if isinstance(reader, ZooKeeperReader) and isinstance(held, ZooKeeperLease):
         reader.keep_up_with(held.session)
@@ -277,7 +277,7 @@ def _keep_up(environment: Environment, reader: LiveReader, held: AbstractContext
 def _admin(
     environment: Environment, identities: Mapping[Role, Mapping[str, str]]
 ) -> AbstractContextManager[KafkaAdmin]:
-    from topicops.edges.kafka_admin import KafkaAdmin
+    from topicops.edges.kafka.admin import KafkaAdmin
 
     return closing(
         KafkaAdmin(
@@ -309,7 +309,7 @@ def _audit_log(
 
 
 def _questions(run: Run, environment: Environment) -> ClusterQuestions:
-    from topicops.edges.kafka_reader import BrokerQuestions
+    from topicops.edges.kafka.broker_metadata import BrokerQuestions
 
     properties = kafka_properties(environment, "reader", run.connections)
     return BrokerQuestions(properties, timeout_s=QUESTION_TIMEOUT_S)
@@ -344,7 +344,7 @@ def _send(
     interrupted: Callable[[], bool],
 ) -> Sequence[Outcome]:
     """Brokers are asked only where something may run."""
-    from topicops.flow.proving import take_baseline
+    from topicops.flow.verifying import take_baseline
 
     to_run = _to_run(plan, actions)
     if not to_run:

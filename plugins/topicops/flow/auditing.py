@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from topicops.edges.audit_log import audited_environments, read_audit_log
+from topicops.edges.home.audit_log import audited_environments, read_audit_log
 from topicops.flow.run import audit_folder, home_folder
-from topicops.model.audit import AuditFile
 from topicops.model.errors import UsageError
+from topicops.model.runs.audit import AuditFile
 
 
 def audit_files(environment: str | None) -> tuple[AuditFile, ...]:

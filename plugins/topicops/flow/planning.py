@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 
-from topicops.edges.artifact_store import prune_runs
+from topicops.edges.home.artifacts import prune_runs
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     KINDS,
@@ -24,18 +24,18 @@ from topicops.flow.run import (
     read_environment,
     read_specs,
 )
-from topicops.model.changes import ACTIONS, GateWord
-from topicops.model.delta import Delta, TopicClass, desired_row, live_row
-from topicops.model.environment import Environment
-from topicops.model.plan import Plan, TopicActivity
-from topicops.model.plan_file import changes_to_json, plan_to_json
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.changes import ACTIONS, GateWord
+from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
+from topicops.model.plans.plan import Plan, TopicActivity
+from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.ports import LiveReader
-from topicops.model.snapshot import ClusterSnapshot
-from topicops.model.spec import Desired
-from topicops.steps.gate import gate as gate_step
-from topicops.steps.narrow import narrow
-from topicops.steps.plan import plan as plan_step
-from topicops.steps.plan import topics_with_rising_min_isr
+from topicops.model.specs.desired import Desired
+from topicops.model.specs.environment import Environment
+from topicops.steps.planning.gate import gate as gate_step
+from topicops.steps.planning.only import narrow
+from topicops.steps.planning.plan import plan as plan_step
+from topicops.steps.planning.plan import topics_with_rising_min_isr
 
 SILENT_BROKERS = (
     "no broker told its defaults of topic configs, so that the worse is assumed: either none answered within the "
@@ -50,7 +50,7 @@ BLIND_SPOTS = (
 
 def validate(run: Run) -> Facts:
     """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
-    from topicops.edges.git_repository import commit_of
+    from topicops.edges.specs.git import commit_of
 
     prune_runs(run.home, now=now())
     environment, desired = read_specs(run).require()
@@ -68,8 +68,8 @@ def validate(run: Run) -> Facts:
 
 def snapshot(run: Run, *, states: bool = False) -> Facts:
     """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
-    from topicops.edges.last_good import LastGood
-    from topicops.steps.target import require_cluster_id, require_not_shrunken
+    from topicops.edges.home.topic_count import LastGood
+    from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 
     environment = read_environment(run)
     started = time.monotonic()
@@ -98,7 +98,7 @@ def _require_seen(run: Run, reader: LiveReader, live: ClusterSnapshot) -> None:
     """What brokers hide from this reader looks absent, and would be planned as new: a refusal must be told as one."""
     if live.source != "kafka" or not run.store.has("desired.json"):
         return
-    from topicops.edges.kafka_snapshot import KafkaReader
+    from topicops.edges.kafka.reader import KafkaReader
 
     if isinstance(reader, KafkaReader):
         reader.require_describable(sorted(run.desired.topics.keys() - live.topics.keys()))
@@ -106,7 +106,7 @@ def _require_seen(run: Run, reader: LiveReader, live: ClusterSnapshot) -> None:
 
 def diff(run: Run, *, engine: Engine = "spark") -> Facts:
     """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of both sides."""
-    from topicops.steps.diff import check_conserved
+    from topicops.steps.planning.diff import check_conserved
 
     desired, live = run.desired, run.live
     started = time.monotonic()
@@ -180,11 +180,11 @@ def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
     desired_rows = [desired_row(topic) for topic in desired.topics.values()]
     live_rows = [live_row(topic) for topic in live.topics.values()]
     if engine == "python":
-        from topicops.steps.diff import diff as plain_diff
+        from topicops.steps.planning.diff import diff as plain_diff
 
         return plain_diff(desired_rows, live_rows)
-    from topicops.edges.spark_diff import spark_diff
-    from topicops.edges.spark_session import spark_session
+    from topicops.edges.spark.diff import spark_diff
+    from topicops.edges.spark.session import spark_session
 
     with spark_session() as spark:
         return spark_diff(spark, desired_rows, live_rows)
@@ -213,8 +213,8 @@ def _ask_brokers(
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     if not configured and not doomed:
         return None, {}, ()
-    from topicops.edges.connections import kafka_properties
-    from topicops.edges.kafka_reader import BrokerQuestions
+    from topicops.edges.connections.lookup import kafka_properties
+    from topicops.edges.kafka.broker_metadata import BrokerQuestions
 
     with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as brokers:
         defaults = brokers.broker_defaults()

@@ -10,12 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from topicops.edges.artifact_store import ArtifactStore, runs_folder
-from topicops.edges.connections import ConnectionSource, from_environment, kafka_properties, zookeeper_address
-from topicops.flow.seams import SEAMS
-from topicops.model.changes import ACTIONS, Action
-from topicops.model.delta import Delta
-from topicops.model.environment import Environment
+from topicops.edges.connections.lookup import ConnectionSource, from_environment, kafka_properties, zookeeper_address
+from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.flow.interception import SEAMS
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import (
     ArtifactError,
     ClusterError,
@@ -23,15 +21,17 @@ from topicops.model.errors import (
     UnsupportedTargetError,
     UsageError,
 )
-from topicops.model.plan import ChangeSet, Plan
-from topicops.model.plan_file import changes_from_json, plan_from_json, plan_to_json
-from topicops.model.snapshot import ClusterSnapshot
-from topicops.model.spec import Desired
+from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.plans.delta import Delta
+from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.plans.plan_file import changes_from_json, plan_from_json, plan_to_json
+from topicops.model.specs.desired import Desired
+from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
-    from topicops.edges.kafka_snapshot import KafkaReader
-    from topicops.edges.zookeeper_reader import ZooKeeperReader
-    from topicops.steps.validate import Validated
+    from topicops.edges.kafka.reader import KafkaReader
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+    from topicops.steps.specs.validate import Validated
 
 ENVIRONMENT_FILE = "environment.json"
 NOTES_FILE = "notes.json"
@@ -154,11 +154,11 @@ def lease_note(environment: Environment) -> str:
 
 def read_specs(run: Run) -> Validated:
     """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them."""
-    from topicops.edges.git_repository import name_in_repository
-    from topicops.edges.parse_cache import users_cache
-    from topicops.edges.yaml_files import shown_folder
-    from topicops.steps.file_names import with_folder_named
-    from topicops.steps.validate import validate
+    from topicops.edges.specs.cache import users_cache
+    from topicops.edges.specs.git import name_in_repository
+    from topicops.edges.specs.reader import shown_folder
+    from topicops.steps.specs.plan_paths import with_folder_named
+    from topicops.steps.specs.validate import validate
 
     validated = validate(users_cache().read_tree(run.topics), environment=run.environment, now=now())
     return with_folder_named(validated, read=shown_folder(run.topics), named=name_in_repository(run.topics))
@@ -188,7 +188,7 @@ def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperRead
     """
     with ExitStack() as stack:
         if environment.spec.cluster.source == "kafka":
-            from topicops.edges.kafka_snapshot import KafkaReader
+            from topicops.edges.kafka.reader import KafkaReader
 
             yield stack.enter_context(KafkaReader(kafka_properties(environment, "reader", run.connections)))
         else:
@@ -197,7 +197,7 @@ def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperRead
 
 def broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
     """What each topic config is on a topic without override; None when no broker answered."""
-    from topicops.edges.kafka_reader import BrokerQuestions
+    from topicops.edges.kafka.broker_metadata import BrokerQuestions
 
     with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
         return questions.broker_defaults()
@@ -211,7 +211,7 @@ def with_broker_defaults(run: Run, environment: Environment, live: ClusterSnapsh
 
 
 def _zookeeper_reader(run: Run, environment: Environment, stack: ExitStack) -> ZooKeeperReader:
-    from topicops.edges.zookeeper_reader import ZooKeeperReader
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     try:
         return stack.enter_context(ZooKeeperReader(zookeeper_address(environment, run.connections)))
@@ -222,7 +222,7 @@ def _zookeeper_reader(run: Run, environment: Environment, stack: ExitStack) -> Z
 
 def _refuse_kraft(run: Run, environment: Environment, error: Exception) -> None:
     """Raise ``UnsupportedTargetError`` where the brokers say why there is no ZooKeeper; silent ones tell nothing."""
-    from topicops.edges.kafka_quorum import quorum_of
+    from topicops.edges.kafka.quorum import quorum_of
 
     try:
         quorum = quorum_of(kafka_properties(environment, "reader", run.connections))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from topicops.model.diagnostics import Diagnostic
+    from topicops.model.specs.diagnostics import Diagnostic
 
 
 class TopicopsError(Exception):

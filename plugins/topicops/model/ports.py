@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plan import GatedChange, TopicActivity
-from topicops.model.results import Mutation, Outcome
-from topicops.model.snapshot import Broker, ClusterSnapshot, TopicTraces
+from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, TopicTraces
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import GatedChange, TopicActivity
+from topicops.model.runs.results import Mutation, Outcome
 
 
 class LiveReader(Protocol):

@@ -16,7 +16,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from topicops.model.changes import ACTIONS, Action
+from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Facts, Site, step
 
@@ -72,8 +72,8 @@ def load(site: Site, context: Context) -> Facts:
 
     Skips, and so do all tasks but the report, when a change is due no more or no approval could let it run.
     """
-    from topicops.model.plan_file import changes_to_json
-    from topicops.on_airflow.held import held_path, read_held
+    from topicops.model.plans.plan_file import changes_to_json
+    from topicops.on_airflow.held_changes import held_path, read_held
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
@@ -158,7 +158,7 @@ def digests_of(context: Context) -> frozenset[str]:
 
 def replacement(site: Site, context: Context, digests: Collection[str]) -> str:
     """What stands in place of the set by now; empty while the newest held set still holds all of it."""
-    from topicops.on_airflow.held import held_path, read_held
+    from topicops.on_airflow.held_changes import held_path, read_held
 
     with step(site, context) as (_, run):
         newest = read_held(held_path(run.home, run.environment))

@@ -8,7 +8,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from topicops.edges.connections import ConnectionFields
+from topicops.edges.connections.lookup import ConnectionFields
 from topicops.model.errors import UsageError
 
 SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")

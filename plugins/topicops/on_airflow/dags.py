@@ -20,9 +20,9 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
 
-from topicops.model.changes import ACTIONS, Action
 from topicops.model.errors import UsageError
-from topicops.model.topic_config import read_duration_ms
+from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.tasks import Facts, Site

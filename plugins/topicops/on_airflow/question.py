@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.changes import before_and_after
-from topicops.model.plan import GatedChange, Plan
+from topicops.model.plans.changes import before_and_after
+from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown
 
 

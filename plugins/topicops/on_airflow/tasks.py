@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from topicops.model.changes import Action, GateWord
 from topicops.model.errors import (
     ConnectionSecurityError,
     FormatVersionError,
@@ -25,9 +24,10 @@ from topicops.model.errors import (
     UsageError,
     WrongTargetError,
 )
+from topicops.model.plans.changes import Action, GateWord
 
 if TYPE_CHECKING:
-    from topicops.edges.connections import ConnectionSource
+    from topicops.edges.connections.lookup import ConnectionSource
     from topicops.flow import Engine, Run
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ def told_once() -> Iterator[None]:
 
     Tasks in other threads are left alone.
     """
-    logger, thread = logging.getLogger("topicops.steps.apply"), threading.get_ident()
+    logger, thread = logging.getLogger("topicops.steps.applying.apply"), threading.get_ident()
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.levelno >= logging.WARNING or record.thread != thread
@@ -182,8 +182,8 @@ def plan(site: Site, context: Context) -> Facts:
 
 def gate(site: Site, context: Context) -> Facts:
     """Which changes run, which are held, which are dropped; where changes may be sent, also the newest held set."""
-    from topicops.on_airflow.held import HeldSet, held_path, read_held, write_held
-    from topicops.on_airflow.newest import NewestPlan, newest_path, note_plan
+    from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
+    from topicops.on_airflow.latest_plan import NewestPlan, newest_path, note_plan
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -232,7 +232,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:
 
 def refuse_overtaken(run: Run, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.on_airflow.newest import newest_path, overtaken_by
+    from topicops.on_airflow.latest_plan import newest_path, overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
@@ -312,8 +312,8 @@ def task_states(context: Context) -> Mapping[str, str | None]:
 
 def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:
     """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
-    from topicops.model.results import QualityReport
-    from topicops.steps.render_quality import quality_markdown
+    from topicops.model.runs.results import QualityReport
+    from topicops.steps.reporting.quality_markdown import quality_markdown
 
     found = run.store.read_value(artifact, QualityReport)
     for result in found.results:
@@ -338,7 +338,7 @@ def log_changes(run: Run) -> None:
 def log_outcomes(run: Run, action: Action) -> None:
     """The last word of a task that sends: one row a change, as Markdown."""
     from topicops.flow.applying import read_outcomes
-    from topicops.steps.report import outcome_table
+    from topicops.steps.reporting.run_report import outcome_table
 
     table = outcome_table(read_outcomes(run, (action,)))
     log.info("%s", f"\n{table}" if table else f"nothing to {action}")
@@ -346,8 +346,8 @@ def log_outcomes(run: Run, action: Action) -> None:
 
 def log_verdicts(run: Run) -> None:
     """The last word of verify: one row a topic, as Markdown."""
-    from topicops.model.results import Check
-    from topicops.steps.report import verdict_table
+    from topicops.model.runs.results import Check
+    from topicops.steps.reporting.run_report import verdict_table
 
     table = verdict_table(run.store.read_value("checks.json", tuple[Check, ...]))
     log.info("%s", f"\n{table}" if table else "nothing was changed, so nothing is to be verified")

@@ -9,7 +9,7 @@ from airflow.sdk import BaseHook
 from topicops.model.errors import TopicopsError
 
 if TYPE_CHECKING:
-    from topicops.edges.connections import ZooKeeperAddress
+    from topicops.edges.connections.lookup import ZooKeeperAddress
 
 
 class ZooKeeperHook(BaseHook):
@@ -26,8 +26,8 @@ class ZooKeeperHook(BaseHook):
 
     def address(self) -> ZooKeeperAddress:
         """Where it is, and as whom it is reached: put together exactly as a run does. Raises ``UsageError``."""
-        from topicops.edges.connections import zookeeper_address
-        from topicops.model.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
+        from topicops.edges.connections.lookup import zookeeper_address
+        from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
         from topicops.on_airflow.connections import from_airflow
 
         endpoint = ZooKeeperEndpoint(connection=self.zookeeper_conn_id)
@@ -36,7 +36,7 @@ class ZooKeeperHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """For the form's Test button: whether it answers, and for which cluster."""
-        from topicops.edges.zookeeper_reader import ZooKeeperReader
+        from topicops.edges.zookeeper.reader import ZooKeeperReader
 
         try:
             with ZooKeeperReader(self.address(), timeout_s=5.0) as reader:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack
 
-from topicops.model.changes import (
+from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.plans.changes import (
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
@@ -15,12 +16,11 @@ from topicops.model.changes import (
     Precondition,
     Target,
 )
-from topicops.model.diagnostics import Location
-from topicops.model.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
-from topicops.model.plan import ChangeSet, ClusterFacts, PlanSource
-from topicops.model.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.spec import Desired, DesiredTopic, Lifecycle, Placement
-from topicops.model.topic_config import canonical_overrides
+from topicops.model.plans.plan import ChangeSet, ClusterFacts, PlanSource
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle, Placement
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
+from topicops.model.specs.topic_config import canonical_overrides
 
 CLUSTER_ID = "Nw0Yx8fRTlqHJ0fV3k2k5A"
 NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)

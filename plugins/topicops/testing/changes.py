@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from topicops.model.canonical import assignment_digest
-from topicops.model.changes import (
+from topicops.model.cluster.snapshot import Assignment, LiveTopic
+from topicops.model.plans.changes import (
     Change,
     ConfigureTopic,
     CreateTopic,
@@ -16,11 +17,10 @@ from topicops.model.changes import (
     Target,
     digest_of,
 )
-from topicops.model.diagnostics import Location
-from topicops.model.environment import Cluster, EnvironmentSpec, Risk
-from topicops.model.plan import Blocked, ChangeSet, ClusterFacts, GatedChange, Plan, PlanSource, TopicActivity
-from topicops.model.snapshot import Assignment, LiveTopic
-from topicops.model.topic_config import canonical_overrides
+from topicops.model.plans.plan import Blocked, ChangeSet, ClusterFacts, GatedChange, Plan, PlanSource, TopicActivity
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Cluster, EnvironmentSpec, Risk
+from topicops.model.specs.topic_config import canonical_overrides
 
 TARGET = Target(environment="local", cluster_id="fake-cluster", chroot="/kafka")
 FACTS = ClusterFacts(live_brokers=3, has_controller=True, offline_partitions=0, live_topics=0, managed_topics=0)

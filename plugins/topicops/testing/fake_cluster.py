@@ -11,11 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topicops.model.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.errors import ClusterUnreachableError
-from topicops.model.plan import TopicActivity
-from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, PartitionView
-from topicops.model.snapshot import (
+from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
     ClusterSnapshot,
@@ -23,7 +19,11 @@ from topicops.model.snapshot import (
     PartitionState,
     TopicTraces,
 )
-from topicops.model.topic_config import ConfigValueError, canonical
+from topicops.model.errors import ClusterUnreachableError
+from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import TopicActivity
+from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, PartitionView
+from topicops.model.specs.topic_config import ConfigValueError, canonical
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."

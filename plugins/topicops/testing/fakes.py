@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from topicops.model.errors import ArtifactError, LeaseLostError
-from topicops.model.plan import GatedChange
-from topicops.model.results import Mutation, Outcome
+from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.results import Mutation, Outcome
 
 
 class FakeClock:

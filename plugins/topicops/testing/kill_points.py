@@ -26,13 +26,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from topicops.edges.artifact_store import ArtifactStore
-from topicops.flow.seams import Seams
-from topicops.model.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plan import GatedChange
+from topicops.edges.home.artifacts import ArtifactStore
+from topicops.flow.interception import Seams
+from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, TopicTraces
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AuditLog, Journal, Lease, LiveReader, TopicAdmin
-from topicops.model.results import Mutation, Outcome
-from topicops.model.snapshot import Broker, ClusterSnapshot, TopicTraces
+from topicops.model.runs.results import Mutation, Outcome
 
 T = TypeVar("T")
 

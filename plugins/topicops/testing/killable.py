@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topicops import cli
-from topicops.flow.seams import SEAMS
+from topicops.flow.interception import SEAMS
 from topicops.testing.kill_points import KillSeams, from_environment
 
 if __name__ == "__main__":

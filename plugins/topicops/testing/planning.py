@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from topicops.model.delta import desired_row, live_row
-from topicops.model.environment import Environment
-from topicops.model.plan import ChangeSet, TopicActivity
-from topicops.model.snapshot import ClusterSnapshot
-from topicops.model.spec import Desired
-from topicops.steps.diff import diff
-from topicops.steps.plan import NO_ACTIVITY, plan
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.plans.plan import ChangeSet, TopicActivity
+from topicops.model.specs.desired import Desired
+from topicops.model.specs.environment import Environment
+from topicops.steps.planning.diff import diff
+from topicops.steps.planning.plan import NO_ACTIVITY, plan
 from topicops.testing.builders import NOW, environment
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from topicops.model.results import QualityReport, QualityResult, QualitySuite
+from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite
 from topicops.testing.builders import CLUSTER_ID, NOW
 
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from functools import cached_property
 from random import Random
 
-from topicops.model.environment import Environment, Limits, Policy, Risk
-from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.spec import Desired, DesiredTopic
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.environment import Environment, Limits, Policy, Risk
 from topicops.testing.builders import (
     NOW,
     desired_like,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topicops.model.changes import Change
+from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
+from topicops.model.plans.changes import Change
 from topicops.model.ports import Answer, AnswerKind, LiveReader, TopicAdmin
-from topicops.model.snapshot import LiveTopic, TopicTraces
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
 
 FOREIGN_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA"

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from fixtures.fault_runs import SEED, FaultRun
 from fixtures.request_log import RequestLog
 from fixtures.workspace import Workspace
-from topicops.edges.local_cluster import LocalCluster
+from topicops.edges.local.cluster import LocalCluster
 
 BOOK: list[str] = []
 """A line for each checked run of this session."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from fixtures.fault_runs import DAY, FaultRun
-from topicops.model.changes import Action
+from topicops.model.plans.changes import Action
 from topicops.testing.proxy import Fate, Strike
 
 Meddling = Callable[[FaultRun], None]

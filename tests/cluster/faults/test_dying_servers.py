@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.fault_runs import PATIENCE_S, FaultRun
 from fixtures.live import look, until
-from topicops.edges.zookeeper_lease import LEASE
+from topicops.edges.zookeeper.lease import LEASE
 
 SILENCE_S = 9.0
 """Longer than a broker's session with ZooKeeper."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.fault_runs import FaultRun
-from topicops.model.changes import ACTIONS
+from topicops.model.plans.changes import ACTIONS
 
 BEFORE_ANY_REQUEST = (
     "before write environment.json", "after write environment.json",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from topicops.model.changes import CreateTopic, DeleteTopic, ExpandTopic, GateWord
-from topicops.model.environment import Risk
-from topicops.model.load import Share
-from topicops.model.plan import Blocked, GatedChange, Plan
-from topicops.model.results import Outcome, OutcomeStatus
+from topicops.model.plans.changes import CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.plans.load_table import Share
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import PlanModel, Question
-from topicops.steps.render.wording import (
+from topicops.steps.reporting.plan_wording import (
     SIGNS,
     facts,
     final_hold_line,

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.edges.artifact_store import ArtifactStore, runs_folder
-from topicops.edges.quality_history import RunQuality, quality_history
+from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.edges.home.quality_history import RunQuality, quality_history
 from topicops.flow.run import outcomes_file
-from topicops.model.changes import ACTIONS, GateWord
 from topicops.model.errors import ArtifactError, FormatVersionError
-from topicops.model.plan import Plan
-from topicops.model.plan_file import plan_from_json
-from topicops.model.results import Outcome, QualityReport, QualitySuite, quality_file
-from topicops.on_airflow.held import HeldSet, held_or_none, held_path
+from topicops.model.plans.changes import ACTIONS, GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import plan_from_json
+from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, quality_file
+from topicops.on_airflow.held_changes import HeldSet, held_or_none, held_path
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.model.environment import Environment
-from topicops.model.examination import Area, Examination, Examined, Finding, Severity
+from topicops.model.cluster.doctor_facts import Area, Examination, Examined, Finding, Severity
+from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import connection, metadata, settings
 from topicops.steps.doctor.facts import facts_of
 from topicops.steps.doctor.rule import Rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.model.environment import Environment
-from topicops.model.examination import Area, Examined, KafkaRole, Severity
+from topicops.model.cluster.doctor_facts import Area, Examined, KafkaRole, Severity
+from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, kafka_of, listed, live_of, zookeeper_of
 
 NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from topicops.model.examination import Examined, KafkaFacts, KafkaRole, ZooKeeperFacts
-from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.cluster.doctor_facts import Examined, KafkaFacts, KafkaRole, ZooKeeperFacts
+from topicops.model.cluster.snapshot import ClusterSnapshot
 
 
 def facts_of(examined: Examined) -> dict[str, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from topicops.model.environment import Environment
-from topicops.model.examination import Examined, Severity
-from topicops.model.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.steps.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
+from topicops.model.cluster.doctor_facts import Examined, Severity
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, listed, live_of, zookeeper_of
-from topicops.steps.rules.names import folded
+from topicops.steps.planning.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
+from topicops.steps.specs.rules.names import folded
 
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 THROTTLE_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from topicops.model.environment import Environment
-from topicops.model.examination import Area, Examined, KafkaFacts, Severity, ZooKeeperFacts
+from topicops.model.cluster.doctor_facts import Area, Examined, KafkaFacts, Severity, ZooKeeperFacts
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
-from topicops.model.snapshot import ClusterSnapshot
+from topicops.model.specs.environment import Environment
 
 NAMED = 3
 """How many places a sentence names; the rest is counted."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.environment import Environment
-from topicops.model.examination import Examined, Severity
+from topicops.model.cluster.doctor_facts import Examined, Severity
+from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, kafka_of, listed, live_of, zookeeper_of
 
 PROTOCOL = "inter.broker.protocol.version"

@@ -1,0 +1,104 @@
+"""``topicops apply``: send what a saved plan may run, verify it, and say how it ended."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Self
+
+import typer
+
+from topicops.cli.cluster.plan import TopicsOption
+from topicops.cli.output import Format, progress, tell
+from topicops.cli.runs import new_run
+from topicops.model.errors import UsageError
+
+
+def apply_command(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file written by `plan --out`.")],
+    topics: TopicsOption = Path("topics"),
+    approve: Annotated[
+        str | None, typer.Option("--approve", help="The plan's fingerprint: lets its held changes run.")
+    ] = None,
+    lock_timeout: Annotated[
+        str, typer.Option("--lock-timeout", help="How long to wait for the lease: 0s, 30s, 5m.")
+    ] = "0s",
+    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+) -> None:
+    """Apply a saved plan through Kafka's Admin API and verify every topic it touched."""
+    from topicops import flow
+
+    saved = flow.load_plan(plan)
+    run = new_run(saved.target.environment, topics)
+    with StopSignals() as stop:
+        ended = stop.unless_stopped(
+            lambda: flow.apply_plan(
+                run,
+                saved,
+                approved=flow.approval(saved, approve) if approve else frozenset(),
+                approver=f"{user_name()} with --approve" if approve else None,
+                lock_timeout_s=seconds_of(lock_timeout),
+                interrupted=stop.is_asked,
+            )
+        )
+    tell(flow.render_report(run, output))
+    raise typer.Exit(stop.exit_code or ended)
+
+
+def user_name() -> str:
+    """Who runs this command, by the system's own account; a number where it has no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+
+
+def seconds_of(text: str) -> float:
+    """``30s``, ``5m``, ``1h`` or plain seconds. Raises ``UsageError``."""
+    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+    number = text.rstrip("smh")
+    unit = text[len(number) :] or "s"
+    if not number.isdecimal() or unit not in units:
+        raise UsageError(f"{text!r} is no duration: write it as 30s, 5m or 1h")
+    return int(number) * units[unit]
+
+
+class StopSignals:
+    """The first Ctrl-C or SIGTERM asks to stop after the request in flight; the second stops at once."""
+
+    def __init__(self) -> None:
+        self._received: int | None = None
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def unless_stopped(self, work: Callable[[], int]) -> int:
+        """What ``work`` gives; after a second signal the process ends with the first one's status."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            progress("stopped at once; the next apply looks first at what became of the request in flight")
+            raise typer.Exit(self.exit_code) from None
+
+    def is_asked(self) -> bool:
+        return self._received is not None
+
+    @property
+    def exit_code(self) -> int:
+        """130 or 143 when a signal came, else 0."""
+        return 128 + self._received if self._received else 0
+
+    def _receive(self, number: int, _: FrameType | None) -> None:
+        if self._received is not None:
+            raise KeyboardInterrupt
+        self._received = number
+        progress("stopping after the request in flight; once more stops at once")

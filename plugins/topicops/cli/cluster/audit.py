@@ -1,0 +1,98 @@
+"""``topicops audit``: who changed what, when and why; and whether that account is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from topicops.cli.output import complain, tell
+from topicops.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine
+
+app = typer.Typer(
+    name="audit",
+    help="Who changed what, when and why, from $TOPICOPS_HOME/audit; opens no connection.",
+    no_args_is_help=True,
+)
+
+EnvironmentOption = Annotated[
+    str | None, typer.Option("--environment", "-e", help="Its log only; left out: all.", show_default=False)
+]
+OutputOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text or json.")]
+
+
+@app.command("topic")
+def topic_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
+    environment: EnvironmentOption = None,
+    output: OutputOption = "text",
+) -> None:
+    """Print every mutation of a topic, oldest first."""
+    from topicops.flow.auditing import audit_files
+    from topicops.steps.audit_queries import of_topic
+
+    files = audit_files(environment)
+    _tell_lines(files, of_topic(files, name), f"topic {name}", output)
+
+
+@app.command("run")
+def run_command(
+    run: Annotated[str, typer.Argument(metavar="ID", help="`<group>/<run id>`, or the run id.")],
+    environment: EnvironmentOption = None,
+    output: OutputOption = "text",
+) -> None:
+    """Print every mutation of a run, oldest first."""
+    from topicops.flow.auditing import audit_files
+    from topicops.steps.audit_queries import of_run
+
+    files = audit_files(environment)
+    _tell_lines(files, of_run(files, run), f"run {run}", output)
+
+
+@app.command("verify")
+def verify_command(
+    environment: EnvironmentOption = None,
+    head: Annotated[
+        str | None, typer.Option("--head", help="An end that was shown earlier: COUNT:HASH.", show_default=False)
+    ] = None,
+    output: OutputOption = "text",
+) -> None:
+    """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
+    from topicops.flow.auditing import audit_files
+    from topicops.steps.audit_queries import is_whole, verification_json, verification_text
+
+    files = audit_files(environment)
+    noted = _noted(head, files)
+    tell(verification_json(files, noted) if output == "json" else verification_text(files, noted))
+    if not is_whole(files, noted):
+        raise typer.Exit(1)
+
+
+def _tell_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: str, output: str) -> None:
+    from topicops.steps.audit_queries import is_whole, lines_json, lines_text
+
+    if output == "json":
+        tell(lines_json(lines))
+    elif lines:
+        tell(lines_text(lines))
+    else:
+        complain(f"no mutation of {about} is in the audit log")
+    if not is_whole(files, None):
+        complain("the audit log is not whole: see `topicops audit verify`")
+
+
+def _noted(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:
+    from topicops.model.runs.audit import head_of
+
+    if text is None:
+        return None
+    if len(files) != 1:
+        raise UsageError("--head is the end of one log: say which with --environment")
+    noted = head_of(text)
+    if noted is None:
+        raise UsageError(f"--head {text!r}: write it as `topicops audit verify` shows it, COUNT:HASH")
+    return noted

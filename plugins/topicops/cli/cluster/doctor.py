@@ -1,0 +1,29 @@
+"""``topicops doctor``: what the tool can see and do on a cluster, and what is wrong there, each with a fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
+from topicops.cli.output import tell
+from topicops.cli.runs import unrecorded_run
+
+FOUND_ERRORS = 1
+
+
+def doctor_command(
+    environment: EnvironmentOption,
+    topics: TopicsOption = Path("topics"),
+    output: Annotated[Literal["text", "json"], typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Look for what would get in the way: versions, rights, settings, clocks and metadata. Nothing is written."""
+    from topicops import flow
+    from topicops.steps.reporting.doctor_text import examination_json, examination_text
+
+    examination = flow.doctor(unrecorded_run(environment, topics))
+    tell(examination_json(examination) if output == "json" else examination_text(examination))
+    if examination.has_errors:
+        raise typer.Exit(FOUND_ERRORS)

@@ -1,0 +1,1 @@
+"""Commands that read and write spec files alone. They open no connection."""

@@ -1,0 +1,1 @@
+"""Commands that start servers on this machine: the local cluster and the demo."""

@@ -1,0 +1,205 @@
+"""``topicops demo``: the main job on a real cluster, through a real Airflow, all of it on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from topicops.cli.output import new_run_id, tell
+from topicops.model.errors import ArtifactError, TopicopsError, UsageError
+
+if TYPE_CHECKING:
+    from topicops.edges.local.airflow import AirflowClient, LocalAirflow
+    from topicops.edges.local.cluster import LocalCluster
+    from topicops.flow import Run
+    from topicops.model.plans.plan import Plan
+
+ENVIRONMENT = "local"
+PIPELINE = f"topic_pipeline_{ENVIRONMENT}"
+STEPS = 7
+RUN_TIMEOUT_S = 900.0
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def demo_command(
+    topics: Annotated[Path, typer.Option("--topics", help="The folder of specs.")] = Path("topics"),
+    dags: Annotated[Path, typer.Option("--dags", help="The folder of DAG files.")] = Path("dags"),
+) -> None:
+    """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
+
+    On a terminal both stay up until Ctrl-C; without one they are stopped, and the exit status is 0 only if all was
+    verified.
+    """
+    from topicops.edges.local.cluster import LocalCluster
+    from topicops.flow import home_folder
+
+    require_checkout(topics, dags)
+    for number in ENDING:
+        signal.signal(number, _end)
+    home = home_folder() / "demo"
+    shutil.rmtree(home / "airflow", ignore_errors=True)
+    for folder in ("runs", "last-good", "held"):
+        shutil.rmtree(home / folder, ignore_errors=True)
+    started = time.monotonic()
+    with _step(1, "Starting ZooKeeper and three brokers"):
+        cluster = LocalCluster.up(home, fresh=True, progress=_detail)
+    try:
+        os.environ.update(_variables(home, cluster))
+        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+    finally:
+        cluster.down(now=True)  # the next demo starts on an empty cluster anyway
+    raise typer.Exit(0 if verified else 1)
+
+
+def require_checkout(topics: Path, dags: Path) -> None:
+    """Raise ``UsageError`` where the demo has nothing to work on."""
+    for folder, option in ((topics, "--topics"), (dags, "--dags")):
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name it with {option}")
+
+
+def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
+    """Everything between the cluster's start and its end; tells whether the run was verified and left nothing to do."""
+    from topicops import flow
+    from topicops.cli.sandbox.demo_topics import seed_cluster
+
+    run = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+    with _step(2, "Putting topics on it, so that there is something to change"):
+        for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
+            _detail(line)
+    with _step(3, "Comparing the specs with the live topics"):
+        plan = flow.make_plan(run, engine="spark")
+    tell(flow.render(plan, "text"))
+    with _started_airflow(home, dags) as airflow:
+        client = airflow.client()
+        with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests as approved"):
+            pipeline_run = _follow_pipeline(client, plan)
+        report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
+        succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
+        _show_report(report, client, pipeline_run, succeeded=succeeded)
+        again = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+        with _step(7, "Planning again"):
+            rest = flow.make_plan(again, engine="spark")
+        tell(flow.render(rest, "text"))
+        verified = succeeded and rest.is_empty
+        words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
+        tell(f"\n{words} ({time.monotonic() - started:.0f} s).")
+        if sys.stdout.isatty():
+            _wait_for_interrupt(airflow, cluster)
+    return verified
+
+
+def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
+    """What the environment file's connections mean here, for this process and for Airflow's."""
+    host, chroot = cluster.zookeeper_hosts.split("/", 1)
+    return {
+        "TOPICOPS_HOME": str(home),
+        "TOPICOPS_MODE": "apply",
+        "AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL": json.dumps(
+            {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
+        ),
+        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(
+            {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
+        ),
+    }
+
+
+@contextmanager
+def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
+    from topicops.edges.local.airflow import start_airflow, wait_for_dags
+
+    with _step(4, "Starting Airflow"):
+        airflow = start_airflow(home / "airflow", dags=dags, environment={})
+    with airflow:
+        wait_for_dags(airflow.client(), [PIPELINE])
+        yield airflow
+
+
+def _follow_pipeline(client: AirflowClient, plan: Plan) -> str:
+    """Trigger the pipeline and show each task as it ends; the run's id."""
+    digests = [gated.digest for gated in plan.changes]
+    run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": digests})
+    for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S):
+        seconds = "" if task.duration is None else f" ({task.duration:.1f} s)"
+        _detail(f"{task.task_id}: {task.state}{seconds}")
+    return run_id
+
+
+def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: bool) -> None:
+    from topicops import flow
+
+    _heading(6, "What the run did, and what was verified")
+    try:
+        tell(flow.render_report(run, "text"))
+    except ArtifactError as error:
+        tell(f"  the run left no report: {error}")
+    if succeeded:
+        return
+    for task in client.tasks(PIPELINE, run_id).values():
+        if task.state == "failed":
+            tell(f"  {task.task_id} failed; the end of its log:")
+            tell(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
+
+
+def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
+    tell(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
+    tell(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {cluster.zookeeper_hosts}")
+    tell("Both stay up until Ctrl-C.")
+    try:
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        tell("\nStopping Airflow, the brokers and ZooKeeper: some 10 s")
+
+
+def _last_lines(text: str, count: int = 20) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines()[-count:])
+
+
+def _heading(number: int, text: str) -> None:
+    print(f"\n[{number}/{STEPS}] {text}", flush=True)
+
+
+def _detail(text: str) -> None:
+    print(f"  {text}", flush=True)
+
+
+@contextmanager
+def _step(number: int, text: str) -> Iterator[None]:
+    """Print what is going on, a sign of life every ten seconds, and how long it took."""
+    _heading(number, text)
+    started, ended = time.monotonic(), threading.Event()
+
+    def show_life() -> None:
+        while not ended.wait(10):
+            _detail(f"... {time.monotonic() - started:.0f} s")
+
+    watcher = threading.Thread(target=show_life, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except TopicopsError:
+        _detail(f"failed after {time.monotonic() - started:.1f} s")
+        raise
+    finally:
+        ended.set()
+        watcher.join()
+    _detail(f"done in {time.monotonic() - started:.1f} s")
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)  # once is enough: what is running is being stopped
+    raise SystemExit(128 + number)

@@ -1,0 +1,114 @@
+"""``topicops local``: the embedded cluster. Results go to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicops.edges.local.cluster import ClusterStatus, LocalCluster, home_folder
+from topicops.model.errors import UsageError
+
+app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+Home = Annotated[
+    Path | None,
+    typer.Option(help="Where the cluster keeps its state, data and logs. [default: $TOPICOPS_HOME, else .topicops]"),
+]
+
+
+@app.command()
+def up(
+    home: Home = None,
+    zookeeper_port: Annotated[int | None, typer.Option(help="Left out: that of last time, or a free one.")] = None,
+    broker_ports: Annotated[str | None, typer.Option(help="Three ports, as 9092,9093,9094.")] = None,
+    kraft: Annotated[bool, typer.Option("--kraft", help="Brokers that rule themselves, without ZooKeeper.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Without the data of an earlier cluster.")] = False,
+) -> None:
+    """Start what is not running; ready means that every broker answers and knows every broker."""
+    cluster = LocalCluster.up(
+        home or home_folder(),
+        zookeeper_port=zookeeper_port,
+        broker_ports=_ports(broker_ports),
+        kraft=kraft,
+        fresh=fresh,
+        progress=_say,
+    )
+    typer.echo(status_text(cluster.status()))
+
+
+@app.command()
+def down(
+    home: Home = None,
+    now: Annotated[bool, typer.Option("--now", help="Kill the processes instead of asking them to stop.")] = False,
+) -> None:
+    """Stop what `up` started, and nothing else; data and logs are kept."""
+    cluster = LocalCluster.find(home or home_folder(), progress=_say)
+    stopped = cluster.down(now=now) if cluster else ()
+    typer.echo(f"Stopped {', '.join(stopped)}." if stopped else "No local cluster is running.")
+
+
+@app.command()
+def status(
+    home: Home = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+) -> None:
+    """Show processes, ports, registered brokers and the controller. Exit status 1 unless all of it runs."""
+    cluster = LocalCluster.find(home or home_folder())
+    found = cluster.status() if cluster else None
+    if format_ is Format.JSON:
+        typer.echo(json.dumps(status_json(found), indent=2))
+    else:
+        typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")
+    if found is None or not found.running:
+        raise typer.Exit(1)
+
+
+def status_json(found: ClusterStatus | None) -> dict[str, object]:
+    """The status as JSON holds it; ``running`` says whether all of it runs."""
+    return {"format_version": 1, "running": found is not None and found.running, **(asdict(found) if found else {})}
+
+
+def status_text(found: ClusterStatus) -> str:
+    """The status in lines for a person."""
+    lines = [f"{'process':<10} {'pid':>8} {'port':>6}  state"]
+    for process in found.processes:
+        state = "running" if process.alive else "not running"
+        lines.append(f"{process.role:<10} {process.pid or '-':>8} {process.port:>6}  {state}")
+    registered = ", ".join(map(str, found.registered_brokers)) or "none"
+    lines += [
+        "",
+        f"registered brokers: {registered}",
+        f"controller:         {'none' if found.controller is None else f'broker {found.controller}'}",
+        f"cluster id:         {found.cluster_id or 'not known yet'}",
+        f"ZooKeeper:          {found.zookeeper_hosts or 'none: the brokers are a KRaft quorum'}",
+        f"bootstrap servers:  {found.bootstrap_servers}",
+        f"logs:               {found.logs}",
+    ]
+    return "\n".join(lines)
+
+
+def _ports(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        ports = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--broker-ports {text}: give numbers with commas between them, as 9092,9093,9094") from None
+    if not all(0 < port < 65536 for port in ports):
+        raise UsageError(f"--broker-ports {text}: a port is a number from 1 to 65535")
+    return ports
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)

@@ -1,4 +1,0 @@
-"""Kafka's controller as a pure model; filled when a plan can be rehearsed on it.
-
-Imports ``model`` only.
-"""

@@ -1,0 +1,1 @@
+"""From a connection id to properties of a client, and whether a port answers."""

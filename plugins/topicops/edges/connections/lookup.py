@@ -1,0 +1,278 @@
+"""Where a cluster is, and as whom it is reached: an environment's addresses, or its connections.
+
+Connections are looked up as Airflow does, without Airflow. Values of them appear in no message: they may be secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from topicops.model.errors import UsageError
+from topicops.model.printable import printable
+from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
+
+VARIABLE_PREFIX = "AIRFLOW_CONN_"
+BOOTSTRAP_SERVERS = "bootstrap.servers"
+
+CHECKS_OF_SERVERS: Mapping[str, str] = {
+    "ssl.endpoint.identification.algorithm": "https",
+    "enable.ssl.certificate.verification": "true",
+}
+"""Librdkafka's properties that make TLS safe, with the value that does; both are its defaults."""
+TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
+ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
+"""All that the extra of a ZooKeeper connection may hold."""
+
+Role = Literal["reader", "applier", "deleter"]
+"""Who talks to the brokers: each may have its own identity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFields:
+    """What a connection says; where secrets may be, no repr shows them."""
+
+    conn_type: str
+    host: str = ""
+    port: int | None = None
+    login: str = ""
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """How a TLS connection is made; chain and host name of the server are always checked."""
+
+    ca_file: str | None = None
+    """PEM; the system's authorities when left out."""
+    certificate_file: str | None = None
+    """Our own certificate with its chain, PEM, for a server that wants one."""
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperAddress:
+    """Where a ZooKeeper is, and as whom it is reached."""
+
+    hosts: str
+    """``host:port,host:port/chroot``."""
+    user: str | None = None
+    """For SASL with DIGEST-MD5; None: no login."""
+    password: str = field(default="", repr=False)
+    tls: Tls | None = None
+    """None: in plain text."""
+
+
+ConnectionSource = Callable[[str], ConnectionFields]
+"""Finds a connection by its id. Raises ``UsageError``, without a value in its text, when there is none."""
+
+
+def from_environment(connection_id: str) -> ConnectionFields:
+    """The connection of the variable ``AIRFLOW_CONN_<ID>``, as JSON or as a URI.
+
+    Raises:
+        UsageError: the variable is not set or cannot be read; the text never shows what it holds.
+    Source: airflow.secrets.base_secrets.BaseSecretsBackend#deserialize_connection (3.3).
+    """
+    variable = VARIABLE_PREFIX + connection_id.upper()
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        raise UsageError(f"connection {connection_id!r} is not known; set the variable {variable}")
+    try:
+        return _from_json(text) if text.startswith("{") else _from_uri(text)
+    except ValueError:
+        # The parser's error carries the text, and with it a password: it must not travel on as the cause.
+        raise UsageError(
+            f"connection {connection_id!r}: the variable {variable} is neither a connection as JSON nor a URI"
+        ) from None
+
+
+def zookeeper_address(environment: Environment, source: ConnectionSource = from_environment) -> ZooKeeperAddress:
+    """Where an environment's ZooKeeper is, and as whom it is reached.
+
+    Raises:
+        UsageError: it names none, or its connection cannot be used.
+    """
+    endpoint = environment.spec.cluster.zookeeper or ZooKeeperEndpoint()
+    if endpoint.hosts:
+        return ZooKeeperAddress(hosts=endpoint.hosts)
+    if not endpoint.connection:
+        raise UsageError(f"{environment.file}: cluster.zookeeper names neither hosts nor a connection; add one of them")
+    place = environment.place_of("cluster.zookeeper.connection")
+    connection = _found(endpoint.connection, place, source)
+    try:
+        return _zookeeper_address(connection)
+    except UsageError as error:
+        raise UsageError(f"{place}: connection {endpoint.connection!r} {error}") from None
+
+
+def kafka_properties(
+    environment: Environment, role: Role, source: ConnectionSource = from_environment
+) -> dict[str, str]:
+    """Librdkafka's properties for one role, ``bootstrap.servers`` among them.
+
+    Raises:
+        UsageError: the environment names no brokers, or the connection cannot be used.
+    """
+    endpoint = environment.spec.cluster.kafka or KafkaEndpoint()
+    written, connection_id = _connection_of(endpoint, role)
+    if connection_id is None:
+        return {BOOTSTRAP_SERVERS: _bootstrap_servers(environment, endpoint)}
+    place = environment.place_of(f"cluster.kafka.{written}")
+    extra = _found(connection_id, place, source).extra
+    properties = {name: _property_text(name, value, place) for name, value in extra.items() if value is not None}
+    if endpoint.bootstrap_servers:
+        properties.setdefault(BOOTSTRAP_SERVERS, endpoint.bootstrap_servers)
+    if not properties.get(BOOTSTRAP_SERVERS):
+        raise UsageError(f"{place}: connection {connection_id!r} has no {BOOTSTRAP_SERVERS}; add it to its extra")
+    if environment.spec.cluster.cluster_class == "production":
+        _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
+    return properties
+
+
+def principal_of(properties: Mapping[str, str]) -> str:
+    """Whom the brokers see, as far as the properties tell: ``User:alice``; a certificate by its file."""
+    if user := properties.get("sasl.username"):
+        return f"User:{user}"
+    if properties.get("security.protocol", "").lower().startswith("sasl"):
+        return f"by {properties.get('sasl.mechanisms') or properties.get('sasl.mechanism') or 'SASL'}"
+    if certificate := properties.get("ssl.certificate.location"):
+        return f"by certificate {certificate}"
+    return "User:ANONYMOUS"
+
+
+def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
+    """Whoever can redirect a connection could play a broker to a client that does not check whom it reached."""
+    for name, checked in CHECKS_OF_SERVERS.items():
+        if properties.get(name, checked).lower() != checked:
+            raise UsageError(
+                f"{where} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
+            )
+
+
+def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
+    """The field that decides, and the connection id in it."""
+    if role == "applier" and endpoint.applier:
+        return "applier", endpoint.applier
+    if role == "deleter" and endpoint.deleter:
+        return "deleter", endpoint.deleter
+    return "connection", endpoint.connection
+
+
+def _bootstrap_servers(environment: Environment, endpoint: KafkaEndpoint) -> str:
+    if endpoint.bootstrap_servers:
+        return endpoint.bootstrap_servers
+    raise UsageError(
+        f"{environment.file}: cluster.kafka names neither bootstrapServers nor a connection; add one of them"
+    )
+
+
+def _found(connection_id: str, place: str, source: ConnectionSource) -> ConnectionFields:
+    try:
+        return source(connection_id)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:
+    """Raises ``UsageError`` whose text goes on after the connection's id."""
+    if not connection.host:
+        raise UsageError("has no host; give it host:port,host:port")
+    # A setting that is overlooked could mean an open connection where a safe one was meant.
+    if unknown := sorted(connection.extra.keys() - ZOOKEEPER_FIELDS):
+        raise UsageError(
+            f"has {', '.join(map(printable, unknown))} in its extra; known are {', '.join(ZOOKEEPER_FIELDS)}"
+        )
+    if bool(connection.login) != bool(connection.password):
+        raise UsageError(f"has a {'login' if connection.login else 'password'} alone; give it both, or neither")
+    return ZooKeeperAddress(
+        hosts=_with_chroot(connection),
+        user=connection.login or None,
+        password=connection.password,
+        tls=_tls(connection.extra),
+    )
+
+
+def _with_chroot(connection: ConnectionFields) -> str:
+    hosts, slash, path = connection.host.partition("/")
+    if connection.port is not None and ":" not in hosts.rpartition("]")[2]:
+        hosts = f"{hosts}:{connection.port}"
+    in_host = f"/{path.strip('/')}" if slash and path.strip("/") else ""
+    written = str(connection.extra.get("chroot") or "").strip("/")
+    in_extra = f"/{written}" if written else ""
+    if in_host and in_extra and in_host != in_extra:
+        raise UsageError(f"has the chroot {in_extra} in its extra and {in_host} in its host; keep one")
+    return hosts + (in_host or in_extra)
+
+
+def _tls(extra: Mapping[str, object]) -> Tls | None:
+    written = {name: str(extra[name]) for name in TLS_FIELDS if extra.get(name)}
+    if not _flag(extra, "tls"):
+        if written:
+            raise UsageError(f"has {', '.join(written)} in its extra, and no tls: true; add it, or take them out")
+        return None
+    tls = Tls(**written)
+    if (tls.certificate_file is None) != (tls.key_file is None):
+        raise UsageError("has one of certificate_file and key_file in its extra; give it both, or neither")
+    return tls
+
+
+def _flag(extra: Mapping[str, object], name: str) -> bool:
+    """A boolean of JSON, or of a URI, where every value is text."""
+    value = extra.get(name)
+    if value in (None, "", False, "false"):
+        return False
+    if value in (True, "true"):
+        return True
+    raise UsageError(f"has a {name} in its extra that is neither true nor false")
+
+
+def _property_text(name: str, value: object, place: str) -> str:
+    """A property as librdkafka writes it; callbacks and nested values have no such form."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float) and not name.endswith("_cb"):
+        return str(value)
+    raise UsageError(f"{place}: property {name} of the connection must be text, a number or a boolean; take it out")
+
+
+def _from_json(text: str) -> ConnectionFields:
+    written = _object(text)
+    extra = written.get("extra") or {}
+    return ConnectionFields(
+        conn_type=str(written.get("conn_type") or ""),
+        host=str(written.get("host") or ""),
+        port=int(written["port"]) if written.get("port") else None,
+        login=str(written.get("login") or ""),
+        password=str(written.get("password") or ""),
+        extra=_object(extra) if isinstance(extra, str) else dict(extra),
+    )
+
+
+def _from_uri(text: str) -> ConnectionFields:
+    parts = urlsplit(text)
+    if not parts.scheme or "://" not in text:
+        raise ValueError(parts.scheme)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return ConnectionFields(
+        conn_type=parts.scheme.replace("-", "_"),
+        host=unquote(parts.hostname or ""),
+        port=parts.port,
+        login=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        extra=_object(query["__extra__"]) if "__extra__" in query else query,
+    )
+
+
+def _object(text: str) -> dict[str, Any]:
+    """``Any`` because that is what JSON holds; each value is looked at where it is used."""
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(type(value))  # noqa: TRY004 - one kind of error for all that cannot be read
+    return value

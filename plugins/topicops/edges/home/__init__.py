@@ -1,0 +1,1 @@
+"""What the program keeps below `$TOPICOPS_HOME`: runs, journals, audit logs, leases, small memory files."""

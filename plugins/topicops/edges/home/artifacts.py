@@ -1,0 +1,158 @@
+"""A run's folder: one artifact for each step. Files are whole or they are not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from pydantic import BaseModel
+
+from topicops.edges.home.durable_files import make_folder, sync_folder
+from topicops.model.errors import ArtifactError
+
+T = TypeVar("T")
+
+RUNS_KEPT = timedelta(days=90)
+_PLAIN = re.compile(rb"[A-Za-z0-9._-]")
+_LONGEST_NAME = 200
+"""Most file systems end a name at 255 bytes."""
+
+
+def runs_folder(home: Path, group: str, run_id: str) -> Path:
+    """Where a run keeps its files; ``group`` is ``cli`` or a DAG id. Different ids never share a folder."""
+    return home / "runs" / _folder_name(group) / _folder_name(run_id)
+
+
+def prune_runs(home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT) -> tuple[Path, ...]:
+    """Remove the folders of runs in which nothing was written for ``older_than``; gives what was removed."""
+    limit = (now - older_than).timestamp()
+    runs = sorted(run for run in (home / "runs").glob("*/*") if run.is_dir() and not run.is_symlink())
+    old = tuple(run for run in runs if _last_written(run) < limit)
+    for run in old:
+        shutil.rmtree(run, ignore_errors=True)
+    return old
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactStore:
+    """The files of one run. Every write is atomic and durable; every problem is an ``ArtifactError`` with the path."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def has(self, name: str) -> bool:
+        return self.path(name).is_file()
+
+    def remove(self, *names: str) -> None:
+        """Take artifacts away; one that is not there is no problem."""
+        for path in map(self.path, names):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise ArtifactError(f"{path}: cannot be removed: {error.strerror}; remove it by hand") from error
+
+    def write_text(self, name: str, text: str) -> Path:
+        return self._write(name, text.encode())
+
+    def read_text(self, name: str) -> str:
+        try:
+            return self._read(name).decode()
+        except UnicodeDecodeError as error:
+            raise self._damaged(name, error) from error
+
+    def write_json(self, name: str, value: object) -> Path:
+        """For plain JSON values; keys sorted, indented for people."""
+        return self._write(name, f"{json.dumps(value, indent=2, sort_keys=True)}\n".encode())
+
+    def read_json(self, name: str) -> object:
+        try:
+            return json.loads(self._read(name))
+        except ValueError as error:
+            raise self._damaged(name, error) from error
+
+    def write_value(self, name: str, value: object) -> Path:
+        """For the model's own values: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
+        return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
+
+    def read_value(self, name: str, value_type: type[T]) -> T:
+        """Read what ``write_value`` wrote, equal to it. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
+        try:
+            return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._damaged(name, error) from error
+
+    def _read(self, name: str) -> bytes:
+        path = self.path(name)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise ArtifactError(f"{path}: not there; the step that writes it has not run, or failed") from error
+        except OSError as error:
+            raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _write(self, name: str, content: bytes) -> Path:
+        path = self.path(name)
+        try:
+            write_atomically(path, content)
+        except OSError as error:
+            raise ArtifactError(
+                f"{path}: cannot be written: {error.strerror}; check the disk, then run again"
+            ) from error
+        return path
+
+    def _damaged(self, name: str, error: Exception) -> ArtifactError:
+        return ArtifactError(f"{self.path(name)}: damaged: {error}; run the step that writes it again")
+
+
+def _as_written(value: object) -> object:
+    """What people write is pydantic's to encode."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    raise NotImplementedError(f"{type(value).__name__} is no value of the model")
+
+
+def _as_read(value_type: type, written: object) -> object:
+    return value_type.model_validate(written) if issubclass(value_type, BaseModel) else written
+
+
+def _folder_name(name: str) -> str:
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
+    encoded = "".join(
+        chr(byte) if _PLAIN.match(bytes([byte])) else f"%{byte:02X}" for byte in name.encode("utf-8", "surrogatepass")
+    )
+    if len(encoded) <= _LONGEST_NAME:
+        return encoded or "%"
+    return f"{encoded[:_LONGEST_NAME]}%{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """The new content or the old one, on the disk when it returns. Raises ``OSError``."""
+    make_folder(path.parent)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _last_written(run: Path) -> float:
+    return max(path.stat().st_mtime for path in (run, *run.iterdir()) if path.exists())

@@ -1,0 +1,106 @@
+"""Leases without ZooKeeper: a locked file, good for one host; and none at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from topicops.edges.home.lease_holder import describe, this_process
+from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
+
+POLL_S = 0.1
+
+
+class FileLease:
+    """Fills ``model.ports.Lease`` by ``flock``: keeps processes of one host apart, and goes when its process ends.
+
+    Args:
+        path: The file; made if it is missing, and never removed: its lock is what counts.
+        lock_timeout_s: How long to wait for another holder.
+
+    Raises:
+        LeaseHeldError: On entering: another process has it.
+
+    """
+
+    def __init__(self, path: Path, *, run: str, operation: str, lock_timeout_s: float = 0.0) -> None:
+        self._path = path
+        self._holder = this_process(run=run, operation=operation)
+        self._lock_timeout_s = lock_timeout_s
+        self._descriptor = -1
+        self._is_lost = False
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise ArtifactError(f"{self._path}: cannot be opened ({error.strerror}); check TOPICOPS_HOME") from error
+        try:
+            self._lock()
+            self._name_holder()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        return self
+
+    def _name_holder(self) -> None:
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, msgspec.json.encode(self._holder), 0)
+        except OSError as error:
+            raise ArtifactError(f"{self._path}: cannot be written ({error.strerror}); see to the disk") from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+    def confirm(self) -> None:
+        """Raise ``LeaseLostError`` where the path now leads to another file: our lock keeps nobody out then.
+
+        A lost lease stays lost, even when the file comes back: another run may have begun meanwhile.
+        """
+        try:
+            is_ours = os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._descriptor))
+        except OSError:
+            is_ours = False
+        self._is_lost |= not is_ours
+        if self._is_lost:
+            raise LeaseLostError(f"the lease {self._path} was removed or replaced; nothing more is sent: run it again")
+
+    def _lock(self) -> None:
+        deadline = time.monotonic() + self._lock_timeout_s
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    holder = describe(os.pread(self._descriptor, 4096, 0))
+                    message = f"the lease {self._path} is held by {holder}; wait until it ends, or give --lock-timeout"
+                    raise LeaseHeldError(message) from error
+                time.sleep(POLL_S)
+            else:
+                return
+
+
+class NoLease:
+    """Fills ``model.ports.Lease`` where the environment asks for none: somebody else keeps runs apart."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def confirm(self) -> None:
+        """Is always ours."""

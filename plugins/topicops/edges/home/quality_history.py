@@ -1,0 +1,63 @@
+"""The quality of the last runs of one DAG, from their folders: what a page shows as a strip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
+
+RUNS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuality:
+    """What the rules said in one run."""
+
+    before: QualityReport | None
+    after: QualityReport | None
+    """None: the run has not come so far, or ended before."""
+
+    @property
+    def checked_at(self) -> datetime:
+        """When the later of the two suites was evaluated, UTC."""
+        return max(report.checked_at for report in (self.before, self.after) if report is not None)
+
+
+def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:
+    """The last ``most`` runs of a DAG that evaluated any rule, newest first.
+
+    A file that is damaged or of another format is passed over: one odd run shall not hide the others.
+    """
+    folders = runs_folder(home, group, "any").parent.glob("*/")
+    # By the time of writing first, so that no more files are read than runs are shown.
+    newest = sorted(folders, key=_written_at, reverse=True)
+    found = (_quality_of(ArtifactStore(folder)) for folder in newest[:most])
+    return tuple(sorted((run for run in found if run), key=lambda run: run.checked_at, reverse=True))
+
+
+def _written_at(folder: Path) -> float:
+    return max(_modified_at(folder / quality_file(suite)) for suite in get_args(QualitySuite))
+
+
+def _modified_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # not written yet, or pruned a moment ago
+        return 0.0
+
+
+def _quality_of(store: ArtifactStore) -> RunQuality | None:
+    before, after = _report(store, "before"), _report(store, "after")
+    return RunQuality(before=before, after=after) if before or after else None
+
+
+def _report(store: ArtifactStore, suite: QualitySuite) -> QualityReport | None:
+    try:
+        return store.read_value(quality_file(suite), QualityReport)
+    except ArtifactError:
+        return None

@@ -1,0 +1,1 @@
+"""Brokers through confluent-kafka and kafka-python: mutations, metadata, and the snapshot without ZooKeeper."""

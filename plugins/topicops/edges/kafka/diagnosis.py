@@ -1,0 +1,121 @@
+"""Why no broker answers: each bootstrap server is looked at, over a connection of our own.
+
+librdkafka reports a refused port, an untrusted certificate and the wrong kind of port all as a time-out, and is silent
+about some of them.
+"""
+
+from __future__ import annotations
+
+import ssl
+import struct
+from collections.abc import Mapping
+
+from topicops.edges.connections.port_probe import Finding, findings, opened, speaks_tls, trusting_anybody, words_of
+from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
+from topicops.model.printable import printable
+
+SASL_HANDSHAKE = 17
+NOT_A_SASL_PORT = 34
+"""ILLEGAL_SASL_STATE: what a listener without SASL answers to a handshake."""
+_MAX_ANSWER_BYTES = 4096
+
+
+def diagnosis(properties: Mapping[str, str]) -> list[Finding]:
+    """One finding for each bootstrap server that has something wrong; those to be mended here come first.
+
+    A wrong password is not among what can be found: only the client itself logs in.
+    """
+    return findings(_servers(properties), lambda host, port: _examine(host, port, properties))
+
+
+def _servers(properties: Mapping[str, str]) -> list[tuple[str, int]]:
+    text = properties.get("bootstrap.servers") or properties.get("metadata.broker.list") or ""
+    written = [server.strip().rpartition("://")[2] for server in text.split(",") if server.strip()]
+    split = [
+        server.rpartition(":") if ":" in server.rpartition("]")[2] else (server, ":", "9092") for server in written
+    ]
+    return [(host.strip("[]"), int(port)) for host, _, port in split if port.isdecimal()]
+
+
+def _examine(host: str, port: int, properties: Mapping[str, str]) -> Finding | None:
+    where = f"{host}:{port}"
+    protocol = _protocol(properties)
+    try:
+        opened(host, port, None).close()
+    except OSError as error:
+        return Finding(ClusterUnreachableError, f"{where}: {words_of(error)}")
+    has_tls = speaks_tls(host, port)
+    if has_tls != protocol.endswith("SSL"):
+        speaks = "it speaks TLS alone" if has_tls else "it speaks no TLS"
+        return Finding(ConnectionSecurityError, f"{where}: {speaks}; security.protocol is {protocol}")
+    if has_tls and (distrusted := _distrusted(host, port, properties)):
+        return distrusted
+    mechanisms = _mechanisms(host, port, trusting_anybody() if has_tls else None)
+    return None if mechanisms is None else _login_finding(where, mechanisms, properties)
+
+
+def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding | None:
+    """What is wrong with the broker's certificate, in Python's words: librdkafka has one sentence for all of it."""
+    try:
+        context = ssl.create_default_context(
+            cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem")
+        )
+        context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
+        opened(host, port, context).close()
+    except ssl.SSLCertVerificationError as error:
+        return Finding(
+            CertificateError,
+            f"{host}:{port}: its certificate is not trusted: {error.verify_message}; "
+            "compare ssl.ca.location of the connection, and the host with the names in the certificate",
+        )
+    except OSError:
+        return None  # not about the certificate, or a file that librdkafka names itself
+    return None
+
+
+def _login_finding(where: str, mechanisms: tuple[str, ...], properties: Mapping[str, str]) -> Finding | None:
+    protocol = _protocol(properties)
+    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "GSSAPI"
+    offered = ", ".join(map(printable, mechanisms))
+    wants_login = protocol.startswith("SASL")
+    if mechanisms and not wants_login:
+        return Finding(LoginRefusedError, f"{where}: it wants a login ({offered}); security.protocol is {protocol}")
+    if wants_login and not mechanisms:
+        return Finding(ConnectionSecurityError, f"{where}: it takes no login; security.protocol is {protocol}")
+    if wants_login and mechanism not in mechanisms:
+        return Finding(LoginRefusedError, f"{where}: it takes {offered}; sasl.mechanism is {printable(mechanism)}")
+    return None
+
+
+def _protocol(properties: Mapping[str, str]) -> str:
+    return properties.get("security.protocol", "PLAINTEXT").upper()
+
+
+def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
+    """SASL mechanisms that the port takes, none where it takes no login; None: it does not say.
+
+    The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
+    """
+    client, nonsense = b"topicops", b"NONE"
+    body = struct.pack(
+        f">hhih{len(client)}sh{len(nonsense)}s", SASL_HANDSHAKE, 1, 1, len(client), client, len(nonsense), nonsense
+    )
+    try:
+        with opened(host, port, context) as connection:
+            connection.sendall(struct.pack(">i", len(body)) + body)
+            return _decoded(connection.recv(_MAX_ANSWER_BYTES))
+    except (OSError, struct.error, UnicodeDecodeError):
+        return None
+
+
+def _decoded(answer: bytes) -> tuple[str, ...]:
+    """After size and correlation id: an error code, and texts with their length before them."""
+    error, count = struct.unpack_from(">hi", answer, 8)
+    if error == NOT_A_SASL_PORT:
+        return ()
+    offset, found = 14, []
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", answer, offset)
+        found.append(struct.unpack_from(f"{length}s", answer, offset + 2)[0].decode("ascii"))
+        offset += 2 + length
+    return tuple(found)

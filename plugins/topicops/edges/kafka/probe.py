@@ -1,0 +1,178 @@
+"""What each broker says of itself, and what we may do there: for ``doctor``. Nothing is written or tried."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, settled
+from topicops.model.cluster.doctor_facts import BrokerFacts, KafkaFacts, KafkaRole
+from topicops.model.errors import ClusterUnreachableError
+from topicops.model.printable import printable
+
+log = logging.getLogger(__name__)
+
+API_VERSIONS = 2
+"""The last version whose answer has the usual form; of later ones kafka-python reads only those that it asked for."""
+TOPICS_A_REQUEST = 200
+SETTINGS = (
+    "authorizer.class.name",
+    "auto.create.topics.enable",
+    "delete.topic.enable",
+    "follower.replication.throttled.rate",
+    "inter.broker.protocol.version",
+    "leader.replication.throttled.rate",
+)
+"""What a broker is asked for."""
+
+
+def kafka_facts(
+    roles: Mapping[KafkaRole, Mapping[str, str]],
+    *,
+    topics: Mapping[KafkaRole, Sequence[str]] | None = None,
+    timeout_s: float = 20.0,
+) -> KafkaFacts:
+    """Ask every broker, all at once, and the cluster once as each role.
+
+    Args:
+        roles: Librdkafka's properties by role; the reader asks the brokers.
+        topics: Live topics that a role would have to change; asked about only where brokers have an authorizer.
+        timeout_s: For all of it.
+
+    Raises:
+        ClusterUnreachableError: No broker answers.
+        UsageError: The connection cannot be used.
+
+    """
+    deadline = Deadline(timeout_s)
+    connections = BrokerConnections(roles["reader"], request_timeout_s=timeout_s / 4)
+    try:
+        brokers = _brokers(connections, sorted(connections.brokers()))
+    finally:
+        connections.close()
+    described = {role: _described(properties, deadline) for role, properties in _distinct(roles).items()}
+    cluster_id = next((str(found.cluster_id) for found in described.values() if found is not None), None)
+    if cluster_id is None:
+        raise ClusterUnreachableError("the brokers answer, and none describes the cluster; try again")
+    operations = {role: _operations(described[_same_as(role, roles)]) for role in roles}
+    return KafkaFacts(
+        cluster_id=cluster_id,
+        brokers=brokers,
+        principals={role: _principal(properties) for role, properties in roles.items()},
+        operations=operations,
+        topic_operations={
+            role: _topic_operations(roles[role], names, deadline)
+            for role, names in (topics or {}).items()
+            if any(facts.settings.get("authorizer.class.name") for facts in brokers.values())
+        },
+    )
+
+
+def _brokers(connections: BrokerConnections, brokers: Sequence[int]) -> dict[int, BrokerFacts]:
+    versions = connections.ask({broker: ApiVersionsRequest(version=API_VERSIONS) for broker in brokers})
+    configs = connections.ask({broker: _settings_request(broker) for broker in brokers})
+    return {broker: _broker(versions[broker], configs[broker]) for broker in brokers}
+
+
+def _settings_request(broker: int) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=list(SETTINGS)
+    )
+    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
+
+
+def _broker(versions: Any, configs: Any) -> BrokerFacts:
+    release = None if isinstance(versions, str) else _release(versions)
+    if isinstance(versions, str):
+        return BrokerFacts(problem=versions)
+    if isinstance(configs, str):
+        return BrokerFacts(release=release, problem=f"its settings: {configs}")
+    result = configs.results[0]
+    if result.error_code != KafkaError.NO_ERROR:
+        return BrokerFacts(
+            release=release, problem=f"does not tell its settings: {KafkaError(result.error_code).name()}"
+        )
+    settings = {setting.name: setting.value for setting in result.configs}
+    return BrokerFacts(release=release, settings={name: text for name, text in settings.items() if text is not None})
+
+
+def _release(versions: Any) -> str:
+    known = {api.api_key: (api.min_version, api.max_version) for api in versions.api_keys}
+    return ".".join(map(str, infer_broker_version_from_api_versions(known)))
+
+
+def _distinct(roles: Mapping[KafkaRole, Mapping[str, str]]) -> dict[KafkaRole, Mapping[str, str]]:
+    """Each set of properties once, under the first role that has it."""
+    return {role: properties for role, properties in roles.items() if _same_as(role, roles) == role}
+
+
+def _same_as(role: KafkaRole, roles: Mapping[KafkaRole, Mapping[str, str]]) -> KafkaRole:
+    return next(other for other, properties in roles.items() if properties == roles[role])
+
+
+def _described(properties: Mapping[str, str], deadline: Deadline) -> Any:
+    """Describe the cluster as one role; None where the brokers would not."""
+    confluent = Confluent(properties)
+    try:
+        asked = confluent.client().describe_cluster(include_authorized_operations=True, request_timeout=deadline.left_s)
+        return asked.result(deadline.left_s)
+    except (KafkaException, TimeoutError) as error:
+        log.debug("the cluster is not described: %s; last heard: %s", error, confluent.last_words())
+        return None
+    finally:
+        confluent.discard()
+
+
+def _operations(described: Any) -> frozenset[str] | None:
+    if described is None or described.authorized_operations is None:
+        return None
+    return frozenset(operation.name for operation in described.authorized_operations)
+
+
+def _topic_operations(
+    properties: Mapping[str, str], topics: Sequence[str], deadline: Deadline
+) -> dict[str, frozenset[str]]:
+    confluent = Confluent(properties)
+    found: dict[str, frozenset[str]] = {}
+    try:
+        for start in range(0, len(topics), TOPICS_A_REQUEST):
+            batch = TopicCollection(list(topics[start : start + TOPICS_A_REQUEST]))
+            asked = confluent.client().describe_topics(
+                batch, include_authorized_operations=True, request_timeout=deadline.left_s
+            )
+            settled(list(asked.values()), deadline.left_s)
+            found |= {topic: told for topic, future in asked.items() if (told := _told(future)) is not None}
+    except KafkaException as error:
+        log.debug("rights on topics are not told: %s; last heard: %s", error, confluent.last_words())
+    finally:
+        confluent.discard()
+    return found
+
+
+def _told(future: Future[Any]) -> frozenset[str] | None:
+    """What may be done to one topic; nothing at all where it may not even be described."""
+    if not future.done():
+        return None
+    error = future.exception()
+    if error is None:
+        return _operations(future.result())
+    is_refused = isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    return frozenset() if is_refused else None
+
+
+def _principal(properties: Mapping[str, str]) -> str:
+    """``anonymous``, the SASL user, or that it comes by certificate."""
+    user = properties.get("sasl.username")
+    if user:
+        return f"User:{printable(user)}"
+    if properties.get("ssl.certificate.location"):
+        return "by its certificate"
+    return "by its SASL login" if "sasl" in properties.get("security.protocol", "").lower() else "anonymous"

@@ -1,0 +1,82 @@
+"""Who rules the brokers: a KRaft quorum, with its leader and epoch, or ZooKeeper. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError
+from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from topicops.edges.kafka.clients import BrokerConnections
+from topicops.model.errors import ClusterError, ClusterUnreachableError
+
+API_VERSIONS_VERSION = 2
+"""The last whose answer kafka-python decodes on a connection that is in use."""
+METADATA_TOPIC = "__cluster_metadata"
+"""The log that a quorum keeps; it has one partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The controllers of a KRaft cluster."""
+
+    leader: int
+    """-1 while there is none."""
+    epoch: int
+    """Of the leader; each election raises it."""
+
+
+def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
+    """What ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
+    connections = BrokerConnections(properties, request_timeout_s=timeout_s)
+    try:
+        return ask_quorum(connections)
+    finally:
+        connections.close()
+
+
+def ask_quorum(connections: BrokerConnections) -> Quorum | None:
+    """The quorum as the brokers tell it; None: ZooKeeper rules them, or did until a migration that is not over.
+
+    Raises:
+        ClusterUnreachableError: No broker answers.
+        ClusterError: They refuse to tell.
+
+    Source: a broker offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
+    """
+    questions = {broker: ApiVersionsRequest(version=API_VERSIONS_VERSION) for broker in connections.brokers()}
+    offers = _answered(connections.ask(questions, enough=1))
+    offered = {api.api_key for api in next(iter(offers.values())).api_keys}
+    if DescribeQuorumRequest.API_KEY not in offered:
+        return None
+    return _decoded(_answered(connections.ask({broker: _request() for broker in offers}, enough=1)))
+
+
+def _request() -> Any:
+    partition = DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)
+    return DescribeQuorumRequest(
+        topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+    )
+
+
+def _answered(replies: Mapping[int, Any]) -> dict[int, Any]:
+    """Without those that gave none. Raises ``ClusterUnreachableError`` when nobody did."""
+    answers = {broker: reply for broker, reply in replies.items() if not isinstance(reply, str)}
+    if not answers:
+        raise ClusterUnreachableError("no broker answers: " + "; ".join(sorted(set(map(str, replies.values())))))
+    return answers
+
+
+def _decoded(answers: Mapping[int, Any]) -> Quorum:
+    broker, answer = next(iter(answers.items()))
+    if answer.error_code != KafkaError.NO_ERROR:
+        error = KafkaError(answer.error_code)
+        raise ClusterError(
+            f"broker {broker} does not tell the KRaft quorum: {error.name()} ({answer.error_code}); "
+            "the identity that reads needs Describe on the cluster"
+        )
+    partition = answer.topics[0].partitions[0]
+    return Quorum(leader=partition.leader_id, epoch=partition.leader_epoch)

@@ -1,0 +1,469 @@
+"""The live cluster out of the brokers' answers: for KRaft, and for a ZooKeeper that is closed. Never writes.
+
+Brokers have no ``sync`` and no transaction ids: a topic is described, its configs are read, and it is described again
+until two descriptions agree. Each broker follows the controller by moments, so that a snapshot may be some tenths of a
+second old; the few topics of ``traces`` are read until every broker that answers has the same of them. Names are asked
+for with auto-creation off.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    AdminClient,
+    ConfigResource,
+    ConfigSource,
+    ResourceType,
+)
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
+
+from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, settled
+from topicops.edges.kafka.quorum import ask_quorum
+from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
+from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.gc_pause import collector_off
+from topicops.model.ports import BrokerView
+from topicops.model.printable import printable
+
+T = TypeVar("T")
+BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
+"""A request for some names, with a future for each."""
+
+TOPICS_PER_REQUEST = 300
+LOOKS = 10
+"""How often a moving topic is looked at before it is marked unstable."""
+FRAMES = 5
+"""How often the whole is read again because brokers or controller changed meanwhile."""
+LOOK_PAUSE_S = 0.1
+"""Time for a broker to hear what another has heard."""
+BROKERS_COMPARED = 16
+"""How many brokers must have the same of a topic; of more, the first by id."""
+VIEW_TIMEOUT_S = 1.0
+"""How long brokers may take to tell their own view; silent ones are left out."""
+GRACE_S = 2.0
+"""How much longer than librdkafka's own deadline a future is waited for."""
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Sixteen zero bytes: the topic has none."""
+UNKNOWN_UNDER_ZOOKEEPER = frozenset({"deleting", "orphan_configs"})
+"""What stands in ZooKeeper alone. Under KRaft neither exists."""
+
+
+class Frame(NamedTuple):
+    """What the topics are seen in: must be the same before and after they are read."""
+
+    cluster_id: str
+    brokers: Mapping[int, Broker]
+    controller_id: int | None
+    controller_epoch: int | None
+    """None: ZooKeeper rules the brokers."""
+
+
+class Description(NamedTuple):
+    """One topic as a broker describes it."""
+
+    topic_id: str
+    assignment: Assignment
+    states: Mapping[int, PartitionState]
+
+    @property
+    def stamp(self) -> tuple[str, Assignment]:
+        """Equal stamps of two looks: the topic did not change between them; who leads it is no change."""
+        return self.topic_id, self.assignment
+
+
+Disagreement = Callable[[Mapping[str, Description | None]], frozenset[str]]
+"""From what was described, None for what is absent, to the names that some broker knows otherwise."""
+
+
+class Reassignment(NamedTuple):
+    """What one running reassignment does, by partition."""
+
+    adding: dict[int, tuple[int, ...]]
+    removing: dict[int, tuple[int, ...]]
+
+
+class Looks(NamedTuple):
+    """What was seen of some topics: absent ones have no description."""
+
+    descriptions: dict[str, Description]
+    overrides: dict[str, dict[str, str]]
+    reassignments: Mapping[str, Reassignment]
+    moving: frozenset[str]
+    """Those that did not settle."""
+
+
+class KafkaReader:
+    """Fills ``model.ports.LiveReader`` from the Admin API; a context manager.
+
+    It sees the topics that its identity may describe, and, under ZooKeeper, no topic that is being deleted.
+
+    Args:
+        properties: Librdkafka's properties of the reader.
+        timeout_s: The longest wait for each answer.
+
+    """
+
+    chroot = ""
+    """Brokers have none to tell."""
+
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 10.0) -> None:
+        self._properties = dict(properties)
+        self._timeout_s = timeout_s
+        self._confluent = Confluent(properties)
+        self._connections: BrokerConnections | None = None
+        self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        self._confluent.discard()
+        self._views.close()
+        self._forget_connections()
+
+    def cluster_id(self) -> str:
+        """The brokers' word for the cluster they form. Raises ``ClusterUnreachableError``."""
+        return self._described_cluster()[0]
+
+    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+        """Read the whole cluster, with the brokers' defaults beside.
+
+        Raises:
+            ClusterUnreachableError: No broker answers in time.
+            ClusterError: A broker refuses an answer, or brokers and controller do not come to rest.
+
+        """
+        with collector_off():
+            for _ in range(FRAMES):
+                before = self._frame()
+                looks = self._look_at_all()
+                if self._frame() == before:
+                    return self._assembled(before, looks, states=states)
+        raise ClusterError(
+            f"{self._servers}: brokers or controller changed {FRAMES} times while the topics were read; "
+            "wait until the cluster rests"
+        )
+
+    def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
+        """What all brokers have under the names; a config or a deletion marker without topic is not for them to see.
+
+        A topic of which they do not come to have the same is unstable.
+        """
+        names = sorted(set(topics))
+        looks = self._looks(names, disagreement=self._disagreement)
+        return {
+            name: TopicTraces(
+                live=_live_topic(name, looks, states=states) if name in looks.descriptions else None,
+                has_config_znode=False,
+                is_deleting=False,
+            )
+            for name in names
+        }
+
+    def require_describable(self, topics: Sequence[str]) -> None:
+        """Raise ``ClusterError`` unless each may be described, there or not: brokers list only what may be."""
+        self._descriptions(topics)
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Live brokers by id; a fenced one is not among them."""
+        return self._described_cluster()[1]
+
+    def controller_epoch(self) -> int | None:
+        """The epoch of the quorum's leader; None where ZooKeeper rules, which alone knows it."""
+        quorum = ask_quorum(self._connected())
+        return None if quorum is None else quorum.epoch
+
+    def controller_id(self) -> int | None:
+        """The leader of the quorum under KRaft; None while none is elected."""
+        return self._frame().controller_id
+
+    def _frame(self) -> Frame:
+        cluster_id, brokers, controller_id = self._described_cluster()
+        quorum = ask_quorum(self._connected())
+        if quorum is None:
+            return Frame(cluster_id, brokers, controller_id, None)
+        # The broker that a KRaft cluster calls its controller is any one, and another the next time.
+        return Frame(cluster_id, brokers, quorum.leader if quorum.leader >= 0 else None, quorum.epoch)
+
+    def _described_cluster(self) -> tuple[str, dict[int, Broker], int | None]:
+        described = self._one(lambda client: client.describe_cluster(request_timeout=self._timeout_s))
+        brokers = {
+            node.id: Broker(id=node.id, rack=node.rack, endpoints=(f"{node.host}:{node.port}",))
+            for node in sorted(described.nodes, key=lambda node: int(node.id))
+        }
+        controller = described.controller
+        return str(described.cluster_id), brokers, controller.id if controller and controller.id >= 0 else None
+
+    def _look_at_all(self) -> Looks:
+        names = self._names()
+        looks = self._looks(names)
+        came = sorted(set(self._names()) - set(names))
+        if not came:
+            return looks
+        more = self._looks(came)
+        return Looks(
+            looks.descriptions | more.descriptions,
+            looks.overrides | more.overrides,
+            {**looks.reassignments, **more.reassignments},
+            looks.moving | more.moving,
+        )
+
+    def _names(self) -> list[str]:
+        # Without a name: librdkafka lets a broker create what is asked for by name.
+        return sorted(self._asked(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
+
+    def _looks(self, names: Sequence[str], *, disagreement: Disagreement = lambda _: frozenset()) -> Looks:
+        """Describe, read the configs, describe again, until two descriptions of each topic agree.
+
+        Args:
+            disagreement: Asked about the topics that have settled.
+
+        """
+        descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
+        moving = frozenset(names)
+        reassignments: Mapping[str, Reassignment] = {}
+        for look in range(LOOKS):
+            if look:
+                time.sleep(LOOK_PAUSE_S)
+            overrides |= self._overrides(sorted(moving & descriptions.keys()))
+            reassignments = self._reassignments()
+            again = self._descriptions(sorted(moving))
+            changed = frozenset(name for name in moving if _stamp(descriptions, name) != _stamp(again, name))
+            descriptions = {name: d for name, d in descriptions.items() if name not in moving} | again
+            moving = changed | disagreement({name: again.get(name) for name in moving - changed})
+            if not moving:
+                break
+        return Looks(descriptions, overrides, reassignments, moving)
+
+    def _disagreement(self, described: Mapping[str, Description | None]) -> frozenset[str]:
+        if not described:
+            return frozenset()
+        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
+        views = [v for v in self._views.views(brokers, sorted(described)).values() if isinstance(v, BrokerView)]
+        return frozenset(
+            name for name, found in described.items() if any(_rows(view, name) != _assignment(found) for view in views)
+        )
+
+    def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
+        """By name, without those that are not there."""
+        found = self._in_batches(names, self._describe_topics)
+        return {name: _description(name, described) for name, described in found.items()}
+
+    def _describe_topics(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
+        futures: Mapping[str, Future[Any]] = client.describe_topics(
+            TopicCollection(list(names)), request_timeout=self._timeout_s
+        )
+        return futures
+
+    def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """What is set on each topic itself, as brokers write it; a topic that went has none."""
+        found = self._in_batches(names, self._describe_configs)
+        return {name: _set_on_topic(entries) for name, entries in found.items()}
+
+    def _describe_configs(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        futures: Mapping[ConfigResource, Future[Any]] = client.describe_configs(
+            resources, request_timeout=self._timeout_s
+        )
+        return {str(resource.name): future for resource, future in futures.items()}
+
+    def _reassignments(self) -> dict[str, Reassignment]:
+        """Every running reassignment by topic; only the controller knows them, and confluent-kafka cannot ask."""
+        connections = self._connected()
+        controller = connections.controller()
+        request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
+        reply = connections.ask({controller: request}, timeout_s=self._timeout_s)[controller]
+        if isinstance(reply, str):
+            self._forget_connections()
+            raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")
+        error = KafkaError(reply.error_code)
+        if _is_transport(error):
+            raise ClusterUnreachableError(f"{self._servers}: reassignments: {error.name()} ({error.code()}); try again")
+        if error.code() != KafkaError.NO_ERROR:
+            raise self._refused("reassignments", error)
+        return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
+
+    def _in_batches(self, names: Sequence[str], call: BatchCall) -> dict[str, Any]:
+        """Results by name, without those of unknown topics. Raises ``ClusterError`` for any other refusal."""
+        found: dict[str, Any] = {}
+        for batch in _batches(names, TOPICS_PER_REQUEST):
+            found |= self._asked(partial(self._batch, call, batch))
+        return found
+
+    def _batch(self, call: BatchCall, names: Sequence[str], client: AdminClient) -> dict[str, Any]:
+        futures = call(client, names)
+        settled(list(futures.values()), self._timeout_s + GRACE_S)
+        found = {}
+        for name, future in futures.items():
+            try:
+                found[name] = future.result(0)
+            except KafkaException as error:
+                reason: KafkaError = error.args[0]
+                if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    continue
+                if _is_transport(reason):
+                    raise
+                raise self._refused(f"topic {printable(name)}", reason) from error
+        return found
+
+    def _one(self, call: Callable[[AdminClient], Future[Any]]) -> Any:
+        return self._asked(lambda client: call(client).result(self._timeout_s + GRACE_S))
+
+    def _asked(self, call: Callable[[AdminClient], T]) -> T:
+        """What ``call`` gives. A client may cling to a broker that is gone, so that a fresh one gets a second try."""
+        try:
+            return call(self._confluent.client())
+        except (KafkaException, TimeoutError):
+            self._confluent.discard()
+        try:
+            return call(self._confluent.client())
+        except (KafkaException, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
+        failure = self._confluent.failure(f"{self._servers}: {_text_of(error)}")
+        self._confluent.discard()
+        return failure
+
+    def _refused(self, what: str, reason: KafkaError) -> ClusterError:
+        return ClusterError(
+            f"{self._servers}: {what}: {reason.name()} ({reason.code()}): {reason.str()}; a part is no "
+            "snapshot: who reads needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
+        )
+
+    def _connected(self) -> BrokerConnections:
+        if self._connections is None:
+            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+        return self._connections
+
+    def _forget_connections(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
+        self._connections = None
+
+    @property
+    def _servers(self) -> str:
+        return self._properties.get("bootstrap.servers", "the brokers")
+
+    def _assembled(self, frame: Frame, looks: Looks, *, states: bool) -> ClusterSnapshot:
+        with closing(BrokerQuestions(self._properties)) as questions:
+            broker_defaults = questions.broker_defaults()
+        return ClusterSnapshot(
+            cluster_id=frame.cluster_id,
+            chroot=self.chroot,
+            source="kafka",
+            controller_id=frame.controller_id,
+            controller_epoch=frame.controller_epoch,
+            brokers=frame.brokers,
+            topics={name: _live_topic(name, looks, states=states) for name in sorted(looks.descriptions)},
+            deleting={},
+            broker_defaults=broker_defaults,
+            unknown=UNKNOWN_UNDER_ZOOKEEPER if frame.controller_epoch is None else frozenset(),
+        )
+
+
+def _batches(names: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(names)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
+    return descriptions[name].stamp if name in descriptions else None
+
+
+def _description(name: str, described: Any) -> Description:
+    topic_id = _url_safe(str(described.topic_id))
+    if topic_id == NO_TOPIC_ID:
+        raise ClusterError(
+            f"{printable(name)}: the brokers give it no topic id, and without one nothing tells it from a later topic "
+            "of that name: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
+        )
+    partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
+    return Description(
+        topic_id=topic_id,
+        assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
+        states={p.id: _state(p) for p in partitions},
+    )
+
+
+def _assignment(description: Description | None) -> Assignment | None:
+    return None if description is None else description.assignment
+
+
+def _rows(view: BrokerView, topic: str) -> Assignment | None:
+    """The topic's replicas as one broker knows them; None: it knows no such topic."""
+    partitions = view.topics.get(topic)
+    return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
+
+
+def _url_safe(topic_id: str) -> str:
+    """As Kafka and its znodes write it; librdkafka uses the alphabet of plain base64."""
+    return topic_id.rstrip("=").replace("+", "-").replace("/", "_")
+
+
+def _state(partition: Any) -> PartitionState:
+    return PartitionState(
+        leader=-1 if partition.leader is None else partition.leader.id,
+        isr=tuple(node.id for node in partition.isr),
+        leader_epoch=None,
+        controller_epoch=None,
+        version=None,
+    )
+
+
+def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
+    """Overrides alone: a value that brokers have from elsewhere, or by default, is none."""
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {name: entry.value or "" for name, entry in sorted(entries.items()) if entry.source == own}
+
+
+def _reassignment(partitions: Iterable[Any]) -> Reassignment:
+    rows = list(partitions)
+    return Reassignment(
+        adding={p.partition_index: tuple(p.adding_replicas) for p in rows if p.adding_replicas},
+        removing={p.partition_index: tuple(p.removing_replicas) for p in rows if p.removing_replicas},
+    )
+
+
+def _live_topic(name: str, looks: Looks, *, states: bool) -> LiveTopic:
+    description = looks.descriptions[name]
+    moved = looks.reassignments.get(name, Reassignment({}, {}))
+    return LiveTopic(
+        name=name,
+        topic_id=description.topic_id,
+        assignment=description.assignment,
+        adding=moved.adding,
+        removing=moved.removing,
+        overrides=looks.overrides.get(name, {}),
+        unstable=name in looks.moving,
+        states=description.states if states else None,
+    )
+
+
+def _is_transport(reason: KafkaError) -> bool:
+    passing = (KafkaError.NOT_CONTROLLER, KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION)
+    return reason.code() < KafkaError.UNKNOWN or reason.code() in passing
+
+
+def _text_of(error: KafkaException | TimeoutError) -> str:
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        reason = error.args[0]
+        return f"{reason.name()} ({reason.code()}): {reason.str()}"
+    return str(error) or "no answer within the deadline"

@@ -1,0 +1,1 @@
+"""The embedded cluster and the demo's Airflow: jars, server files, processes, readiness."""

@@ -1,0 +1,160 @@
+"""Compare desired and live topics on Spark: one full outer join, one action; same result as `steps.planning.diff`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from topicops.edges.spark.session import arrow_frame, spark_errors
+from topicops.model.errors import DiffError
+from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
+from topicops.model.specs.desired import Lifecycle
+
+# All fields may be null: a side that is absent is a null struct, and Arrow lets no field of one be required.
+DESIRED_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("lifecycle", pa.string()),
+        ("partitions", pa.int32()),
+        ("replication_factor", pa.int32()),
+        ("assignment_digest", pa.string()),
+        ("configs", pa.string()),
+    ]
+)
+LIVE_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partitions", pa.int32()),
+        ("replication_factor_min", pa.int32()),
+        ("replication_factor_max", pa.int32()),
+        ("assignment_digest", pa.string()),
+        ("configs", pa.string()),
+    ]
+)
+_SILENT = (TopicClass.SAME, TopicClass.RETIRED)
+"""Classes that are counted and not listed."""
+
+
+def spark_diff(spark: SparkSession, desired: Sequence[DesiredRow], live: Sequence[LiveRow]) -> Delta:
+    """How both sides differ, and the counts of all classes, taken by Spark.
+
+    Raises:
+        DiffError: A key stands twice on one side, or the counts do not add up to the distinct topics of both sides.
+        TopicopsError: Spark failed.
+    """
+    _require_unique("desired", desired)
+    _require_unique("live", live)
+    with spark_errors("diff"):
+        compared = compare(_frame(spark, desired, DESIRED_SCHEMA), _frame(spark, live, LIVE_SCHEMA))
+        classes = by_class(compared).toArrow().to_pylist()
+    delta = _delta(classes)
+    _require_all_counted(delta, len({row.topic for row in desired} | {row.topic for row in live}))
+    return delta
+
+
+def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
+    """One row per topic of either side; key ``topic``; unordered.
+
+    Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and each side as a
+    struct, ``desired`` and ``live``, null where the topic is not on that side.
+    """
+    d = desired.select(F.col("topic").alias("desired_topic"), F.struct(*DESIRED_SCHEMA.names).alias("desired"))
+    l = live.select(F.col("topic").alias("live_topic"), F.struct(*LIVE_SCHEMA.names).alias("live"))  # noqa: E741
+    joined = d.join(l, on=F.col("desired_topic").eqNullSafe(F.col("live_topic")), how="full_outer")
+    topic = F.coalesce("desired_topic", "live_topic").alias("topic")
+    changed = joined.select(topic, _presence().alias("presence"), _changed().alias("changed"), "desired", "live")
+    return changed.select("topic", "presence", _topic_class().alias("topic_class"), "changed", "desired", "live")
+
+
+def by_class(compared: DataFrame) -> DataFrame:
+    """One row per class that occurs; key ``topic_class``; unordered: its count, and its rows unless it is silent."""
+    row = F.struct("topic", "presence", "changed", "desired", "live")
+    is_listed = ~F.col("topic_class").isin(*_SILENT)
+    return compared.groupBy("topic_class").agg(
+        F.count(F.lit(1)).alias("topics"), F.collect_list(F.when(is_listed, row)).alias("listed")
+    )
+
+
+def _presence() -> Column:
+    return (
+        F.when(F.col("live_topic").isNull(), F.lit("desired"))
+        .when(F.col("desired_topic").isNull(), F.lit("live"))
+        .otherwise(F.lit("both"))
+    )
+
+
+def _changed() -> Column:
+    """Only topics that shall be present and are can differ in a field."""
+    factor = F.col("desired.replication_factor")
+    differs: Mapping[str, Column] = {
+        "partitions": F.col("desired.partitions") != F.col("live.partitions"),
+        "replication_factor": (factor != F.col("live.replication_factor_min"))
+        | (factor != F.col("live.replication_factor_max")),
+        # Null, and so no difference, unless the spec gives the replicas by hand.
+        "assignment": F.col("desired.assignment_digest") != F.col("live.assignment_digest"),
+        "configs": F.col("desired.configs") != F.col("live.configs"),
+    }
+    compared = (F.col("desired.lifecycle") == Lifecycle.PRESENT.value) & F.col("live_topic").isNotNull()
+    return F.array_compact(F.array(*(F.when(compared & column, F.lit(name)) for name, column in differs.items())))
+
+
+def _topic_class() -> Column:
+    """The same table as ``model.delta.class_of``."""
+    lifecycle = F.col("desired.lifecycle")
+    is_live = F.col("presence") != "desired"
+    is_gone = F.when(is_live, F.lit(TopicClass.TOMBSTONED.value)).otherwise(F.lit(TopicClass.RETIRED.value))
+    return (
+        F.when(lifecycle.isNull(), F.lit(TopicClass.UNMANAGED.value))
+        .when(lifecycle == Lifecycle.ABSENT.value, is_gone)
+        .when(lifecycle == Lifecycle.PAUSED.value, F.lit(TopicClass.PAUSED.value))
+        .when(~is_live, F.lit(TopicClass.MISSING.value))
+        .when(F.size("changed") > 0, F.lit(TopicClass.DIFFERENT.value))
+        .otherwise(F.lit(TopicClass.SAME.value))
+    )
+
+
+def _frame(spark: SparkSession, rows: Sequence[DesiredRow] | Sequence[LiveRow], schema: pa.Schema) -> DataFrame:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+    return arrow_frame(spark, pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _delta(classes: Sequence[Mapping[str, Any]]) -> Delta:
+    counts = dict.fromkeys(TopicClass, 0)
+    topics: list[TopicDelta] = []
+    for found in classes:
+        topic_class = TopicClass(found["topic_class"])
+        counts[topic_class] = found["topics"]
+        topics.extend(_topic_delta(topic_class, row) for row in found["listed"])
+    return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts)
+
+
+def _topic_delta(topic_class: TopicClass, row: Mapping[str, Any]) -> TopicDelta:
+    desired, live = row["desired"], row["live"]
+    return TopicDelta(
+        topic=row["topic"],
+        presence=row["presence"],
+        topic_class=topic_class,
+        changed=frozenset(row["changed"]),
+        desired=DesiredRow(**desired) if desired else None,
+        live=LiveRow(**live) if live else None,
+    )
+
+
+def _require_unique(side: str, rows: Sequence[DesiredRow] | Sequence[LiveRow]) -> None:
+    twice = sorted(topic for topic, times in Counter(row.topic for row in rows).items() if times > 1)
+    if twice:
+        raise DiffError(f"{side}: {', '.join(twice[:5])} ({len(twice)} in all) stand more than once; there is no plan")
+
+
+def _require_all_counted(delta: Delta, distinct: int) -> None:
+    counted = sum(delta.counts.values())
+    if counted != distinct:
+        raise DiffError(
+            f"the classes hold {counted} topics, both sides {distinct}; there is no plan: {dict(delta.counts)}"
+        )

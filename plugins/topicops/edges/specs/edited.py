@@ -1,0 +1,47 @@
+"""Spec files as they would be after the edit that a diagnostic proposes; nothing is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from topicops.edges.specs.reader import Place, UnreadableError, kind_and_stem, read_document, regular_text
+from topicops.model.specs.diagnostics import Diagnostic, Fix, Position
+from topicops.model.specs.document import Document
+
+
+def document_after_fix(diagnostic: Diagnostic, topics: Path) -> Document | None:
+    """What the file would say; None if it could not be read then, or cannot be read now.
+
+    Args:
+        diagnostic: With a fix or another name.
+        topics: The folder that the file is in.
+
+    """
+    path = Path(diagnostic.file)
+    folders = Path(os.path.relpath(path.parent, topics)).parts
+    name = diagnostic.rename_to or path.name
+    if len(folders) != 1:
+        return None
+    text = regular_text(path)
+    if text is None:
+        return None
+    try:
+        root = read_document(_edited(text, diagnostic.fix).encode(), diagnostic.file)
+    except UnreadableError:
+        return None
+    kind, stem = kind_and_stem(Place(str(path), diagnostic.file, folders, name, looks_regular=True))
+    return Document(file=path.with_name(name).as_posix(), kind=kind, stem=stem, root=root)
+
+
+def _edited(text: str, fix: Fix | None) -> str:
+    if fix is None:
+        return text
+    return text[: _index(text, fix.start)] + fix.text + text[_index(text, fix.end) :]
+
+
+def _index(text: str, place: Position) -> int:
+    start = 0
+    for _ in range(place.line - 1):
+        start = text.index("\n", start) + 1
+    return start + place.column - 1

@@ -1,0 +1,119 @@
+"""Writes files below ``topics/``: each as a whole or not at all, and none over what somebody else wrote."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from topicops.edges.specs.reader import Place, UnreadableError, kind_and_stem, read_document, room_of
+from topicops.model.errors import SpecError, SpecFileError
+from topicops.model.specs.document import Document, Node
+
+
+def shown(path: Path) -> str:
+    """As diagnostics name it: relative to the working folder, with ``/``."""
+    return os.path.relpath(path).replace(os.sep, "/")
+
+
+def document_of(topics: Path, below: str, text: str) -> Document:
+    """What a file would say.
+
+    Args:
+        below: Its path below ``topics``, with ``/``.
+
+    Raises:
+        SpecError: it could not be read.
+    """
+    path = topics / below
+    file = shown(path)
+    place = Place(str(path), file, tuple(below.split("/")[:-1]), path.name, looks_regular=True)
+    kind, stem = kind_and_stem(place)
+    try:
+        root = read_document(text.encode(), file, room=room_of(place))
+        return Document(file=file, kind=kind, stem=stem, root=root)
+    except UnreadableError as error:
+        raise SpecError([error.diagnostic]) from error
+
+
+def node_of(text: str, *, room: int = 1) -> Node | None:
+    """What a text says; None where it cannot be read.
+
+    Args:
+        room: How many times as many nodes as in most files there may be.
+    """
+    try:
+        return read_document(text.encode(), "", room=room)
+    except UnreadableError:
+        return None
+
+
+def write_new(topics: Path, texts: Mapping[str, str]) -> None:
+    """Make the files, in order, by path below ``topics``; their folders too.
+
+    Raises:
+        SpecFileError: one of them is there already, then none is made; or the disk refuses.
+    """
+    for below in texts:
+        _require_free(topics / below)
+    for below, text in texts.items():
+        try:
+            _make(topics / below, text)
+        except OSError as error:
+            raise SpecFileError(f"{shown(topics / below)}: cannot be written: {error.strerror}") from error
+
+
+def replace_text(path: Path, text: str, *, before: str) -> None:
+    """Put ``text`` in the place of ``before``, with the file's own permissions.
+
+    Raises:
+        SpecFileError: the file does not say ``before`` any longer, is no regular file, or the disk refuses.
+    """
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or path.read_bytes() != before.encode():
+            raise SpecFileError(f"{shown(path)}: it changed while it was looked at; run the command again")
+        temporary = _temporary(path, text, mode=0o600)
+        try:
+            temporary.chmod(stat.S_IMODE(status.st_mode))
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink()
+            raise
+    except OSError as error:
+        raise SpecFileError(f"{shown(path)}: cannot be written: {error.strerror}") from error
+
+
+def _require_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise SpecFileError(f"{shown(path)}: there is such a file already; it stays, and nothing was written")
+    if path.parent.is_symlink():
+        raise SpecFileError(f"{shown(path.parent)}: a link, and links are not followed; choose another folder")
+
+
+def _make(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path, text, mode=0o666)
+    try:
+        os.link(temporary, path)  # unlike a rename it fails where a file has come meanwhile
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _temporary(path: Path, text: str, *, mode: int) -> Path:
+    """A new file beside ``path``, on the disk; no reader of specs takes it for one."""
+    temporary = path.with_name(f".topicops-{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        try:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        except OSError:
+            temporary.unlink()
+            raise
+    return temporary

@@ -1,0 +1,194 @@
+"""The lease in ZooKeeper: the right to change one cluster, held by one session at a time.
+
+An ephemeral znode, so that it goes with the process that holds it. It is made by plain ``create`` calls: anything that
+makes parents would make the chroot too, and a mistyped address would look like a new, empty cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from types import TracebackType
+from typing import NoReturn, Self
+
+import msgspec
+from kazoo.exceptions import InvalidACLError, NodeExistsError
+from kazoo.security import ACL, Id, make_acl
+
+from topicops.edges.connections.lookup import ZooKeeperAddress
+from topicops.edges.home.lease_holder import describe, this_process
+from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
+from topicops.model.errors import (
+    ClusterError,
+    ClusterUnreachableError,
+    LeaseHeldError,
+    LeaseLostError,
+    LoginRefusedError,
+    TopicopsError,
+    WrongTargetError,
+)
+
+logger = logging.getLogger(__name__)
+
+ROOT = "/topicops"
+LEASE = f"{ROOT}/lease"
+CLUSTER_ID = "/cluster/id"
+ALL_RIGHTS = 31
+OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
+"""All rights for whom the session logged in as, and everybody may read who holds it."""
+LONGEST_WATCH_S = 2.0
+"""How long a waiting run trusts the watch alone before it looks again."""
+
+
+class ZooKeeperLease:
+    """Fills ``model.ports.Lease``; a context manager that has the lease, or raises on entering.
+
+    Args:
+        address: Or only its hosts, ``host:port,host:port/chroot``.
+        run: Who asks, ``<dag id or cli>/<run id>``.
+        operation: What for.
+        timeout_s: Session timeout: how long ZooKeeper keeps the lease of a process that fell silent.
+        lock_timeout_s: How long to wait for another holder.
+
+    Raises:
+        LeaseHeldError: On entering: another run has it, and kept it for ``lock_timeout_s``.
+        WrongTargetError: On entering: no Kafka cluster under this chroot; nothing was created.
+        ClusterError: On entering: ZooKeeper cannot be reached, or does not let us write below ``/topicops``.
+
+    """
+
+    def __init__(
+        self,
+        address: ZooKeeperAddress | str,
+        *,
+        run: str,
+        operation: str,
+        timeout_s: float = 15.0,
+        lock_timeout_s: float = 0.0,
+    ) -> None:
+        if isinstance(address, str):
+            address = ZooKeeperAddress(hosts=address)
+        self.session = ZooKeeperSession(address, timeout_s=timeout_s)
+        self._acl = OWN if address.user or (address.tls and address.tls.certificate_file) else None
+        self._holder = this_process(run=run, operation=operation)
+        self._lock_timeout_s = lock_timeout_s
+        self._session_id: int | None = None
+        self._lost: str = ""
+
+    def __enter__(self) -> Self:
+        self.session.__enter__()
+        try:
+            self._session_id = self.session.session_id
+            self._require_cluster()
+            self._make_root()
+            self._acquire()
+        except BaseException:
+            self.session.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.session.close()
+
+    def confirm(self) -> None:
+        """Read the znode and compare its owner with our session: what the client believes is not asked.
+
+        A lost connection is waited for, at most the session timeout; a lost lease stays lost.
+        """
+        if self._lost:
+            raise LeaseLostError(self._lost)
+        try:
+            znode = self._read_when_connected()
+        except ClusterError as error:
+            self._lose(f"it cannot be read: {error}", error)
+        if znode is None:
+            self._lose("its znode is gone")
+        if znode.stat.ephemeralOwner != self._session_id:
+            self._lose(f"{describe(znode.data)} has it now")
+
+    def _read_when_connected(self) -> Znode | None:
+        deadline = time.monotonic() + self.session.timeout_s
+        while True:
+            if self.session.is_lost or not self.session.wait_connected(max(0.0, deadline - time.monotonic())):
+                raise ClusterUnreachableError(f"the session with ZooKeeper at {self.session.hosts} has ended")
+            try:
+                # A server that lags would still show a lease that has gone.
+                return self.session.get_synced(LEASE)
+            except ClusterUnreachableError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.05)  # the connection broke under the request: wait for the next one
+
+    def _lose(self, why: str, cause: Exception | None = None) -> NoReturn:
+        self._lost = (
+            f"the lease {self.session.hosts}{LEASE} is no longer ours: {why}; "
+            "nothing more is sent: look at what was done, then run it again"
+        )
+        raise LeaseLostError(self._lost) from cause
+
+    def _require_cluster(self) -> None:
+        if self.session.get(CLUSTER_ID) is None:
+            raise WrongTargetError(
+                f"{self.session.hosts}: there is no {CLUSTER_ID} here: wrong chroot {self.session.chroot or '/'!r}? "
+                "Nothing was created; compare with the brokers' zookeeper.connect"
+            )
+
+    def _make_root(self) -> None:
+        """Look for it first: with tight rights an administrator has made it, and ``create`` would be refused."""
+        if self.session.get(ROOT) is not None:
+            return
+        try:
+            self._create(ROOT, b"", ephemeral=False)
+        except ClusterError as error:
+            raise ClusterError(
+                f"{error}; an administrator can make it once: "
+                f"zookeeper-shell HOST:PORT create {self.session.chroot}{ROOT}, with rights to create and delete below"
+            ) from error
+
+    def _acquire(self) -> None:
+        deadline = time.monotonic() + self._lock_timeout_s
+        entry = msgspec.json.encode(self._holder)
+        while not self._create(LEASE, entry, ephemeral=True):
+            released = threading.Event()
+            holder = self._holding(released)
+            if holder is None:
+                continue
+            if holder.stat.ephemeralOwner == self._session_id:
+                return  # our own create, whose answer was lost
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LeaseHeldError(self._held_message(holder))
+            released.wait(min(left, LONGEST_WATCH_S))
+        logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
+
+    def _holding(self, released: threading.Event) -> Znode | None:
+        """Give the znode of whoever has the lease; ``released`` is set when it changes or goes."""
+        watched = self.session.client.get_async(LEASE, watch=lambda _: released.set())
+        return self.session.settle_znode(LEASE, watched)
+
+    def _held_message(self, holder: Znode) -> str:
+        return (
+            f"the lease {self.session.hosts}{LEASE} is held by {describe(holder.data)}; wait until it ends, or give "
+            "--lock-timeout. A run that died gives it up when its ZooKeeper session times out"
+        )
+
+    def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
+        """Whether this made the znode; False where one stands already. Never makes a parent."""
+        try:
+            pending = self.session.client.create_async(path, data, acl=self._acl, ephemeral=ephemeral)
+            made = self.session.settle(path, pending)
+        except TopicopsError as error:
+            if isinstance(error.__cause__, NodeExistsError):
+                return False
+            if isinstance(error.__cause__, InvalidACLError):
+                raise LoginRefusedError(
+                    f"{self.session.hosts}: ZooKeeper takes this connection for nobody, so {path} cannot be kept from "
+                    "others; let it ask for client certificates (ssl.clientAuth), or take ours out of the connection"
+                ) from error
+            raise
+        if made is None:
+            raise WrongTargetError(f"{self.session.hosts}: {path} has no parent: wrong chroot? Nothing was created")
+        return True

@@ -1,0 +1,379 @@
+"""What Kafka's znodes say, typed: one decoder for each kind that topicops reads.
+
+Every decoder takes the znode's path, for the message, and its data; ``None`` and ``b""`` both mean no data. What Kafka
+refuses is refused here. Topic and config znodes are held to more than Kafka asks: it reads ``{}`` as a topic without
+partitions and broken config JSON as "no overrides", and a plan built on either would be wrong.
+
+Source: kafka.zk.ZkData (3.9).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, NoReturn
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.errors import UndecodableZnodeError
+from topicops.model.printable import printable
+
+NEWEST_TOPIC_VERSION = 3
+NEWEST_CONFIG_VERSION = 1
+FEATURE_VERSIONS = (1, 2)
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+PartitionId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Replicas = dict[PartitionId, tuple[Int32, ...]]
+
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """One listener of a broker."""
+
+    listener: str
+    host: str
+    """Without the brackets of an IPv6 address."""
+    port: int
+    protocol: str
+    text: str
+    """As registered: ``LISTENER://host:port``."""
+
+
+class FeatureRange(msgspec.Struct, frozen=True):
+    min_version: int
+    max_version: int
+
+
+class BrokerZnode(msgspec.Struct, frozen=True):
+    """``/brokers/ids/<id>``."""
+
+    version: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None
+    jmx_port: int
+    features: Mapping[str, FeatureRange]
+
+
+class TopicZnode(msgspec.Struct, frozen=True):
+    """``/brokers/topics/<topic>``."""
+
+    topic_id: str | None
+    partitions: Assignment
+    adding: Assignment
+    removing: Assignment
+
+
+class StateZnode(msgspec.Struct, frozen=True):
+    """``/brokers/topics/<topic>/partitions/<partition>/state``."""
+
+    leader: Int32
+    isr: tuple[Int32, ...]
+    leader_epoch: Int32
+    controller_epoch: Int32
+    leader_recovery_state: int = 0
+    """1 while the leader recovers from an unclean election."""
+
+
+class ControllerZnode(msgspec.Struct, frozen=True, rename={"broker_id": "brokerid"}):
+    """``/controller``."""
+
+    broker_id: Int32
+    kraft_controller_epoch: int | None = msgspec.field(default=None, name="kraftControllerEpoch")
+
+    @property
+    def is_kraft(self) -> bool:
+        return self.kraft_controller_epoch is not None and self.kraft_controller_epoch >= 0
+
+
+class MigrationZnode(msgspec.Struct, frozen=True):
+    """``/migration``; every number is -1 until a KRaft controller has taken over."""
+
+    kraft_controller_id: int
+    kraft_controller_epoch: int
+    kraft_metadata_offset: int
+    kraft_metadata_epoch: int
+
+    @property
+    def has_begun(self) -> bool:
+        return self.kraft_controller_epoch >= 0 or self.kraft_metadata_epoch >= 0
+
+
+class FeatureZnode(msgspec.Struct, frozen=True):
+    """``/feature``: which features the cluster has finalized, each with the highest level in use."""
+
+    version: int
+    is_enabled: bool
+    levels: Mapping[str, int]
+
+
+class ReassignedPartition(msgspec.Struct, frozen=True):
+    topic: str
+    partition: PartitionId
+    replicas: tuple[Int32, ...]
+
+
+class _RawBroker(msgspec.Struct):
+    version: int
+    host: str | None = None
+    port: int = -1
+    jmx_port: int = -1
+    endpoints: tuple[str, ...] | None = None
+    listener_security_protocol_map: dict[str, str] | None = None
+    rack: str | None = None
+    features: dict[str, FeatureRange] = msgspec.field(default_factory=dict)
+
+
+class _RawTopic(msgspec.Struct):
+    version: int
+    partitions: Replicas
+    topic_id: str | UnsetType = UNSET
+    """Left out below inter-broker protocol 2.8; null stops the controller."""
+    adding_replicas: Replicas = msgspec.field(default_factory=dict)
+    removing_replicas: Replicas = msgspec.field(default_factory=dict)
+
+
+class _RawConfig(msgspec.Struct):
+    version: int
+    config: dict[str, str]
+
+
+class _RawClusterId(msgspec.Struct):
+    id: str
+
+
+class _RawFeature(msgspec.Struct):
+    version: Int32
+    status: Int32
+    features: dict[str, dict[str, Int32]]
+
+
+class _RawReassignment(msgspec.Struct):
+    partitions: tuple[ReassignedPartition, ...]
+
+
+# Built once: a decoder keeps its type's table, and a snapshot calls these a million times.
+_BROKER = msgspec.json.Decoder(_RawBroker)
+_TOPIC = msgspec.json.Decoder(_RawTopic)
+_STATE = msgspec.json.Decoder(StateZnode)
+_CONFIG = msgspec.json.Decoder(_RawConfig)
+_CONTROLLER = msgspec.json.Decoder(ControllerZnode)
+_MIGRATION = msgspec.json.Decoder(MigrationZnode)
+_CLUSTER_ID = msgspec.json.Decoder(_RawClusterId)
+_FEATURE = msgspec.json.Decoder(_RawFeature)
+_REASSIGNMENT = msgspec.json.Decoder(_RawReassignment)
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_ZERO_ID = re.compile("A{21}[A-P]")
+"""128 zero bits, and the four of the last character that say nothing."""
+
+STOPS_CONTROLLER = (
+    "no broker can be Kafka's controller while this znode stands, so the whole cluster is without one. "
+    "A person must save its data, then repair it or remove it with zookeeper-shell; the controller comes back by itself"
+)
+FORGIVEN_TOPIC = (
+    "Kafka takes it for a topic without partitions, topicops plans nothing on top of that. "
+    "A person must repair it, or remove it with zookeeper-shell and let the controller fail over"
+)
+NEWER_WRITER = "a newer Kafka, or a hand, wrote it; use a topicops that knows this version, or have the znode repaired"
+REPAIR_STATE = "Kafka cannot read it either; a person must find out who wrote it: only the controller should"
+REPAIR_CONFIG = (
+    "Kafka reads broken config JSON as no overrides at all and refuses values that are not text. "
+    "A person must write it as it should be: set any config of this topic with kafka-configs, then compare"
+)
+REPAIR_FEATURE = (
+    "Kafka refuses it too, and without it no broker becomes controller. "
+    "A person must save its data and remove it with zookeeper-shell: the next controller writes it anew"
+)
+REPAIR_BROKER = "restart that broker, which registers anew; if the znode stays, find out which program wrote it"
+
+
+def decode_broker(path: str, data: bytes | None) -> BrokerZnode:
+    """Read a live broker's registration, of any version from 1 on; unknown later versions are read like the newest."""
+    try:
+        raw = _BROKER.decode(data or b"")
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), REPAIR_BROKER) from error
+    if raw.version < 1:
+        raise _refused(path, f"version {raw.version} of a broker znode is not known", REPAIR_BROKER)
+    try:
+        endpoints = _endpoints(raw)
+    except ValueError as error:
+        raise _refused(path, str(error), REPAIR_BROKER) from error
+    return BrokerZnode(raw.version, endpoints, raw.rack, raw.jmx_port, raw.features)
+
+
+def decode_topic(path: str, data: bytes | None) -> TopicZnode:
+    """Read a topic's assignment. The error says whether the znode stops the controller, and what a person must do."""
+    try:
+        raw = _TOPIC.decode(data or b"")
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), _remedy_of_topic(data)) from error
+    if not 1 <= raw.version <= NEWEST_TOPIC_VERSION:
+        raise _refused(path, f"version {raw.version} of a topic znode is not known", NEWER_WRITER)
+    try:
+        topic_id = None if raw.topic_id is UNSET else _topic_id(raw.topic_id)
+    except ValueError as error:
+        raise _refused(path, str(error), STOPS_CONTROLLER) from error
+    return TopicZnode(topic_id, raw.partitions, raw.adding_replicas, raw.removing_replicas)
+
+
+def decode_state(path: str, data: bytes | None) -> StateZnode | None:
+    """Read what the controller last wrote of a partition; None for what Kafka takes for no state: no data, no JSON."""
+    try:
+        return _STATE.decode(data or b"")
+    except msgspec.ValidationError as error:
+        raise _refused(path, _problem(data, error), REPAIR_STATE) from error
+    except _UNREADABLE:
+        return None
+
+
+def decode_config(path: str, data: bytes | None) -> dict[str, str]:
+    """Read a topic's overrides, raw text as stored."""
+    try:
+        raw = _CONFIG.decode(data or b"")
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), REPAIR_CONFIG) from error
+    if raw.version != NEWEST_CONFIG_VERSION:
+        raise _refused(path, f"version {raw.version} of a config znode is not known", NEWER_WRITER)
+    return raw.config
+
+
+def decode_controller(path: str, data: bytes | None) -> ControllerZnode:
+    try:
+        return _CONTROLLER.decode(data or b"")
+    except _UNREADABLE as error:
+        remedy = "restart the broker that holds the controller, or have the znode removed: another broker takes over"
+        raise _refused(path, _problem(data, error), remedy) from error
+
+
+def decode_controller_epoch(path: str, data: bytes | None) -> int:
+    """Read how many controllers this cluster has had; plain text in the znode."""
+    text = (data or b"").decode("ascii", "replace").strip()
+    if not re.fullmatch(r"[0-9]{1,10}", text):
+        raise _refused(path, "holds no whole number", "ask who wrote it: Kafka only ever counts it up")
+    return int(text)
+
+
+def decode_cluster_id(path: str, data: bytes | None) -> str:
+    try:
+        found = _CLUSTER_ID.decode(data or b"").id
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), "the brokers know the id: kafka-cluster") from error
+    if not found.isprintable() or not found:
+        raise _refused(path, "the id has characters that no cluster id has", "ask who wrote it")
+    return found
+
+
+def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
+    try:
+        return _MIGRATION.decode(data or b"")
+    except _UNREADABLE as error:
+        remedy = "ask whoever migrates this cluster to KRaft; until then nothing can be said about it"
+        raise _refused(path, _problem(data, error), remedy) from error
+
+
+def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
+    """Read the finalized features; with a lowest level each up to version 1, without from version 2 on.
+
+    Source: kafka.zk.FeatureZNode#decode, org.apache.kafka.server.common.Features (3.9).
+    """
+    try:
+        raw = _FEATURE.decode(data or b"")
+    except _UNREADABLE as error:
+        raise _refused(path, _problem(data, error), REPAIR_FEATURE) from error
+    if raw.version not in FEATURE_VERSIONS:
+        raise _refused(path, f"version {raw.version} of a feature znode is not known", REPAIR_FEATURE)
+    if raw.status not in (0, 1):
+        raise _refused(path, f"status {raw.status} is neither 0, disabled, nor 1, enabled", REPAIR_FEATURE)
+    try:
+        levels = {name: _finalized_level(name, found, raw.version) for name, found in raw.features.items()}
+    except ValueError as error:
+        raise _refused(path, str(error), REPAIR_FEATURE) from error
+    return FeatureZnode(raw.version, raw.status == 1, levels)
+
+
+def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartition, ...]:
+    """Read what ``/admin/reassign_partitions`` asks for; a znode without data asks for nothing."""
+    if not data:
+        return ()
+    try:
+        return _REASSIGNMENT.decode(data).partitions
+    except _UNREADABLE as error:
+        remedy = "Kafka ignores it and it stays; have it removed with zookeeper-shell"
+        raise _refused(path, _problem(data, error), remedy) from error
+
+
+def _refused(path: str, problem: str, remedy: str) -> UndecodableZnodeError:
+    # Names of znodes come from outside: ZooKeeper lets characters through that change a line's direction.
+    return UndecodableZnodeError(printable(path), problem, remedy)
+
+
+def _problem(data: bytes | None, error: Exception) -> str:
+    if not data:
+        return "holds no data"
+    if isinstance(error, msgspec.ValidationError):
+        return f"holds other JSON than Kafka writes: {printable(str(error))}"
+    return f"holds no readable JSON: {printable(str(error))}"
+
+
+def _remedy_of_topic(data: bytes | None) -> str:
+    """Kafka forgives text that is no JSON, and an object without partitions; all else stops its controller."""
+    try:
+        value = msgspec.json.decode(data or b"")
+    except _UNREADABLE:
+        return FORGIVEN_TOPIC if data else STOPS_CONTROLLER
+    if not isinstance(value, dict):
+        return STOPS_CONTROLLER
+    if "partitions" not in value:
+        return FORGIVEN_TOPIC
+    return STOPS_CONTROLLER if "version" in value else NEWER_WRITER
+
+
+def _topic_id(text: str) -> str | None:
+    if not _TOPIC_ID.fullmatch(text):
+        raise ValueError("topic_id is not 22 characters of URL-safe base64")
+    return None if _ZERO_ID.fullmatch(text) else text
+
+
+def _finalized_level(name: str, levels: Mapping[str, int], version: int) -> int:
+    """Give the highest level; a lowest one is looked at in version 1 only."""
+    lowest = levels.get("min_version_level") if version == 1 else 1
+    highest = levels.get("max_version_level")
+    if lowest is None or highest is None or not 1 <= lowest <= highest:
+        raise ValueError(f"feature {printable(name)} has the levels {lowest} to {highest}")
+    return highest
+
+
+def _endpoints(raw: _RawBroker) -> tuple[Endpoint, ...]:
+    if raw.version == 1:
+        return (_plaintext_endpoint(raw),)
+    if not raw.endpoints:
+        raise ValueError("names no endpoint")
+    return tuple(_endpoint(text, raw.listener_security_protocol_map) for text in raw.endpoints)
+
+
+def _plaintext_endpoint(raw: _RawBroker) -> Endpoint:
+    if raw.host is None:
+        raise ValueError("names no host")
+    return Endpoint("PLAINTEXT", raw.host, raw.port, "PLAINTEXT", f"PLAINTEXT://{raw.host}:{raw.port}")
+
+
+def _endpoint(text: str, protocols: Mapping[str, str] | None) -> Endpoint:
+    match = _ENDPOINT.fullmatch(text)
+    if match is None:
+        _refuse_endpoint(text, "is not LISTENER://host:port")
+    listener = match[1].upper()
+    protocol = (protocols or {name: name for name in PROTOCOLS}).get(listener, "").upper()
+    if protocol not in PROTOCOLS:
+        _refuse_endpoint(text, "has no known security protocol")
+    return Endpoint(listener, match[2], int(match[3]), protocol, text)
+
+
+def _refuse_endpoint(text: str, problem: str) -> NoReturn:
+    raise ValueError(f"endpoint {text!r} {problem}")

@@ -1,0 +1,88 @@
+"""Before anything new is sent: what came of the requests of runs that ended in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
+from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
+from topicops.edges.home.open_journals import Unsettled, left_behind
+from topicops.edges.home.open_journals import settled as forget
+from topicops.flow.interception import SEAMS
+from topicops.flow.run import Run, audit_folder
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.plan import GatedChange
+from topicops.model.plans.plan_file import plan_from_json
+from topicops.model.ports import LiveReader
+from topicops.model.runs.results import Mutation
+from topicops.steps.applying.recovery import settle
+
+
+def unsettled_folder(run: Run) -> Path:
+    return run.home / "unsettled" / run.environment
+
+
+def settle_earlier(run: Run, reader: LiveReader) -> list[str]:
+    """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
+
+    What cannot be settled is said too, and stays open: safety does not hang on it.
+
+    Raises:
+        ClusterError: The cluster cannot be read.
+
+    """
+    folder = unsettled_folder(run)
+    sentences: list[str] = []
+    with left_behind(folder) as entries:
+        for entry in entries:
+            try:
+                sentences += _settle(run, entry, reader)
+                forget(folder, entry)
+            except ArtifactError as error:
+                sentences.append(f"run {entry.origin.run} ended in the middle, and cannot be settled: {error}")
+    for sentence in sentences:
+        run.say(f"Earlier: {sentence}")
+    return sentences
+
+
+def _settle(run: Run, entry: Unsettled, reader: LiveReader) -> list[str]:
+    journal = Path(entry.journal)
+    intents = open_intents(read_journal(journal)) if journal.exists() else ()
+    found = settle(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
+    if not found:
+        return []
+    mutations = [each.mutation for each in found if each.mutation is not None]
+    seams = SEAMS.get()
+    if missing := _without_line(run, entry, intents, mutations):
+        seams.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
+    seams.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
+    return [each.sentence for each in found]
+
+
+def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange]:
+    """What was intended, from the plan beside the journal. Raises ``ArtifactError`` when it is not there any more."""
+    if not intents:
+        return []
+    path = journal.parent / "plan.json"
+    try:
+        planned = {gated.digest: gated for gated in plan_from_json(path.read_text(encoding="utf-8")).changes}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{path}: cannot be read: {error}; look at the topics it named") from error
+    if unknown := [intent.topic for intent in intents if intent.digest not in planned]:
+        raise ArtifactError(f"{path}: is not the plan of {journal.name}; look at {', '.join(unknown)}")
+    return [planned[intent.digest] for intent in intents]
+
+
+def _without_line(
+    run: Run, entry: Unsettled, intents: Sequence[JournalEntry], mutations: Sequence[Mutation]
+) -> list[Mutation]:
+    """Those that are not in the audit log: a run may have ended between its two lines."""
+    since = {intent.digest: intent.at for intent in intents}
+    lines = read_audit_log(audit_folder(run.home), entry.origin.environment).lines
+    written = {
+        line.digest
+        for line in lines
+        if line.run == entry.origin.run and line.digest in since and line.at >= since[line.digest]
+    }
+    return [mutation for mutation in mutations if mutation.digest not in written]

@@ -1,0 +1,190 @@
+"""What apply can do to a topic: create, expand, configure, delete; and what must still be true when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Literal, assert_never
+
+from topicops.model.canonical import sha256_of
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Risk
+
+Action = Literal["create", "expand", "configure", "delete"]
+ACTIONS: tuple[Action, ...] = ("create", "expand", "configure", "delete")
+"""In the order in which a plan lists and apply runs them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The cluster that a plan is for."""
+
+    environment: str
+    cluster_id: str
+    chroot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precondition:
+    """What must still be true right before the request; holds only what the change depends on."""
+
+    absent: bool = False
+    """No topic znode and no deletion marker."""
+    identity: str | None = None
+    """Topic id, or ``czxid:<n>`` where the cluster gives none."""
+    partitions: int | None = None
+    assignment_digest: str | None = None
+    overrides: Mapping[str, str | None] | None = None
+    """Canonical value of each override that the change touches; None: not set."""
+
+    def to_json(self) -> dict[str, object]:
+        if self.absent:
+            return {"absent": True}
+        found = {
+            "identity": self.identity,
+            "partitions": self.partitions,
+            "assignment_digest": self.assignment_digest,
+            "overrides": dict(self.overrides) if self.overrides is not None else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """What every change carries. Not used by itself: see ``Change``."""
+
+    action: ClassVar[Action]
+
+    topic: str
+    owner: str = ""
+    """As the spec names it; outside the digest. Empty in plans of format 1.0."""
+    location: Location
+    risk: Risk
+    codes: tuple[str, ...] = ()
+    """Why the risk is what it is: ``TOP4nn``, sorted."""
+    reversible: bool
+    precondition: Precondition
+    notes: tuple[str, ...] = ()
+    """Sentences for the reviewer; outside the digest."""
+
+    @property
+    def address(self) -> str:
+        return f"topic.{self.topic}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopic(PlannedChange):
+    action: ClassVar[Action] = "create"
+
+    partitions: int
+    replication_factor: int
+    assignment: Assignment
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def new_replicas(self) -> int:
+        return sum(len(replicas) for replicas in self.assignment.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandTopic(PlannedChange):
+    action: ClassVar[Action] = "expand"
+
+    partitions_before: int
+    assignment_before: Assignment = field(default_factory=dict)
+    """Rows that are live already, by which apply says what moved; empty in plans of format 1.0."""
+    partitions: int
+    """The total after the change, which is what Kafka's request carries."""
+    assignment: Assignment
+    """Rows of the new partitions only."""
+
+    @property
+    def new_replicas(self) -> int:
+        return sum(len(replicas) for replicas in self.assignment.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigureTopic(PlannedChange):
+    action: ClassVar[Action] = "configure"
+
+    configs_before: Mapping[str, str | None]
+    """Canonical; None: no override. Same keys as ``configs``."""
+    configs: Mapping[str, str | None]
+    """None removes the override."""
+    broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    """What is in force where one side has no override; no entry: not known. An answer of the brokers, in no digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopic(PlannedChange):
+    action: ClassVar[Action] = "delete"
+
+    topic_id: str | None
+    partitions: int
+    reason: str
+    """The tombstone's own words."""
+
+
+Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
+CHANGE_TYPES: Mapping[Action, type[Change]] = {
+    "create": CreateTopic,
+    "expand": ExpandTopic,
+    "configure": ConfigureTopic,
+    "delete": DeleteTopic,
+}
+
+
+class GateWord(StrEnum):
+    RUN = "run"
+    HELD = "held"
+    """Needs an approval that names it."""
+    DROPPED = "dropped"
+    """Not in this run: over a limit of its kind, or the cluster is in no state for it."""
+
+
+def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:
+    """Both sides of a change as JSON values; ``assignment`` maps partition ids, as text, to replica lists."""
+    match change:
+        case CreateTopic():
+            return None, {
+                "partitions": change.partitions,
+                "replication_factor": change.replication_factor,
+                "configs": dict(change.configs),
+                "assignment": _assignment_json(change.assignment),
+            }
+        case ExpandTopic():
+            before: dict[str, object] = {
+                "partitions": change.partitions_before,
+                "assignment": _assignment_json(change.assignment_before),
+            }
+            return before, {"partitions": change.partitions, "assignment": _assignment_json(change.assignment)}
+        case ConfigureTopic():
+            return {"configs": dict(change.configs_before)}, {"configs": dict(change.configs)}
+        case DeleteTopic():
+            return {"topic_id": change.topic_id, "partitions": change.partitions}, None
+    assert_never(change)
+
+
+def digest_of(change: Change, target: Target) -> str:
+    """Hex SHA-256 that names this change to an approval: all that it does, except where replicas land."""
+    before, after = before_and_after(change)
+    return sha256_of(
+        {
+            "target": [target.environment, target.cluster_id, target.chroot],
+            "address": change.address,
+            "actions": [change.action],
+            "before": _without_assignment(before),
+            "after": _without_assignment(after),
+            "precondition": change.precondition.to_json(),
+        }
+    )
+
+
+def _without_assignment(side: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if side is None else {name: value for name, value in side.items() if name != "assignment"}
+
+
+def _assignment_json(assignment: Assignment) -> dict[str, list[int]]:
+    return {str(partition): list(assignment[partition]) for partition in sorted(assignment)}

@@ -1,0 +1,117 @@
+"""How desired and live differ, topic by topic: the rows both diff engines compare, and their answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from topicops.model.canonical import assignment_digest, canonical_json
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.specs.desired import DesiredTopic, Lifecycle
+from topicops.model.specs.topic_config import canonical_overrides
+
+Presence = Literal["both", "desired", "live"]
+Field = Literal["partitions", "replication_factor", "assignment", "configs"]
+
+
+class DesiredRow(NamedTuple):
+    """One row per topic of git; key ``topic``; unordered."""
+
+    topic: str
+    lifecycle: str
+    partitions: int
+    replication_factor: int
+    assignment_digest: str | None
+    """Only where the spec gives the replicas by hand."""
+    configs: str
+    """Canonical JSON of the overrides that shall be live."""
+
+
+class LiveRow(NamedTuple):
+    """One row per topic of the cluster; key ``topic``; unordered."""
+
+    topic: str
+    partitions: int
+    replication_factor_min: int
+    replication_factor_max: int
+    assignment_digest: str
+    configs: str
+    """Canonical JSON of the overrides that are live."""
+
+
+class TopicClass(StrEnum):
+    """Every distinct topic of both sides is in exactly one class."""
+
+    MISSING = "missing"
+    """Desired, not live."""
+    SAME = "same"
+    DIFFERENT = "different"
+    TOMBSTONED = "tombstoned"
+    """Shall be absent and is live."""
+    RETIRED = "retired"
+    """Shall be absent and is."""
+    PAUSED = "paused"
+    UNMANAGED = "unmanaged"
+    """Live, and no spec of this environment names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDelta:
+    """How one topic differs; topics that do not differ have none."""
+
+    topic: str
+    presence: Presence
+    topic_class: TopicClass
+    changed: frozenset[Field] = frozenset()
+    desired: DesiredRow | None = None
+    live: LiveRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """All that differs, by topic name, and how many topics are in each class."""
+
+    topics: tuple[TopicDelta, ...]
+    """Sorted by topic; without those of class ``same`` and ``retired``."""
+    counts: Mapping[TopicClass, int]
+    """Every class has a count; they add up to the distinct topics of both sides."""
+
+
+def desired_row(topic: DesiredTopic) -> DesiredRow:
+    return DesiredRow(
+        topic=topic.name,
+        lifecycle=topic.lifecycle.value,
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        assignment_digest=assignment_digest(topic.assignment) if topic.assignment else None,
+        configs=canonical_json({name: value for name, value in topic.configs.items() if value is not None}),
+    )
+
+
+def live_row(topic: LiveTopic) -> LiveRow:
+    """The comparable row of a live topic; during a reassignment its target counts as its replicas."""
+    target = topic.target_assignment
+    sizes = topic.replication_factors or frozenset({0})
+    return LiveRow(
+        topic=topic.name,
+        partitions=topic.partitions,
+        replication_factor_min=min(sizes),
+        replication_factor_max=max(sizes),
+        assignment_digest=assignment_digest(target),
+        configs=canonical_json(canonical_overrides(topic.overrides)),
+    )
+
+
+def class_of(lifecycle: str | None, *, is_live: bool, differs: bool) -> TopicClass:
+    """The class of a topic; ``lifecycle`` None means that no spec names it."""
+    if lifecycle is None:
+        return TopicClass.UNMANAGED
+    if lifecycle == Lifecycle.ABSENT:
+        return TopicClass.TOMBSTONED if is_live else TopicClass.RETIRED
+    if lifecycle == Lifecycle.PAUSED:
+        return TopicClass.PAUSED
+    if not is_live:
+        return TopicClass.MISSING
+    return TopicClass.DIFFERENT if differs else TopicClass.SAME

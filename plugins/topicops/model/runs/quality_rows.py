@@ -1,0 +1,383 @@
+"""What the quality rules look at: plain rows of a few kinds, and how they come from the specs and a snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, NamedTuple
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import THROTTLE_LISTS, ConfigValueError, min_insync_replicas, parse
+
+STUCK_AFTER_MS = 5 * 60 * 1000
+"""A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
+_NO_STATE = PartitionState(leader=-1, isr=(), leader_epoch=None, controller_epoch=None, version=None)
+
+RowKind = Literal[
+    "spec", "spec_config", "listed", "live_config", "inputs",
+    "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
+]  # fmt: skip
+QualityInput = Mapping[RowKind, Sequence[NamedTuple]]
+"""All rows of one suite; of a kind that is left out nothing is known."""
+
+
+class SpecRow(NamedTuple):
+    """One row per topic of the environment; key ``topic``."""
+
+    topic: str
+    file: str
+    owner: str
+    described: int
+    """How often the specs name it."""
+
+
+class SpecConfigRow(NamedTuple):
+    """One row per config that a spec sets; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    spec_problem: str
+    """Why a broker would not take it; empty when it does."""
+
+
+class ListedTopicRow(NamedTuple):
+    """One row per topic that the cluster listed; key ``topic``."""
+
+    topic: str
+    listed_partitions: int
+    empty_partitions: int
+    """Partitions without any replica."""
+    offline_partitions: int
+    """Partitions without a live leader; 0 where states were not read, and of a topic that is being deleted."""
+    is_unstable: bool
+    """It kept changing while it was read."""
+
+
+class LiveConfigRow(NamedTuple):
+    """One row per override in the cluster; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    live_problem: str
+    """Why Kafka 3.9 would not take it; empty when it does."""
+
+
+class InputsRow(NamedTuple):
+    """What the run starts from; exactly one row."""
+
+    topics: int
+    topics_last_good: int
+    """The number now, where there is no last good snapshot."""
+    topics_at_least: int
+    """What ``limits.shrinkPercent`` leaves of the last good number."""
+    live_brokers: int
+    min_live_brokers: int
+    brokers_without_rack: int
+    has_controller: bool
+    """One is elected, and it is registered. Under KRaft it need not be a broker."""
+
+
+class PartitionRow(NamedTuple):
+    """One row per partition; key ``topic``, ``partition``. During a reassignment its target counts as the replicas."""
+
+    topic: str
+    partition: int
+    leader: int
+    """-1: none."""
+    leader_is_live: bool
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    dead_replicas: tuple[int, ...]
+    """Replicas on brokers that are not registered."""
+    min_isr: int
+    """As the leader enforces it: never more than there are replicas."""
+    racks_used: int
+    racks_possible: int
+    """Over how many racks these replicas could be spread; 0 where a broker's rack is not known."""
+
+
+class TopicRow(NamedTuple):
+    """One row per live topic; key ``topic``."""
+
+    topic: str
+    is_managed: bool
+    """A spec names it."""
+    partitions: int
+    lowest_partition: int
+    highest_partition: int
+    fewest_replicas: int
+    most_replicas: int
+    min_insync_replicas: int
+    """As it is set, the brokers' default included."""
+    is_reassigning: bool
+    is_throttled: bool
+    """It carries a list of throttled replicas."""
+    identity: str
+    """Topic id, else ``czxid:<n>``."""
+    known_identity: str | None
+    """Of the topic of this name when it was last looked at; None: it is new, or was not."""
+    is_own: bool
+    """This tool made it, by the audit log."""
+
+
+class BrokerRow(NamedTuple):
+    """One row per broker that is registered or preferred by a partition; key ``broker``."""
+
+    broker: int
+    preferred: int
+    """Partitions whose first replica it is."""
+    led: int
+    """How many of these it leads."""
+
+
+class DeletionRow(NamedTuple):
+    """One row per deletion marker; key ``topic``."""
+
+    topic: str
+    age_ms: int
+    stuck_from_ms: int
+    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run saw through."""
+
+
+class ConfigZnodeRow(NamedTuple):
+    """One row per topic with overrides, and per config znode that no topic has; key ``topic``."""
+
+    topic: str
+    has_topic: bool
+
+
+class DifferenceRow(NamedTuple):
+    """One row per topic of which both sides were asked; key ``topic``."""
+
+    topic: str
+    differences: str
+    """Where the brokers say otherwise; empty when they agree."""
+
+
+class ClusterRow(NamedTuple):
+    """The cluster as a whole; exactly one row."""
+
+    live_topics: int
+    unmanaged: int
+    unmanaged_percent: int
+    """``limits.unmanagedPercent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one kind look in a frame that holds several kinds."""
+
+    row: type[NamedTuple]
+    own: str
+    """A column that no other kind has, and that is never null."""
+    key: tuple[str, ...]
+    """What names a row; empty where there is only one."""
+
+
+LAYOUTS: Mapping[RowKind, Layout] = {
+    "spec": Layout(SpecRow, "described", ("topic", "file")),
+    "spec_config": Layout(SpecConfigRow, "spec_problem", ("topic", "config")),
+    "listed": Layout(ListedTopicRow, "listed_partitions", ("topic",)),
+    "live_config": Layout(LiveConfigRow, "live_problem", ("topic", "config")),
+    "inputs": Layout(InputsRow, "live_brokers", ()),
+    "partition": Layout(PartitionRow, "partition", ("topic", "partition")),
+    "topic": Layout(TopicRow, "identity", ("topic",)),
+    "broker": Layout(BrokerRow, "broker", ("broker",)),
+    "deletion": Layout(DeletionRow, "age_ms", ("topic",)),
+    "config_znode": Layout(ConfigZnodeRow, "has_topic", ("topic",)),
+    "difference": Layout(DifferenceRow, "differences", ("topic",)),
+    "cluster": Layout(ClusterRow, "unmanaged", ()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What is known after the changes besides the snapshot."""
+
+    managed: Collection[str]
+    """Topics that a spec names."""
+    unmanaged_percent: int = 100
+    deleted: Collection[str] = ()
+    """Topics whose deletion this run saw through."""
+    known_identities: Mapping[str, str] | None = None
+    """Of each topic when it was last looked at."""
+    own_identities: Collection[str] = ()
+    """Of topics that this tool made."""
+    differences: Mapping[str, str] | None = None
+    """By topic, where the brokers say otherwise; None: they were not asked."""
+
+
+def rows_before(
+    desired: Desired, live: ClusterSnapshot, environment: Environment, *, topics_last_good: int | None
+) -> QualityInput:
+    """May the inputs be trusted, and is the cluster fit for changes?
+
+    Args:
+        topics_last_good: Number of topics in the last good snapshot; None: there is none.
+    """
+    return {
+        "spec": spec_rows(desired.topics.values()),
+        "spec_config": [
+            SpecConfigRow(topic.name, config, _config_problem(config, text))
+            for topic in desired.topics.values()
+            for config, text in topic.configs.items()
+            if text is not None
+        ],
+        "listed": [_listed_row(live, topic) for topic in live.topics.values()],
+        "live_config": [
+            LiveConfigRow(topic.name, config, _config_problem(config, text))
+            for topic in live.topics.values()
+            for config, text in topic.overrides.items()
+        ],
+        "inputs": [_inputs_row(live, environment, topics_last_good)],
+    }
+
+
+def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> QualityInput:
+    """Is the result healthy? The snapshot must hold partition states."""
+    partitions = partition_rows(live)
+    rows: dict[RowKind, Sequence[NamedTuple]] = {
+        "partition": partitions,
+        "topic": [_topic_row(live, topic, afterwards) for topic in live.topics.values()],
+        "broker": broker_rows(live.brokers, partitions),
+        "deletion": [
+            DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
+            for name, age_ms in live.deleting.items()
+        ],
+        "config_znode": [
+            *(ConfigZnodeRow(topic.name, has_topic=True) for topic in live.topics.values() if topic.overrides),
+            *(ConfigZnodeRow(name, has_topic=False) for name in live.orphan_configs),
+        ],
+        "cluster": [_cluster_row(live, afterwards)],
+    }
+    if afterwards.differences is not None:
+        rows["difference"] = [DifferenceRow(*found) for found in afterwards.differences.items()]
+    return rows
+
+
+def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
+    described = list(topics)
+    counts = Counter(topic.name for topic in described)
+    return [SpecRow(topic.name, topic.location.file, topic.owner, counts[topic.name]) for topic in described]
+
+
+def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
+    """How many must be left. Rounded up: with 10 % of 15 topics one may go, not two."""
+    return -(-topics_last_good * (100 - shrink_percent) // 100)
+
+
+def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
+    """Of every topic that is not being deleted. Raises ``ValueError`` for a snapshot without partition states."""
+
+    @cache  # few different sets of replicas serve many partitions
+    def spread(replicas: tuple[int, ...]) -> _Spread:
+        return _spread(live, replicas)
+
+    staying = (topic for name, topic in live.topics.items() if name not in live.deleting)
+    return [row for topic in staying for row in _rows_of_topic(live, topic, spread)]
+
+
+def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> list[BrokerRow]:
+    preferred, led = Counter(dict.fromkeys(live, 0)), Counter[int]()
+    for row in partitions:
+        if row.replicas:
+            preferred[row.replicas[0]] += 1
+            led[row.replicas[0]] += row.leader == row.replicas[0]
+    return [BrokerRow(broker, preferred[broker], led[broker]) for broker in sorted(preferred)]
+
+
+class _Spread(NamedTuple):
+    """What follows from the replicas alone."""
+
+    dead: tuple[int, ...]
+    racks_used: int
+    racks_possible: int
+
+
+def _rows_of_topic(
+    live: ClusterSnapshot, topic: LiveTopic, spread: Callable[[tuple[int, ...]], _Spread]
+) -> Iterator[PartitionRow]:
+    if topic.states is None:
+        raise ValueError(f"{topic.name}: the snapshot was read without partition states")
+    least = min_insync_replicas(topic.overrides, live.broker_defaults)
+    brokers, states = live.brokers, topic.states
+    for partition, replicas in topic.target_assignment.items():
+        state = states.get(partition, _NO_STATE)
+        leader, found = state.leader, spread(replicas)
+        # As kafka.cluster.Partition#effectiveMinIsr of 3.9 does: never more than there are replicas.
+        min_isr = min(least, len(replicas))
+        yield PartitionRow(topic.name, partition, leader, leader in brokers, replicas, state.isr, found.dead, min_isr,
+                           found.racks_used, found.racks_possible)  # fmt: skip
+
+
+def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
+    dead = tuple(broker for broker in replicas if broker not in live.brokers)
+    racks = {live.racks.get(broker) for broker in replicas}
+    everywhere = set(live.racks.values())
+    if None in racks | everywhere:
+        return _Spread(dead, len(racks), 0)
+    return _Spread(dead, len(racks), min(len(replicas), len(everywhere)))
+
+
+def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) -> TopicRow:
+    factors = topic.replication_factors or {0}
+    known = afterwards.known_identities or {}
+    return TopicRow(
+        topic=topic.name,
+        is_managed=topic.name in afterwards.managed,
+        partitions=topic.partitions,
+        lowest_partition=min(topic.assignment, default=0),
+        highest_partition=max(topic.assignment, default=-1),
+        fewest_replicas=min(factors),
+        most_replicas=max(factors),
+        min_insync_replicas=min_insync_replicas(topic.overrides, live.broker_defaults),
+        is_reassigning=topic.is_reassigning or topic.name in live.reassigning,
+        is_throttled=any(topic.overrides.get(name) for name in THROTTLE_LISTS),
+        identity=topic.identity,
+        known_identity=known.get(topic.name),
+        is_own=topic.identity in afterwards.own_identities,
+    )
+
+
+def _cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
+    unmanaged = sum(name not in afterwards.managed for name in live.topics)
+    return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
+
+
+def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
+    is_judged = topic.states is not None and topic.name not in live.deleting
+    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if is_judged else 0
+    return ListedTopicRow(
+        topic=topic.name,
+        listed_partitions=topic.partitions,
+        empty_partitions=sum(not replicas for replicas in topic.assignment.values()),
+        offline_partitions=offline,
+        is_unstable=topic.unstable,
+    )
+
+
+def _inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
+    topics = len(live.topics)
+    last_good = topics if topics_last_good is None else topics_last_good
+    has_controller = live.controller_id is not None and (live.source == "kafka" or live.controller_id in live.brokers)
+    return InputsRow(
+        topics=topics,
+        topics_last_good=last_good,
+        topics_at_least=topics_at_least(last_good, environment.spec.limits.shrink_percent),
+        live_brokers=len(live.brokers),
+        min_live_brokers=environment.spec.cluster.min_live_brokers,
+        brokers_without_rack=sum(rack is None for rack in live.racks.values()),
+        has_controller=has_controller,
+    )
+
+
+def _config_problem(config: str, text: str) -> str:
+    try:
+        parse(config, text)
+    except ConfigValueError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,179 @@
+"""What came of a plan: outcomes of apply, checks of verify, results of quality rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from topicops.model.plans.changes import Action, Change
+
+QualitySuite = Literal["before", "after"]
+"""May the inputs be trusted; is the result healthy."""
+
+
+class OutcomeStatus(StrEnum):
+    DONE = "done"
+    ALREADY_SO = "already so"
+    """The live topic was as the change would make it; nothing was sent."""
+    REFUSED = "refused"
+    """Its topic moved since the plan, or is active; nothing was sent, or nothing more."""
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """A request was sent and no reading could tell whether it took effect."""
+    NOT_SENT = "not sent"
+    """Something before it stopped the run."""
+
+
+IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
+"""The live topic is as the change would make it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What apply did with one change; every change that was to run has exactly one."""
+
+    topic: str
+    action: Action
+    digest: str
+    status: OutcomeStatus
+    message: str = ""
+    """Why, and what next; old and new value field by field when refused. Empty when done."""
+    sent: bool = False
+    """Whether a mutating request left for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """One change for which at least one request left, once it is decided: a line of the audit log."""
+
+    change: Change
+    digest: str
+    requests: int
+    """How many left: more than one where a quota or an election was in the way."""
+    answer: str
+    """The last one: ``accepted``, or ``NAME (code): message``."""
+    status: OutcomeStatus
+    id_before: str | None
+    """Topic id, or ``czxid:<n>``; None: there was no topic."""
+    id_after: str | None
+
+
+class Verdict(StrEnum):
+    HEALTHY = "healthy"
+    CONVERGING = "converging"
+    """On its way, and the deadline passed first."""
+    PRE_EXISTING = "pre-existing"
+    """Not healthy, and it was so before the run."""
+    DEGRADED = "degraded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What verify saw of one topic under one rule."""
+
+    id: str
+    """``V01`` to ``V17``: the rule."""
+    topic: str
+    """Empty for a rule about the whole cluster."""
+    verdict: Verdict
+    message: str = ""
+    """Names partition and broker; empty when healthy."""
+    code: str | None = None
+
+    @property
+    def is_healthy(self) -> bool:
+        return self.verdict is Verdict.HEALTHY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingRow:
+    """One row that breaks a rule, by the columns that name it."""
+
+    row: Mapping[str, object]
+    """``topic``, and ``partition`` where it has one, come first; then what is wrong with it."""
+    was_so_before: bool | None = None
+    """Whether the same row broke the same rule in the snapshot before the changes; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityResult:
+    """What one data-quality rule found."""
+
+    rule: str
+    title: str
+    severity: str
+    """``critical`` or ``warning``."""
+    success: bool
+    rows_checked: int
+    rows_failed: int
+    rows_failed_before: int | None = None
+    """How many of the failed rows broke the rule before the changes too; None: nobody knows."""
+    runbook: str = ""
+    """Where it is written what to do: a page of the repository, with its anchor."""
+    examples: tuple[FailingRow, ...] = ()
+    """At most 20 rows that break the rule, new trouble first."""
+
+    @property
+    def is_critical_failure(self) -> bool:
+        return not self.success and self.severity == "critical"
+
+    @property
+    def is_old_trouble(self) -> bool:
+        """Every row that fails failed before the changes too."""
+        return not self.success and self.rows_failed_before == self.rows_failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityReport:
+    """One suite of rules in one run: ``quality-before.json`` or ``quality-after.json``."""
+
+    suite: QualitySuite
+    environment: str
+    cluster_id: str
+    run: str
+    """``<group>/<run id>``."""
+    checked_at: datetime
+    """UTC."""
+    seconds: float
+    """What Spark and Great Expectations took; reading the cluster is not in it."""
+    results: tuple[QualityResult, ...]
+    """In the order of the rules."""
+    format_version: str = "1.0"
+
+    @property
+    def failed(self) -> tuple[QualityResult, ...]:
+        return tuple(result for result in self.results if not result.success)
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """Ids of the critical rules that failed."""
+        return tuple(result.rule for result in self.results if result.is_critical_failure)
+
+
+def quality_file(suite: QualitySuite) -> str:
+    """The artifact's name in a run's folder."""
+    return f"quality-{suite}.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """How a run ended, in one value: what ``report`` prints and the exit status follows."""
+
+    outcomes: tuple[Outcome, ...]
+    checks: tuple[Check, ...]
+    held: int
+    dropped: int
+    blocked: int
+    interrupted: bool = False
+
+    def count(self, *statuses: OutcomeStatus) -> int:
+        return sum(outcome.status in statuses for outcome in self.outcomes)
+
+    @property
+    def unhealthy(self) -> tuple[Check, ...]:
+        """Checks that speak against this run; old trouble does not."""
+        return tuple(c for c in self.checks if c.verdict not in (Verdict.HEALTHY, Verdict.PRE_EXISTING))

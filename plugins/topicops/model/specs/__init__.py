@@ -1,0 +1,1 @@
+"""What people write: topics, profiles, environments; where each value stands, and what is wrong there."""

@@ -1,0 +1,76 @@
+"""Desired topics: what git says, resolved for one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.specs.diagnostics import Diagnostic, Location
+
+API_VERSION = "topicops/v1"
+
+
+class Lifecycle(StrEnum):
+    PRESENT = "present"
+    ABSENT = "absent"
+    """A tombstone: the only way in which a topic is deleted."""
+    PAUSED = "paused"
+
+
+Placement = Literal["balanced", "kafka"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredTopic:
+    """One topic of one environment, all layers merged, every value parsed."""
+
+    name: str
+    owner: str
+    location: Location
+    """The name in the topic's own file."""
+    description: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    lifecycle: Lifecycle = Lifecycle.PRESENT
+    reason: str = ""
+    """Why it is to go, or rests; empty while present."""
+    not_before: datetime | None = None
+    """A tombstone's earliest time of deletion, UTC."""
+    until: datetime | None = None
+    """When a pause ends, UTC."""
+    topic_id: str | None = None
+    """The topic id that a tombstone names for this environment."""
+    partitions: int = 0
+    """0 only for a tombstone."""
+    replication_factor: int = 0
+    keyed: bool = True
+    placement: Placement = "balanced"
+    rack_aware: bool = True
+    assignment: Assignment | None = None
+    """Replicas given by hand."""
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    """Overrides in canonical text; None means that no override may be live."""
+    locations: Mapping[str, Location] = field(default_factory=dict)
+    """Where each value was written: ``partitions``, ``replicationFactor``, ``configs.<key>``."""
+
+    def location_of(self, field_name: str) -> Location:
+        return self.locations.get(field_name, self.location)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """All topics of one environment, and what was said about the files on the way."""
+
+    environment: str
+    topics: Mapping[str, DesiredTopic]
+    """By name; topics that are not for this environment are left out."""
+    files: int
+    """How many files were read."""
+    warnings: tuple[Diagnostic, ...] = ()
+    commit: str | None = None
+    """The git commit of the files; None outside a work tree or when they differ from it."""
+    digest: str = ""
+    """SHA-256 over the topics' meaning, whatever the order of files and keys."""

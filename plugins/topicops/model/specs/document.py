@@ -1,0 +1,95 @@
+"""What a YAML file says, before anybody judges it: text, mappings and lists, each with its place.
+
+No value is read here: ``010``, ``no`` and ``2024-01-02`` are the text that a person sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from topicops.model.specs.diagnostics import Diagnostic, Location
+
+FileKind = Literal["Topic", "Profile", "Environment", "Exceptions"]
+
+
+class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """From the first character to the one behind the last; lines and columns from 1."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+START = Span(1, 1, 1, 1)
+
+
+class Text(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=0):
+    """A scalar. Structs that the cyclic collector leaves alone, since a big repository holds a million of these."""
+
+    text: str
+    plain: bool
+    """Neither quoted nor a block: only plain text can mean null."""
+    span: Span
+
+    @property
+    def is_null(self) -> bool:
+        return self.plain and self.text in NULLS
+
+
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+"""YAML's spellings of null, as plain text."""
+
+
+class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=1):
+    """A YAML sequence."""
+
+    items: tuple[Node, ...]
+    span: Span
+
+
+class Fields(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=2):
+    """A YAML mapping; no key stands twice."""
+
+    entries: tuple[Entry, ...]
+    span: Span
+
+    @property
+    def first(self) -> Span:
+        """The first key, where a missing field is shown; the mapping itself when it is empty."""
+        return self.entries[0][0].span if self.entries else self.span
+
+
+Node = Text | Items | Fields
+Entry = tuple[Text, Node]
+"""A key and what it stands for."""
+
+
+class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One file under ``topics/``."""
+
+    file: str
+    """Relative to the working folder, with ``/``."""
+    kind: FileKind
+    """What its folder says that it is."""
+    stem: str
+    """The file's name without extension: what ``metadata.name`` must say."""
+    root: Node | None
+    """None: it could not be read, and the tree's problems say why."""
+
+    def location(self, span: Span) -> Location:
+        return Location(self.file, span.line, span.column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """All files of a ``topics/`` folder, by path."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Diagnostic, ...] = ()
+    """What kept files from being read."""
+    files: int = 0
+    """How many files were looked at, unreadable ones included."""

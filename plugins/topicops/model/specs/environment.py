@@ -1,0 +1,164 @@
+"""An environment: one cluster, its limits and its policy, as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from topicops.model.cluster.snapshot import Source
+from topicops.model.specs.diagnostics import Location
+
+
+class Written(BaseModel):
+    """Base of everything that people write: immutable, camelCase in files, no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Risk(StrEnum):
+    """How bad a change can be, in rising order."""
+
+    SAFE = "safe"
+    NOTICE = "notice"
+    RISKY = "risky"
+    DESTRUCTIVE = "destructive"
+
+    @property
+    def rank(self) -> int:
+        return list(Risk).index(self)
+
+
+class ZooKeeperEndpoint(Written):
+    """Either a connection id or an address with its chroot."""
+
+    connection: str | None = None
+    hosts: str | None = None
+    """``host:port,host:port/chroot``."""
+
+
+class KafkaEndpoint(Written):
+    """Either connection ids or bootstrap servers; applier and deleter default to the first connection."""
+
+    connection: str | None = None
+    applier: str | None = None
+    deleter: str | None = None
+    bootstrap_servers: str | None = None
+
+
+class Cluster(Written):
+    id: str | None = None
+    """Must equal ``/cluster/id`` and the brokers' answer; only a sandbox may leave it out."""
+    cluster_class: Literal["production", "sandbox"] = Field(alias="class")
+    kafka_version: str = "3.9"
+    source: Source = "zookeeper"
+    zookeeper: ZooKeeperEndpoint | None = None
+    kafka: KafkaEndpoint | None = None
+    lease: Literal["zookeeper", "file", "none"] = "zookeeper"
+    min_live_brokers: int = Field(default=1, ge=1)
+
+
+class Defaults(Written):
+    partitions: int | None = Field(default=None, ge=1)
+    replication_factor: int | None = Field(default=None, ge=1, le=32767)
+    configs: Mapping[str, str | None] = Field(default_factory=dict)
+
+
+class Limits(Written):
+    partitions_per_topic: int = Field(default=128, ge=1)
+    expansion_factor: int = Field(default=4, ge=1)
+    replicas_per_run: int = Field(default=3000, ge=0)
+    deletes_per_run: int = Field(default=1, ge=0)
+    deletes_percent: int = Field(default=5, ge=0, le=100)
+    shrink_percent: int = Field(default=10, ge=0, le=100)
+    unmanaged_percent: int = Field(default=100, ge=0, le=100)
+
+
+class PolicyException(Written):
+    """Turns one error of one topic into a listed warning until it is over."""
+
+    topic: str
+    code: str
+    reason: str
+    until: datetime | None = None
+    """UTC."""
+
+
+class Policy(Written):
+    min_replication_factor: int = Field(default=1, ge=1, le=32767)
+    protected_topics: tuple[str, ...] = ()
+    """Glob patterns, added to the built-in ones."""
+    alterable_configs: tuple[str, ...] | None = None
+    """None: all."""
+    unlisted_configs: Literal["report", "remove"] = "report"
+    unattended: Risk = Risk.NOTICE
+    """The highest risk that runs without an approval."""
+    delete_active: Literal["refuse", "allow"] = "refuse"
+    exceptions: tuple[PolicyException, ...] = ()
+
+
+class Apply(Written):
+    validate_only: bool = True
+    topics_per_request: int = Field(default=20, ge=1)
+    partitions_per_request: int = Field(default=500, ge=1)
+
+
+class Verify(Written):
+    """How long each kind may take before its change counts as not healthy."""
+
+    leaders: timedelta = timedelta(seconds=30)
+    isr: timedelta = timedelta(seconds=60)
+    metadata: timedelta = timedelta(seconds=30)
+    deletes: timedelta = timedelta(seconds=120)
+
+
+class Override(Written):
+    """The environment's last word on one topic."""
+
+    partitions: int | None = Field(default=None, ge=1)
+    replication_factor: int | None = Field(default=None, ge=1, le=32767)
+    configs: Mapping[str, str | None] = Field(default_factory=dict)
+
+
+class EnvironmentSpec(Written):
+    cluster: Cluster
+    defaults: Defaults = Defaults()
+    limits: Limits = Limits()
+    policy: Policy = Policy()
+    apply: Apply = Apply()
+    verify: Verify = Verify()
+    overrides: Mapping[str, Override] = Field(default_factory=dict)
+
+
+BUILT_IN_PROTECTED_TOPICS = ("__*", "_schemas", "_confluent*")
+"""Topics that no spec may name, whatever an environment says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """An environment file after reading, with the place of each value."""
+
+    name: str
+    spec: EnvironmentSpec
+    file: str
+    locations: Mapping[str, Location] = field(default_factory=dict)
+    """By dotted path below ``spec``, as written: ``limits.deletesPerRun``; what was left out has no entry."""
+
+    def place_of(self, path: str) -> str:
+        """``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for reasons that a person reads."""
+        location = self.locations.get(path)
+        return f"{path}, {location}" if location else f"{path}, by default"
+
+    @property
+    def protected_topics(self) -> tuple[str, ...]:
+        return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
+
+    def protecting_pattern(self, topic: str) -> str | None:
+        """The first pattern that keeps this topic from being changed; None: it may be."""
+        return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -1,0 +1,101 @@
+"""Topics, profiles and exceptions as people write them; the schema that files are held to.
+
+``EnvironmentSpec`` is in ``environment``, since later steps keep using it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from topicops.model.specs.desired import Placement
+from topicops.model.specs.environment import EnvironmentSpec, PolicyException, Written
+
+MOST_PARTITIONS = 2**31 - 1
+LARGEST_REPLICATION_FACTOR = 32_767
+"""The protocol counts replicas in 16 bits."""
+
+
+class AsWritten:
+    """Marks a field that has more than one form: its own rule reads the node."""
+
+
+ShortText = Annotated[str, StringConstraints(max_length=200)]
+LabelKey = Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9._-]{1,63}")]
+WrittenAssignment = Annotated[Mapping[int, tuple[int, ...]] | str, AsWritten()]
+"""``{0: [1, 2, 3]}``, or Kafka's ``1:2:3,2:3:1``."""
+
+
+class TopicMetadata(Written):
+    name: str
+    owner: ShortText
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    labels: Mapping[LabelKey, ShortText] = Field(default_factory=dict)
+    environments: tuple[str, ...] | None = None
+    """None: all."""
+
+
+class Metadata(Written):
+    name: str
+
+
+class WrittenLifecycle(Written):
+    state: Literal["absent", "paused"]
+    reason: str | None = None
+    not_before: datetime | None = None
+    until: datetime | None = None
+    topic_ids: Mapping[str, str] = Field(default_factory=dict)
+    """By environment."""
+
+
+class SharedSpec(Written):
+    """What every layer may give."""
+
+    partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
+    replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
+    configs: Mapping[str, str | None] = Field(default_factory=dict)
+
+
+class TopicSpec(SharedSpec):
+    profile: str | None = None
+    keyed: bool = True
+    placement: Placement = "balanced"
+    rack_aware: bool = True
+    assignment: WrittenAssignment | None = None
+
+
+class ExceptionsSpec(Written):
+    exceptions: tuple[PolicyException, ...] = ()
+
+
+class TopicFile(Written):
+    api_version: str
+    kind: str
+    metadata: TopicMetadata
+    spec: TopicSpec | None = None
+    """Required, unless the lifecycle says absent."""
+    lifecycle: WrittenLifecycle | None = None
+
+
+class ProfileFile(Written):
+    api_version: str
+    kind: str
+    metadata: Metadata
+    spec: SharedSpec
+
+
+class EnvironmentFile(Written):
+    api_version: str
+    kind: str
+    metadata: Metadata
+    spec: EnvironmentSpec
+
+
+class ExceptionsFile(Written):
+    api_version: str
+    kind: str
+    metadata: Metadata
+    spec: ExceptionsSpec

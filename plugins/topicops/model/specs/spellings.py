@@ -1,0 +1,107 @@
+"""What a refused spelling can only have meant, and how long or large a plain number is.
+
+A function answers None where a person has to decide: ``5GB`` may be GB or GiB, ``30`` may be seconds or minutes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
+
+_DECIMAL = re.compile(r"([+-]?)([0-9][0-9_]*)([A-Za-z]*)")
+_NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+)\s*([A-Za-z]+)\s*")
+_LOCAL_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+_TRUTH: Mapping[str, str] = {
+    "yes": "true",
+    "on": "true",
+    "true": "true",
+    "no": "false",
+    "off": "false",
+    "false": "false",
+}
+_UNIT_WORDS: Mapping[Unit, Mapping[str, str]] = {
+    "ms": {
+        "ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
+        "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+        "m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+        "h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
+        "d": "d", "day": "d", "days": "d",
+    },
+    "bytes": {"b": "B", "byte": "B", "bytes": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB", "tib": "TiB"},
+}  # fmt: skip
+"""In lower case; KB, MB, GB and TB are not here: some mean 1,000 by the K and some 1,024."""
+
+
+def plain_number(text: str) -> str | None:
+    """``010`` and ``1_000`` without what readers disagree about; a unit stays behind it."""
+    found = _DECIMAL.fullmatch(text.strip())
+    if found is None:
+        return None
+    sign, digits, unit = found.groups()
+    return f"{'-' if sign == '-' else ''}{digits.replace('_', '').lstrip('0') or '0'}{unit}"
+
+
+def truth_word(text: str) -> str | None:
+    """``true`` or ``false`` for the words of YAML 1.1."""
+    return _TRUTH.get(text.strip().lower())
+
+
+def known_unit(text: str, unit: Unit) -> str | None:
+    """``7 days`` as ``7d``."""
+    found = _NUMBER_AND_UNIT.fullmatch(text)
+    if found is None:
+        return None
+    number, word = found.groups()
+    # `M` may have been meant as months, mebibytes or minutes.
+    known = None if word == "M" else _UNIT_WORDS[unit].get(word.lower())
+    return f"{number}{known}" if known else None
+
+
+def utc_time(text: str) -> str | None:
+    """A time with its own offset as RFC 3339 in UTC."""
+    if not _LOCAL_TIME.fullmatch(text):
+        return None
+    try:
+        time = datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):  # a day that does not exist, or outside the years that Python knows
+        return None
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def exact_word(text: str, words: tuple[str, ...]) -> str | None:
+    """The one of ``words`` that differs from ``text`` by case or blanks only; of a list, each item."""
+    by_lower_case = {word.lower(): word for word in words}
+    meant = [by_lower_case.get(item.strip().lower()) for item in text.split(",")]
+    return ",".join(word for word in meant if word is not None) if all(meant) else None
+
+
+def config_name_of_broker_setting(name: str) -> str | None:
+    """``retention.ms`` for ``log.retention.hours``: what a topic has instead of a broker's setting."""
+    return next((config.name for config in TOPIC_CONFIGS.values() if name in config.broker_synonyms), None)
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether the names of two settings end in the same unit, so that one's value is the other's."""
+    return one.rpartition(".")[2] == other.rpartition(".")[2]
+
+
+def human_unit(config: TopicConfig, canonical: str) -> str | None:
+    """``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself says it best."""
+    if config.unit is None or not config.is_whole_number:
+        return None
+    number = int(canonical)
+    if number < 0:
+        return "no limit" if number == -1 else None
+    count, unit = largest_unit(number, config.unit)
+    return f"{count}{unit}" if count != number else None
+
+
+def largest_unit(number: int, unit: Unit) -> tuple[int, str]:
+    """``(7, "d")`` for 604800000 ms: how many of the largest unit that leaves no rest; of 0, the smallest."""
+    smallest_first = sorted((size, name) for name, size in UNITS[unit].items())
+    size, name = max((each for each in smallest_first if number and number % each[0] == 0), default=smallest_first[0])
+    return number // size, name

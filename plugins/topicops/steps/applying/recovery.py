@@ -1,0 +1,79 @@
+"""What came of requests whose run ended before it knew: told by the cluster as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from topicops.model.cluster.snapshot import TopicTraces
+from topicops.model.plans.changes import Change
+from topicops.model.plans.plan import GatedChange
+from topicops.model.ports import LiveReader
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
+from topicops.steps.applying.precondition import Comparison, Match, compare
+
+_STATUS = {
+    Match.AFTER: OutcomeStatus.DONE,
+    Match.BEFORE: OutcomeStatus.FAILED,
+    Match.MOVED: OutcomeStatus.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """One intent of an earlier run, closed."""
+
+    outcome: Outcome
+    mutation: Mutation | None
+    """None where the cluster is as before: then nothing was changed."""
+    sentence: str
+
+
+def settle(intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader) -> tuple[Settled, ...]:
+    """Close the open intents of ``run``; the run ``by`` looks, and nobody else may be writing.
+
+    Raises ``ClusterError``: then nothing was concluded.
+    """
+    if not intents:
+        return ()
+    traces = reader.traces([gated.change.topic for gated in intents])
+    return tuple(_settled(gated, traces[gated.change.topic], run, by) for gated in intents)
+
+
+def _settled(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Settled:
+    change, comparison = gated.change, compare(gated.change, traces)
+    found = _found(comparison)
+    outcome = Outcome(
+        topic=change.topic,
+        action=change.action,
+        digest=gated.digest,
+        status=_STATUS[comparison.match],
+        message=f"{found}, as run {by} found",
+        sent=True,
+    )
+    sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
+    is_changed = comparison.match is not Match.BEFORE
+    mutation = _mutation(change, outcome, traces) if is_changed else None
+    return Settled(outcome=outcome, mutation=mutation, sentence=sentence)
+
+
+def _found(comparison: Comparison) -> str:
+    match comparison.match:
+        case Match.AFTER:
+            return "it is in effect"
+        case Match.BEFORE:
+            return "it is not in effect"
+        case Match.MOVED:
+            return f"the topic is neither as before nor as wanted: {'; '.join(comparison.differences)}"
+
+
+def _mutation(change: Change, outcome: Outcome, traces: TopicTraces) -> Mutation:
+    return Mutation(
+        change=change,
+        digest=outcome.digest,
+        requests=1,
+        answer=f"none recorded; {outcome.message}",
+        status=outcome.status,
+        id_before=change.precondition.identity,
+        id_after=traces.lasting_identity,
+    )

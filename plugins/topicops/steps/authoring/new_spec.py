@@ -1,0 +1,78 @@
+"""new: the first text of a spec, and what would be wrong with it among the files that are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from topicops.model.errors import SpecError
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.document import Document, Tree
+from topicops.steps.authoring.yaml_text import Content, document_text
+from topicops.steps.specs.validate import validate
+
+_DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """What a person says of a topic to be; None and empty: left to the layers below."""
+
+    name: str
+    owner: str
+    description: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    environments: Sequence[str] = ()
+    profile: str | None = None
+    partitions: int | None = None
+    replication_factor: int | None = None
+    keyed: bool | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+    """As written: ``7d``, ``compact``, ``null``."""
+
+    @property
+    def text(self) -> str:
+        metadata: dict[str, Content] = {
+            "name": self.name,
+            "owner": self.owner,
+            "description": self.description,
+            "labels": dict(self.labels) or None,
+            "environments": tuple(self.environments) or None,
+        }
+        spec: dict[str, Content] = {
+            "profile": self.profile,
+            "partitions": self.partitions,
+            "replicationFactor": self.replication_factor,
+            "keyed": self.keyed,
+            "configs": {name: _written(text) for name, text in self.configs.items()} or None,
+        }
+        return document_text("Topic", _given(metadata), {"spec": _given(spec)})
+
+
+def _given(fields: Mapping[str, Content]) -> dict[str, Content]:
+    return {name: content for name, content in fields.items() if content is not None}
+
+
+def _written(text: str) -> Content:
+    if text in _NOT_TEXT:
+        return _NOT_TEXT[text]
+    return int(text) if _DIGITS.fullmatch(text) else text
+
+
+def require_sound(before: Tree, changed: Document, now: datetime) -> None:
+    """Raise ``SpecError`` with every error that ``changed`` would bring, itself or to another file."""
+    others = [document for document in before.documents if document.file != changed.file]
+    documents = sorted((*others, changed), key=lambda document: document.file)
+    known = {_problem(found) for found in validate(before, environment=None, now=now).diagnostics}
+    after = validate(Tree(documents=tuple(documents), files=len(documents)), environment=None, now=now)
+    added = [found for found in after.diagnostics if found.is_error and _problem(found) not in known]
+    if added:
+        raise SpecError(added)
+
+
+def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
+    """Without its place, which an edit before it moves."""
+    return found.file, found.code, found.summary, found.is_error

@@ -1,0 +1,84 @@
+"""retire: a spec as a tombstone, by taking lines out and putting others in; what is above stays as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from topicops.model.errors import UsageError
+from topicops.model.specs.document import Document, Fields
+from topicops.model.specs.document_values import field_of, meaning_of
+from topicops.steps.authoring.exceptions_file import Read
+from topicops.steps.authoring.yaml_blocks import chunks_of, is_block, lines_of
+from topicops.steps.authoring.yaml_text import Content, text_of
+
+_REPLACED = ("spec", "lifecycle")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What the ``lifecycle`` of a topic that is to go says."""
+
+    reason: str
+    not_before: datetime | None = None
+    """UTC."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """By environment."""
+
+    @property
+    def content(self) -> dict[str, Content]:
+        found: dict[str, Content] = {"state": "absent", "reason": self.reason}
+        if self.not_before is not None:
+            found["notBefore"] = self.not_before.isoformat().replace("+00:00", "Z")
+        if self.topic_ids:
+            found["topicIds"] = dict(sorted(self.topic_ids.items()))
+        return found
+
+
+def tombstone_of(document: Document, below: str, text: str, tombstone: Tombstone, read: Read) -> str:
+    """The file's text as a tombstone; of the comments only those inside the blocks that go are lost.
+
+    Args:
+        below: The file's path below ``topics/``.
+        text: What the document was read from.
+
+    Raises:
+        UsageError: it is a tombstone already, or written so that no block can be taken out.
+    """
+    root = document.root
+    if not isinstance(root, Fields):
+        raise UsageError(f"{document.file}: it cannot be read; `topicops validate` says why")
+    state = field_of(root, "lifecycle", "state")
+    if meaning_of(state) == "absent":
+        raise UsageError(f"{document.file}:{state.span.line if state else 1}: this is a tombstone already")
+    edited = _edited(root, text, text_of({"lifecycle": tombstone.content}))
+    if edited is None or _kept(read(below, edited)) != _kept(document):
+        raise UsageError(
+            f"{document.file}: written so that no block can be taken out of it; write one field a line, "
+            "or put the lifecycle there yourself"
+        )
+    return edited
+
+
+def _edited(root: Fields, text: str, lifecycle: str) -> str | None:
+    lines = text.split("\n")
+    if not is_block(root, lines) or root.first.column != 1:
+        return None
+    kept: list[str] = []
+    for chunk in chunks_of(root, lines, start=1, end=len(lines) + 1):
+        found = lines_of(chunk, lines)
+        if chunk.name not in _REPLACED:
+            kept += found
+        else:
+            kept += [line for line in found if line.startswith("#")]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return "\n".join([*kept, lifecycle])
+
+
+def _kept(document: Document) -> object:
+    """What must be the same before and after."""
+    root = document.root
+    entries = root.entries if isinstance(root, Fields) else ()
+    return {key.text: meaning_of(value) for key, value in entries if key.text not in _REPLACED}

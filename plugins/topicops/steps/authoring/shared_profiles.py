@@ -1,0 +1,180 @@
+"""What a topic's own file has to say above the layers below it, and which profiles make that shorter."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from topicops.steps.authoring.yaml_text import Content, config_content, document_text
+from topicops.steps.specs.layers import Layer, World, layer_of
+
+Configs = Mapping[str, str | None]
+"""Canonical values; None: no override may be live."""
+
+_LINES_AROUND_A_PROFILE = 6
+"""Lines of a profile's file beside those of its configs."""
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What a topic shall be, or what a layer gives."""
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    configs: Configs = field(default_factory=dict)
+
+    def without(self, below: Values) -> Values:
+        """What must be written above ``below`` to get these values."""
+        configs = {name: value for name, value in self.configs.items() if below.configs.get(name) != value}
+        gone = {name: None for name, value in below.configs.items() if value is not None and name not in self.configs}
+        return Values(
+            partitions=None if self.partitions == below.partitions else self.partitions,
+            replication_factor=(
+                None if self.replication_factor == below.replication_factor else self.replication_factor
+            ),
+            configs=dict(sorted({**configs, **gone}.items())),
+        )
+
+    def over(self, below: Values) -> Values:
+        """These values laid over ``below``."""
+        return Values(
+            partitions=below.partitions if self.partitions is None else self.partitions,
+            replication_factor=(
+                below.replication_factor if self.replication_factor is None else self.replication_factor
+            ),
+            configs={**below.configs, **self.configs},
+        )
+
+    @property
+    def key(self) -> object:
+        """Equal for equal values, and hashable."""
+        return self.partitions, self.replication_factor, tuple(sorted(self.configs.items()))
+
+    @property
+    def lines(self) -> int:
+        numbers = sum(number is not None for number in (self.partitions, self.replication_factor))
+        return numbers + (1 + len(self.configs) if self.configs else 0)
+
+    def content(self) -> dict[str, Content]:
+        """The fields as a file has them."""
+        fields: dict[str, Content] = {}
+        if self.partitions is not None:
+            fields["partitions"] = self.partitions
+        if self.replication_factor is not None:
+            fields["replicationFactor"] = self.replication_factor
+        if self.configs:
+            fields["configs"] = {
+                name: None if value is None else config_content(name, value) for name, value in self.configs.items()
+            }
+        return fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Below every topic: the environment's defaults, and each profile that can be read."""
+
+    defaults: Values
+    profiles: Mapping[str, Values]
+
+    def best(self, wanted: Values) -> tuple[str | None, Values]:
+        """The profile above which least is left to write, if it saves a line; and what is left."""
+        found: list[tuple[Values, str | None]] = [(wanted.without(self.defaults), None)]
+        for name, profile in sorted(self.profiles.items()):
+            found.append((wanted.without(profile.over(self.defaults)), name))
+        own, best = min(found, key=lambda pair: pair[0].lines + (pair[1] is not None))
+        return best, own
+
+    def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, tuple[str | None, Values]]:
+        """As ``best``, by the same names; most topics are like another one."""
+        found: dict[object, tuple[str | None, Values]] = {}
+        for values in wanted.values():
+            if values.key not in found:
+                found[values.key] = self.best(values)
+        return {name: found[values.key] for name, values in wanted.items()}
+
+    def with_profiles(self, more: Mapping[str, Values]) -> Shared:
+        return Shared(defaults=self.defaults, profiles={**self.profiles, **more})
+
+
+def shared_by(world: World) -> Shared:
+    """What the files give below the topics of the world's environment."""
+    readable = {name: file for name, file in world.profiles.items() if file is not None}
+    return Shared(
+        defaults=_values_of(layer_of(world.environment_spec.section("defaults"))),
+        profiles={name: _values_of(layer_of(file.spec)) for name, file in readable.items()},
+    )
+
+
+def _values_of(layer: Layer) -> Values:
+    settings = layer.settings
+    return Values(
+        partitions=settings["partitions"].number if "partitions" in settings else None,
+        replication_factor=settings["replicationFactor"].number if "replicationFactor" in settings else None,
+        configs={name: setting.text for name, setting in layer.configs.items()},
+    )
+
+
+def new_profiles(
+    topics: Mapping[str, Values], shared: Shared, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
+) -> dict[str, Values]:
+    """Sets of configs that several topics share, where a profile of them saves lines in all; by name.
+
+    Partitions stay with the topics, since each grows for itself.
+
+    Args:
+        own_configs: Configs that no profile may hold.
+        taken: Names that other profiles have.
+    """
+    groups: defaultdict[tuple[tuple[str, str | None], ...], list[Values]] = defaultdict(list)
+    kept_apart = frozenset(own_configs)
+    for name, own in shared.best_of_each(topics).values():
+        configs = tuple((key, value) for key, value in own.configs.items() if key not in kept_apart)
+        if name is None and configs:
+            groups[configs].append(own)
+    found: dict[str, Values] = {}
+    for configs, members in sorted(groups.items(), key=lambda group: (-len(group[1]), str(group[0]))):
+        profile = _profile_of(dict(configs), members)
+        if len(members) > 1 and _lines_saved(profile, members) > 0:
+            found[_free_name(_name_of(profile), {*taken, *shared.profiles, *found})] = profile
+    return found
+
+
+def _profile_of(configs: Configs, members: Sequence[Values]) -> Values:
+    factors = {member.replication_factor for member in members}
+    return Values(replication_factor=factors.pop() if len(factors) == 1 else None, configs=configs)
+
+
+def _lines_saved(profile: Values, members: Sequence[Values]) -> int:
+    each = [member.lines - member.without(profile).lines - 1 for member in members]
+    return sum(each) - _LINES_AROUND_A_PROFILE - profile.lines
+
+
+def _name_of(profile: Values) -> str:
+    words = list(_words_of(profile.configs))
+    return "-".join(words)[:_LONGEST_NAME].rstrip("-.") or "imported"
+
+
+def _words_of(configs: Configs) -> Iterator[str]:
+    """What people would call it: how it is cleaned, and how long it is kept."""
+    policy = configs.get("cleanup.policy")
+    if policy:
+        yield policy.replace(",", "-")
+    kept = configs.get("retention.ms")
+    if kept is not None:
+        yield "retention-unlimited" if kept == "-1" else f"retention-{config_content('retention.ms', kept)}"
+    if not policy and kept is None:
+        first, value = next(iter(configs.items()))
+        yield re.sub(r"[^A-Za-z0-9]+", "-", f"{first} {'none' if value is None else config_content(first, value)}")
+
+
+def _free_name(name: str, taken: Iterable[str]) -> str:
+    used = {each.lower() for each in taken}
+    names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(used) + 2))
+    return next(free for free in names if free.lower() not in used)
+
+
+def profile_text(name: str, profile: Values) -> str:
+    return document_text("Profile", {"name": name}, {"spec": profile.content()})

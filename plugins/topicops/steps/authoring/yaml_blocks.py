@@ -1,0 +1,96 @@
+"""Which lines of a file belong to which field, comments included, so that a block can be moved or taken out whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
+
+
+class Chunk(NamedTuple):
+    """The lines of one field of a block mapping; numbers from 1, the end not included."""
+
+    name: str
+    start: int
+    """Comments and blank lines before the key belong to it."""
+    end: int
+
+
+def source_at(lines: Sequence[str], span: Span) -> str:
+    """The first character of what stands there; empty where nothing does."""
+    line = lines[span.line - 1] if span.line <= len(lines) else ""
+    return line[span.column - 1 : span.column]
+
+
+def is_block(node: Node, lines: Sequence[str]) -> bool:
+    """Whether it is a mapping or a list over lines, without brackets."""
+    return not isinstance(node, Text) and source_at(lines, node.span) not in ("{", "[")
+
+
+def indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def is_bare(line: str) -> bool:
+    """A blank line, or one that is a comment only."""
+    return not line.strip() or line.lstrip(" ").startswith("#")
+
+
+def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int:
+    """The last line that ``node`` needs.
+
+    Args:
+        below: How far the key or dash that it belongs to is indented.
+        line: The line of that key or dash.
+    """
+    match node:
+        case Text() if source_at(lines, node.span) in ("|", ">") and not node.plain:
+            return _end_of_block_text(lines, node.span, below)
+        case Text():
+            return line if node.plain and not node.text else node.span.end_line
+        case Fields() if node.entries and is_block(node, lines):
+            key, value = node.entries[-1]
+            return last_line(value, lines, below=key.span.column - 1, line=key.span.line)
+        case Items() if node.items and is_block(node, lines):
+            return last_line(node.items[-1], lines, below=node.span.column - 1, line=node.items[-1].span.line)
+        case _:
+            return node.span.end_line
+
+
+def _end_of_block_text(lines: Sequence[str], header: Span, below: int) -> int:
+    """With ``|+`` the blank lines behind it belong to the text."""
+    keeps_blanks = "+" in lines[header.line - 1][header.column - 1 :].partition("#")[0]
+    last = header.line
+    for number, line in enumerate(lines[header.line :], header.line + 1):
+        if line.strip() and indentation(line) <= below:
+            break
+        last = number if line.strip() or (keeps_blanks and number < len(lines)) else last
+    return last
+
+
+def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> list[Chunk]:
+    """The lines from ``start`` up to ``end`` as one chunk for each field, in their order; none is left over.
+
+    Comments that are indented deeper than the keys belong to the field above them, others to the one below; what
+    stands behind the last field stays with it.
+    """
+    found: list[Chunk] = []
+    for entry in fields.entries:
+        begin = found[-1].end if found else start
+        found.append(Chunk(entry[0].text, begin, end_of(entry, lines, end=end)))
+    return [*found[:-1], found[-1]._replace(end=end)]
+
+
+def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
+    """The line, ``end`` at most, behind a field and the comments below it that are indented deeper than its key."""
+    key, value = entry
+    depth = key.span.column - 1
+    line = last_line(value, lines, below=depth, line=key.span.line) + 1
+    while line < end and (text := lines[line - 1]).strip() and is_bare(text) and indentation(text) > depth:
+        line += 1
+    return line
+
+
+def lines_of(chunk: Chunk, lines: Sequence[str]) -> list[str]:
+    return list(lines[chunk.start - 1 : chunk.end - 1])

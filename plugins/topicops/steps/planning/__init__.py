@@ -1,0 +1,1 @@
+"""From desired and live topics to a gated plan: diff, placement, risk, blocking, gate. Imports the model only."""

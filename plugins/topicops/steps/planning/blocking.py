@@ -1,0 +1,427 @@
+"""What stands in a change's way: one rule a function, each with its code, its reason and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.specs.desired import DesiredTopic
+from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
+from topicops.steps.planning.config_edits import ConfigEdits, config_edits
+from topicops.steps.specs.rules.names import folded
+
+ZNODE_LIMIT_BYTES = 800_000
+"""ZooKeeper drops a connection that writes 1 MiB; a reassignment writes some rows twice."""
+ZNODE_FRAME_BYTES = 120
+"""Version, topic id and the empty maps of a topic znode."""
+
+RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """One reason why a topic is blocked."""
+
+    code: str
+    reason: str
+    way_out: str
+    field: str = ""
+    """The spec's field that asks for it; empty: the topic as such."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One described topic, and all that decides whether it may change."""
+
+    desired: DesiredTopic
+    topic: LiveTopic | None
+    """None: not live."""
+    live: ClusterSnapshot
+    environment: Environment
+    now: datetime
+    names_by_folded: Mapping[str, Sequence[str]]
+    """Live topics by ``folded`` name."""
+
+    @property
+    def grows(self) -> bool:
+        return self.topic is not None and self.desired.partitions > self.topic.partitions
+
+    @property
+    def adds_partitions(self) -> bool:
+        return self.topic is None or self.grows
+
+    @property
+    def replication_factor(self) -> int:
+        """Of new partitions: Kafka gives them as many replicas as partition 0 has."""
+        if self.topic is None:
+            return self.desired.replication_factor
+        return len(self.topic.target_assignment.get(0, ()))
+
+    @property
+    def edits(self) -> ConfigEdits:
+        overrides: Mapping[str, str] = self.topic.overrides if self.topic else {}
+        return config_edits(self.desired.configs, overrides, self.environment.spec.policy)
+
+    @property
+    def is_reassigning(self) -> bool:
+        return self.topic is not None and (self.topic.is_reassigning or self.desired.name in self.live.reassigning)
+
+
+Rule = Callable[[Situation], Obstacle | None]
+
+
+def create_obstacles(situation: Situation) -> Iterator[Obstacle]:
+    return _found(CREATE_RULES, situation)
+
+
+def alter_obstacles(situation: Situation) -> Iterator[Obstacle]:
+    """All that hold for a live topic that differs from its spec."""
+    return _found(ALTER_RULES, situation)
+
+
+def delete_obstacles(situation: Situation) -> Iterator[Obstacle]:
+    return _found(DELETE_RULES, situation)
+
+
+def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Obstacle]:
+    return (obstacle for rule in rules if (obstacle := rule(situation)))
+
+
+def being_deleted(situation: Situation) -> Obstacle | None:
+    """Stands alone: whatever else is wrong ends with the topic."""
+    if situation.desired.name not in situation.live.deleting:
+        return None
+    return Obstacle(
+        code="TOP418",
+        reason="the topic is marked for deletion and not gone yet",
+        way_out="wait until the deletion has ended, then plan again; if it does not, a replica's broker is down",
+    )
+
+
+def expired_pause(until: datetime) -> Obstacle:
+    return Obstacle(
+        code="TOP322",
+        reason=f"the pause ended at {until:%Y-%m-%dT%H:%M:%SZ}",
+        way_out="take lifecycle out of the spec, or give the pause a later end",
+        field="lifecycle.until",
+    )
+
+
+def _protected(situation: Situation) -> Obstacle | None:
+    pattern = situation.environment.protecting_pattern(situation.desired.name)
+    if pattern is None:
+        return None
+    return Obstacle(
+        code="TOP408",
+        reason=f"the topic is protected by the pattern {pattern}",
+        way_out="leave this topic to the system that owns it, and remove its spec",
+    )
+
+
+def _unstable(situation: Situation) -> Obstacle | None:
+    if situation.topic is None or not situation.topic.unstable:
+        return None
+    return Obstacle(
+        code="TOP421",
+        reason="the topic kept changing while it was read, so nothing can be concluded about it",
+        way_out="plan again when whatever changes it has ended",
+    )
+
+
+def _collision(situation: Situation) -> Obstacle | None:
+    name = situation.desired.name
+    if not {".", "_"} & set(name):  # Kafka looks for twins only then
+        return None
+    twins = sorted(set(situation.names_by_folded.get(folded(name), ())) - {name})
+    if not twins:
+        return None
+    return Obstacle(
+        code="TOP417",
+        reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are one",
+        way_out="choose another name",
+    )
+
+
+def names_by_folded(topics: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for topic in topics:
+        found.setdefault(folded(topic), []).append(topic)
+    return found
+
+
+def _fewer_partitions(situation: Situation) -> Obstacle | None:
+    desired, topic = situation.desired, situation.topic
+    if topic is None or desired.partitions >= topic.partitions:
+        return None
+    return Obstacle(
+        code="TOP401",
+        reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot take partitions away",
+        way_out=f"set partitions: {topic.partitions} in the spec, or move the data to a new topic",
+        field="partitions",
+    )
+
+
+def _replication_factor(situation: Situation) -> Obstacle | None:
+    topic, wanted = situation.topic, situation.desired.replication_factor
+    if topic is None or topic.replication_factors == {wanted}:
+        return None
+    found = sorted(topic.replication_factors) or [0]
+    if len(found) > 1:
+        return Obstacle(
+            code="TOP423",
+            reason=f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each",
+            way_out=_way_to_move(situation),
+            field="replicationFactor",
+        )
+    return Obstacle(
+        code="TOP402",
+        reason=f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it",
+        way_out=f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec",
+        field="replicationFactor",
+    )
+
+
+def _assignment(situation: Situation) -> Obstacle | None:
+    topic, rows = situation.topic, situation.desired.assignment
+    if topic is None or rows is None:
+        return None
+    live = topic.target_assignment
+    moved = [p for p in sorted(rows) if p in live and tuple(rows[p]) != live[p]]
+    if not moved:
+        return None
+    first = moved[0]
+    return Obstacle(
+        code="TOP425",
+        reason=f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}"
+        + (f"; {len(moved)} partitions differ" if len(moved) > 1 else ""),
+        way_out=f"{_way_to_move(situation)}, or write the live assignment into the spec",
+        field="assignment",
+    )
+
+
+def _way_to_move(situation: Situation) -> str:
+    """What a person does so that replicas move."""
+    hindrance = hindrance_to_move(situation)
+    return f"{hindrance or RUN_REASSIGNMENT}, then plan again"
+
+
+def hindrance_to_move(situation: Situation) -> str | None:
+    """What must be done before Kafka's tool would take a reassignment of this topic; None: it would."""
+    desired, live = situation.desired, set(situation.live.brokers)
+    if situation.is_reassigning:
+        return "wait until the reassignment that is running has ended"
+    named = {broker for row in (desired.assignment or {}).values() for broker in row}
+    if named - live:
+        return f"start broker(s) {_listed(sorted(named - live))}"
+    if desired.replication_factor > len(live):
+        return f"start brokers until {desired.replication_factor} are live"
+    return None
+
+
+def _gaps(situation: Situation) -> Obstacle | None:
+    topic = situation.topic
+    if topic is None or not situation.grows or sorted(topic.assignment) == list(range(topic.partitions)):
+        return None
+    return Obstacle(
+        code="TOP426",
+        reason=f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}",
+        way_out="the topic was made by hand; move its data to a new topic, Kafka would number new partitions wrongly",
+        field="partitions",
+    )
+
+
+def _dead_brokers_by_hand(situation: Situation) -> Obstacle | None:
+    rows = situation.desired.assignment
+    if rows is None or not situation.adds_partitions:
+        return None
+    existing = situation.topic.partitions if situation.topic else 0
+    dead = sorted({b for p in rows if p >= existing for b in rows[p]} - set(situation.live.brokers))
+    if not dead:
+        return None
+    return Obstacle(
+        code="TOP427",
+        reason=f"the assignment names broker(s) {_listed(dead)}, which are not live",
+        way_out="start these brokers, or name live ones",
+        field="assignment",
+    )
+
+
+def _reassigning(situation: Situation) -> Obstacle | None:
+    if not situation.is_reassigning:
+        return None
+    return Obstacle(
+        code="TOP419",
+        reason="a reassignment of this topic is running",
+        way_out="wait until it has ended, then plan again",
+    )
+
+
+def _reassigning_while_growing(situation: Situation) -> Obstacle | None:
+    return _reassigning(situation) if situation.grows else None
+
+
+def _too_few_brokers(situation: Situation) -> Obstacle | None:
+    live = len(situation.live.brokers)
+    if not situation.adds_partitions or situation.replication_factor <= live:
+        return None
+    return Obstacle(
+        code="TOP420",
+        reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live",
+        way_out="start the missing brokers, then plan again",
+        field="replicationFactor",
+    )
+
+
+def _mixed_racks(situation: Situation) -> Obstacle | None:
+    """An expansion is refused by the broker itself, even where the spec ignores racks."""
+    ignores_racks = situation.topic is None and not situation.desired.rack_aware
+    if not situation.adds_partitions or ignores_racks:
+        return None
+    without = sorted(broker for broker, rack in situation.live.racks.items() if rack is None)
+    if not without or len(without) == len(situation.live.brokers):
+        return None
+    return Obstacle(
+        code="TOP421",
+        reason=f"broker(s) {_listed(without)} have no rack while the others have one",
+        way_out="give every broker a broker.rack, or none",
+    )
+
+
+def _znode_size(situation: Situation) -> Obstacle | None:
+    if not situation.adds_partitions:
+        return None
+    size = estimated_znode_bytes(situation)
+    if size <= ZNODE_LIMIT_BYTES:
+        return None
+    return Obstacle(
+        code="TOP428",
+        reason=f"the topic's znode would have about {size} bytes, {ZNODE_LIMIT_BYTES} are safe",
+        way_out="ask for fewer partitions",
+        field="partitions",
+    )
+
+
+def estimated_znode_bytes(situation: Situation) -> int:
+    """Size of the topic's znode after the change; each new replica counts as the longest broker id."""
+    existing: Assignment = situation.topic.assignment if situation.topic else {}
+    kept = sum(len(f'"{p}":[{",".join(map(str, row))}],') for p, row in existing.items())
+    wanted, id_digits = situation.desired.partitions, max((len(str(b)) for b in situation.live.brokers), default=1)
+    new_row = len('"":[],') + situation.replication_factor * (id_digits + 1) - 1
+    new_ids = _digits_up_to(wanted) - _digits_up_to(len(existing))
+    return ZNODE_FRAME_BYTES + kept + new_ids + (wanted - len(existing)) * new_row
+
+
+def _digits_up_to(number: int) -> int:
+    """How many digits the whole numbers from 0 to below ``number`` have in all; no loop over millions."""
+    digits, bound = number, 10
+    while bound < number:
+        digits += number - bound
+        bound *= 10
+    return digits
+
+
+def _min_isr(situation: Situation) -> Obstacle | None:
+    """A partition whose ISR is smaller than the new minimum would refuse writers at once."""
+    topic, wanted = situation.topic, raised_min_isr(situation)
+    if topic is None or topic.states is None or wanted is None:
+        return None
+    isr_sizes = {p: len(state.isr) for p, state in topic.states.items()}
+    short = sorted(p for p in topic.assignment if isr_sizes.get(p, 0) < wanted)
+    if not short:
+        return None
+    return Obstacle(
+        code="TOP415",
+        reason=f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}",
+        way_out="wait until the ISR is full again, then plan again",
+        field=f"configs.{MIN_ISR}",
+    )
+
+
+def raised_min_isr(situation: Situation) -> int | None:
+    """The new minimum if it goes up, or may: then the ISR of the topic's partitions decides; else None."""
+    edits, defaults = situation.edits, situation.live.broker_defaults or {}
+    if MIN_ISR not in edits.after:
+        return None
+    before = _whole_number(edits.before[MIN_ISR] or defaults.get(MIN_ISR))
+    after = _whole_number(edits.after[MIN_ISR] or defaults.get(MIN_ISR))
+    return after if after is not None and (before is None or after > before) else None
+
+
+def _whole_number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        value = parse(MIN_ISR, text)
+    except ConfigValueError:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _not_before(situation: Situation) -> Obstacle | None:
+    not_before = situation.desired.not_before
+    if not_before is None or not_before <= situation.now:
+        return None
+    return Obstacle(
+        code="TOP412",
+        reason=f"the tombstone holds until {not_before:%Y-%m-%dT%H:%M:%SZ}",
+        way_out="plan again after that time",
+        field="lifecycle.notBefore",
+    )
+
+
+def _foreign_topic_id(situation: Situation) -> Obstacle | None:
+    named, topic = situation.desired.topic_id, situation.topic
+    if named is None or topic is None or named == topic.topic_id:
+        return None
+    return Obstacle(
+        code="TOP411",
+        reason=f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}",
+        way_out="somebody made the topic again; if this one shall go as well, name its id",
+        field="lifecycle.topicIds",
+    )
+
+
+def _dead_replica(situation: Situation) -> Obstacle | None:
+    topic = situation.topic
+    if topic is None:
+        return None
+    dead = sorted({b for row in topic.target_assignment.values() for b in row} - set(situation.live.brokers))
+    if not dead:
+        return None
+    return Obstacle(
+        code="TOP421",
+        reason=f"broker(s) {_listed(dead)} hold replicas and are down: the deletion would hang until they are back",
+        way_out="start these brokers, or move the replicas away, then plan again",
+    )
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+CREATE_RULES: tuple[Rule, ...] = (
+    _protected,
+    _collision,
+    _too_few_brokers,
+    _mixed_racks,
+    _dead_brokers_by_hand,
+    _znode_size,
+)
+ALTER_RULES: tuple[Rule, ...] = (
+    _protected,
+    _unstable,
+    _fewer_partitions,
+    _replication_factor,
+    _assignment,
+    _gaps,
+    _reassigning_while_growing,
+    _too_few_brokers,
+    _mixed_racks,
+    _dead_brokers_by_hand,
+    _znode_size,
+    _min_isr,
+)
+DELETE_RULES: tuple[Rule, ...] = (_protected, _unstable, _foreign_topic_id, _not_before, _dead_replica, _reassigning)

@@ -1,0 +1,126 @@
+"""drift: where the live cluster is not as the files say, whatever may be done about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.plans.delta import TopicClass, desired_row, live_row
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.planning.diff import diff
+
+
+class DriftKind(StrEnum):
+    CHANGED = "changed"
+    """File and cluster have another value."""
+    UNLISTED = "unlisted"
+    """A live override that no file names."""
+    MISSING = "missing"
+    """Described and not live."""
+    RETIRED = "retired"
+    """A tombstone's topic that is live."""
+    UNMANAGED = "unmanaged"
+    """Live, and no file of this environment names it; protected topics are nobody's business."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftEntry:
+    """One difference."""
+
+    topic: str
+    kind: DriftKind
+    field: str = ""
+    """``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; empty: the topic as such."""
+    wanted: str | None = None
+    """As the file has it, in canonical text; None: no value."""
+    live: str | None = None
+    location: Location | None = None
+    """Where the file says so."""
+
+
+def drift(
+    desired: Desired, live: ClusterSnapshot, environment: Environment, *, only: str | None = None
+) -> tuple[DriftEntry, ...]:
+    """All differences, by topic; what a pause leaves alone is none.
+
+    Args:
+        only: A glob; topics that do not match it are left out.
+    """
+    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    names = [(row.topic, row.topic_class) for row in delta.topics if only is None or fnmatchcase(row.topic, only)]
+    return tuple(
+        entry
+        for name, topic_class in names
+        for entry in _entries(topic_class, desired.topics.get(name), live.topics.get(name), environment)
+    )
+
+
+def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
+    """How many topics there are of each kind."""
+    found = Counter(kind for kind, _ in {(entry.kind, entry.topic) for entry in entries})
+    return {kind: found[kind] for kind in DriftKind}
+
+
+def _entries(
+    topic_class: TopicClass, desired: DesiredTopic | None, live: LiveTopic | None, environment: Environment
+) -> Iterator[DriftEntry]:
+    match topic_class:
+        case TopicClass.MISSING if desired:
+            yield DriftEntry(topic=desired.name, kind=DriftKind.MISSING, location=desired.location)
+        case TopicClass.TOMBSTONED if desired:
+            place = desired.location_of("lifecycle.state")
+            yield DriftEntry(topic=desired.name, kind=DriftKind.RETIRED, location=place)
+        case TopicClass.UNMANAGED if live:
+            if not environment.protecting_pattern(live.name):
+                yield DriftEntry(topic=live.name, kind=DriftKind.UNMANAGED)
+        case TopicClass.DIFFERENT if desired and live:
+            yield from _numbers(desired, live)
+            yield from _assignment(desired, live)
+            yield from _configs(desired, live)
+
+
+def _numbers(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
+    factors = sorted(live.replication_factors)
+    if desired.partitions != live.partitions:
+        yield _changed(desired, "partitions", str(desired.partitions), str(live.partitions))
+    if factors != [desired.replication_factor]:
+        found = " and ".join(map(str, factors)) or None
+        yield _changed(desired, "replicationFactor", str(desired.replication_factor), found)
+
+
+def _assignment(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
+    if desired.assignment is None:
+        return
+    wanted = {p: tuple(row) for p, row in desired.assignment.items()}
+    if wanted != live.target_assignment:
+        yield _changed(desired, "assignment", _rows(wanted), _rows(live.target_assignment))
+
+
+def _rows(assignment: Mapping[int, tuple[int, ...]]) -> str:
+    """Kafka's text form."""
+    return ",".join(":".join(map(str, assignment[p])) for p in sorted(assignment))
+
+
+def _configs(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
+    found = canonical_overrides(live.overrides)
+    for name in sorted(desired.configs.keys() | found.keys()):
+        wanted, is_listed = desired.configs.get(name), name in desired.configs
+        if is_listed and wanted != found.get(name):
+            yield _changed(desired, f"configs.{name}", wanted, found.get(name))
+        elif not is_listed:
+            unlisted = DriftKind.UNLISTED
+            yield DriftEntry(
+                topic=live.name, kind=unlisted, field=f"configs.{name}", live=found[name], location=desired.location
+            )
+
+
+def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | None) -> DriftEntry:
+    place = desired.location_of(field)
+    return DriftEntry(topic=desired.name, kind=DriftKind.CHANGED, field=field, wanted=wanted, live=live, location=place)

@@ -1,0 +1,195 @@
+"""gate: which changes run, which are held for an approval, and which are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import (
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    digest_of,
+)
+from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
+from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Environment
+
+STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.DROPPED)
+NOBODY: frozenset[str] = frozenset()
+
+
+def gate(
+    change_set: ChangeSet,
+    environment: Environment,
+    *,
+    approved: Collection[str] = NOBODY,
+    tombstones: Collection[str] | None = None,
+) -> Plan:
+    """Sort every change into run, held or dropped, with every reason that holds.
+
+    Args:
+        approved: Digests of changes that a person has approved; they cover exactly those.
+        tombstones: Topics that git says shall be absent; None: the plan was made from it just now.
+
+    """
+    too_many = list(delete_limit_reasons(change_set, environment))
+    far_too_many = list(delete_percent_reasons(change_set, environment))
+    replicas = 0
+    gated = []
+    for change in change_set.changes:
+        digest = digest_of(change, change_set.target)
+        dropped = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
+        dropped += _state_reasons(change, change_set.facts, environment)
+        dropped += _expansion_reasons(change, environment)
+        dropped += _budget_reasons(change, environment, used=replicas)
+        askable = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
+        final = far_too_many if isinstance(change, DeleteTopic) else []
+        entry = _gated(change, digest, dropped=dropped, final=final, askable=() if digest in approved else askable)
+        replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
+        gated.append(entry)
+    return Plan(change_set=change_set, changes=tuple(gated))
+
+
+def stricter(first: Plan, second: Plan, *, approved: Collection[str] = NOBODY) -> Plan:
+    """The second plan with the stricter word of both on each change; equally strict ones keep all reasons.
+
+    Args:
+        first: As it was gated before, without approvals; what is in question there runs once it is approved.
+        second: Gated anew, with the approvals.
+
+    Raises:
+        ArtifactError: They are not gates of the same changes.
+
+    """
+    before = {entry.digest: _approved(entry, approved) for entry in first.changes}
+    if before.keys() != {entry.digest for entry in second.changes}:
+        raise ArtifactError("the two gates are not of the same changes; make the plan again")
+    return replace(second, changes=tuple(_stricter(entry, before[entry.digest]) for entry in second.changes))
+
+
+def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
+    """One reason when the plan holds more deletes than one run may do."""
+    deletes, allowed = _deletes(change_set), environment.spec.limits.deletes_per_run
+    if deletes > allowed:
+        yield f"{_count(deletes, 'delete')}, {allowed} allowed ({environment.place_of('limits.deletesPerRun')})"
+
+
+def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
+    """One reason when the deletes are too large a part of the managed topics; no approval lifts it.
+
+    Those of the whole plan count: asking for one topic after the other is no way around.
+    """
+    facts = change_set.facts
+    deletes, managed = max(_deletes(change_set), facts.planned_deletes), facts.managed_topics
+    percent = environment.spec.limits.deletes_percent
+    allowed = max(1, -(-managed * percent // 100))
+    if deletes > allowed:
+        place = environment.place_of("limits.deletesPercent")
+        yield f"{_count(deletes, 'delete')}, {allowed} allowed: {percent} % of {managed} managed topics ({place})"
+
+
+def _deletes(change_set: ChangeSet) -> int:
+    return sum(isinstance(change, DeleteTopic) for change in change_set.changes)
+
+
+def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
+    """Protection may have come after the plan."""
+    pattern = environment.protecting_pattern(change.topic)
+    if pattern is not None:
+        is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
+        place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
+        yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
+
+
+def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> Iterator[str]:
+    if isinstance(change, DeleteTopic) and tombstones is not None and change.topic not in tombstones:
+        yield "its tombstone is gone, or holds until later: no file says by now that it shall be absent"
+
+
+def _state_reasons(change: Change, facts: ClusterFacts, environment: Environment) -> Iterator[str]:
+    """Configs may be changed in any state; nothing else in a cluster that is not whole."""
+    if not _needs_a_whole_cluster(change):
+        return
+    needed = environment.spec.cluster.min_live_brokers
+    if facts.live_brokers < needed:
+        place = environment.place_of("cluster.minLiveBrokers")
+        yield f"{_count(facts.live_brokers, 'live broker')}, {needed} needed ({place})"
+    if not facts.has_controller:
+        yield "0 controllers, 1 needed: none is elected"
+    if facts.offline_partitions:
+        yield f"{_count(facts.offline_partitions, 'offline partition')}, 0 allowed"
+
+
+def _needs_a_whole_cluster(change: Change) -> bool:
+    match change:
+        case CreateTopic() | ExpandTopic() | DeleteTopic():
+            return True
+        case ConfigureTopic():
+            return False
+    assert_never(change)
+
+
+def _expansion_reasons(change: Change, environment: Environment) -> Iterator[str]:
+    if not isinstance(change, ExpandTopic):
+        return
+    factor = environment.spec.limits.expansion_factor
+    most = change.partitions_before * factor
+    if change.partitions > most:
+        place = environment.place_of("limits.expansionFactor")
+        sum_of_it = f"{factor} times {change.partitions_before}"
+        yield f"TOP405: {change.partitions} partitions, {most} allowed: {sum_of_it} ({place})"
+
+
+def _budget_reasons(change: Change, environment: Environment, *, used: int) -> Iterator[str]:
+    allowed, wanted = environment.spec.limits.replicas_per_run, used + _new_replicas(change)
+    if _new_replicas(change) and wanted > allowed:
+        yield f"{wanted} new replicas in this run, {allowed} allowed ({environment.place_of('limits.replicasPerRun')})"
+
+
+def _new_replicas(change: Change) -> int:
+    match change:
+        case CreateTopic() | ExpandTopic():
+            return change.new_replicas
+        case ConfigureTopic() | DeleteTopic():
+            return 0
+    assert_never(change)
+
+
+def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:
+    unattended = environment.spec.policy.unattended
+    if change.risk.rank > unattended.rank:
+        place = environment.place_of("policy.unattended")
+        yield f"risk {change.risk}, up to {unattended} allowed without an approval ({place})"
+
+
+def _gated(
+    change: Change, digest: str, *, dropped: Collection[str], final: Collection[str], askable: Collection[str]
+) -> GatedChange:
+    if dropped:
+        return GatedChange(change=change, digest=digest, gate=GateWord.DROPPED, reasons=tuple(dropped))
+    if not final and not askable:
+        return GatedChange(change=change, digest=digest, gate=GateWord.RUN)
+    reasons = (*final, *askable)
+    return GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=reasons, in_question=not final)
+
+
+def _approved(entry: GatedChange, approved: Collection[str]) -> GatedChange:
+    if not entry.in_question or entry.digest not in approved:
+        return entry
+    return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
+
+
+def _stricter(one: GatedChange, other: GatedChange) -> GatedChange:
+    if one.gate is not other.gate:
+        return max(one, other, key=lambda entry: STRICTNESS.index(entry.gate))
+    reasons = tuple(dict.fromkeys((*one.reasons, *other.reasons)))
+    return replace(one, reasons=reasons, in_question=one.in_question and other.in_question)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

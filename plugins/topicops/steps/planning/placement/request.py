@@ -1,0 +1,122 @@
+"""What every placement strategy is asked, and the ways in which it can refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.errors import TopicopsError
+
+
+class PlacementError(TopicopsError):
+    """These replicas cannot be placed on these brokers."""
+
+
+class TooFewBrokersError(PlacementError):
+    """The replication factor is below 1, or above the number of live brokers (Kafka's error 38)."""
+
+
+class BadPartitionCountError(PlacementError):
+    """There is nothing to add (Kafka's error 37), or partition 0, which an expansion follows, is missing."""
+
+
+class MixedRacksError(PlacementError):
+    """Some brokers have a rack and some have none (Kafka's AdminOperationException)."""
+
+
+class BadAssignmentError(PlacementError):
+    """Replicas given by hand are not what Kafka asks for (Kafka's error 39)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How many replicas and first replicas each broker holds; a broker without any may be left out."""
+
+    replicas: Mapping[int, int] = field(default_factory=dict)
+    leaders: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, assignments: Iterable[Assignment]) -> Load:
+        replicas: dict[int, int] = {}
+        leaders: dict[int, int] = {}
+        for assignment in assignments:
+            _count(assignment, replicas, leaders)
+        return cls(replicas=replicas, leaders=leaders)
+
+    def plus(self, assignment: Assignment) -> Load:
+        replicas, leaders = dict(self.replicas), dict(self.leaders)
+        _count(assignment, replicas, leaders)
+        return Load(replicas=replicas, leaders=leaders)
+
+
+def _count(assignment: Assignment, replicas: dict[int, int], leaders: dict[int, int]) -> None:
+    for row in assignment.values():
+        for broker in row:
+            replicas[broker] = replicas.get(broker, 0) + 1
+        for broker in row[:1]:
+            leaders[broker] = leaders.get(broker, 0) + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRequest:
+    """One topic that needs new partitions, and the cluster that shall hold them."""
+
+    topic: str
+    partitions: int
+    """The total after the change."""
+    replication_factor: int
+    racks: Mapping[int, str | None]
+    """Rack by live broker."""
+    existing: Assignment = field(default_factory=dict)
+    """Rows that are live already; empty for a create."""
+    rack_aware: bool = True
+    load: Load = field(default_factory=Load)
+    """The cluster's, with all changes that were planned before; the topic's own rows included."""
+    manual: Assignment | None = None
+    """The rows that the spec gives, of all partitions."""
+
+    @property
+    def new_partitions(self) -> range:
+        return range(len(self.existing), self.partitions)
+
+    @property
+    def known_racks(self) -> Mapping[int, str] | None:
+        """Rack by broker; None when no broker has one.
+
+        Raises:
+            MixedRacksError: Only some have one.
+
+        """
+        return known_racks(self.racks)
+
+
+Strategy = Callable[[PlacementRequest], Assignment]
+
+
+def known_racks(racks: Mapping[int, str | None]) -> Mapping[int, str] | None:
+    """Rack by broker; None when no broker has one. Raises ``MixedRacksError`` when only some have one."""
+    known = {broker: rack for broker, rack in racks.items() if rack is not None}
+    if not known:
+        return None
+    if len(known) < len(racks):
+        raise MixedRacksError(f"broker(s) {_listed(set(racks) - set(known))} have no rack while others have one")
+    return known
+
+
+def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: int) -> None:
+    """Kafka's own first checks, in its order.
+
+    Raises:
+        BadPartitionCountError: ``partitions`` is not positive.
+        TooFewBrokersError: ``replication_factor`` is not positive, or above the number of brokers.
+
+    """
+    if partitions <= 0:
+        raise BadPartitionCountError(f"{partitions} partitions cannot be placed; at least 1 is needed")
+    if not 0 < replication_factor <= len(brokers):
+        raise TooFewBrokersError(f"replication factor {replication_factor} on {len(brokers)} live broker(s)")
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))

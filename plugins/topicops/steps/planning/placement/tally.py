@@ -1,0 +1,105 @@
+"""What each live broker holds while rows change, one replica after the other, and who is to hold the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.steps.planning.placement.request import Load
+
+
+class Tally:
+    """Of one topic, on live brokers with their racks."""
+
+    def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
+        """``cluster`` holds ``topic``; a broker that is not live may be in both."""
+        self._racks = racks
+        self._rack_sizes = Counter(racks.values())
+        self._cluster = Counter(cluster.replicas)
+        self._cluster_leaders = Counter(cluster.leaders)
+        self._topic = Counter(topic.replicas)
+        self._topic_by_rack: Counter[str] = Counter()
+        for broker in racks:
+            self._topic_by_rack[racks[broker]] += self._topic[broker]
+
+    def grown(self, row: Sequence[int], size: int) -> tuple[int, ...]:
+        """The row with as many brokers more as it lacks: on unused racks while there are any, those that hold least.
+
+        The first of a row counts as its leader.
+        """
+        found = list(row)
+        while len(found) < size:
+            broker = min(self._candidates(found), key=self._weight)
+            self._cluster_leaders[broker] += not found
+            self._count(broker, +1)
+            found.append(broker)
+        return tuple(found)
+
+    def shrunk(self, row: Sequence[int], size: int) -> tuple[int, ...]:
+        """The row without the brokers that are too many: first those that share a rack, then those that hold most.
+
+        The leader goes last among equals.
+        """
+        found = list(row)
+        while len(found) > size:
+            racks = Counter(self._racks[broker] for broker in found)
+            position = max(range(len(found)), key=lambda i: self._excess(found, i, racks))
+            self._count(found.pop(position), -1)
+        return tuple(found)
+
+    def evened(self, rows: Assignment, before: Assignment) -> Assignment:
+        """The rows after every exchange of one broker for another that holds less, as far as nothing is lost by it.
+
+        A replica that is there takes the place of one that is there, a new one that of a new one, and a row stays on as
+        many racks: rows that were filled one after the other could not know what the later ones would take.
+        """
+        found = dict(rows)
+        while exchange := next(self._exchanges(found, before), None):
+            partition, taken, given = exchange
+            self._count(taken, -1)
+            self._count(given, +1)
+            found[partition] = tuple(given if broker == taken else broker for broker in found[partition])
+        return found
+
+    def _exchanges(self, rows: Assignment, before: Assignment) -> Iterator[tuple[int, int, int]]:
+        for partition in sorted(rows):
+            row = rows[partition]
+            for taken in row:
+                for given in sorted(self._racks.keys() - set(row)):
+                    is_alike = (taken in before[partition]) == (given in before[partition])
+                    if is_alike and self._is_lighter(given, taken) and self._keeps_racks(row, taken, given):
+                        yield partition, taken, given
+
+    def _is_lighter(self, given: int, taken: int) -> bool:
+        """Whether one replica more there and one less here is more even."""
+        lighter = (self._topic[given], self._cluster[given])
+        return lighter < (self._topic[taken] - 1, self._cluster[taken] - 1)
+
+    def _keeps_racks(self, row: Sequence[int], taken: int, given: int) -> bool:
+        others = {self._racks[broker] for broker in row if broker != taken}
+        return self._racks[given] not in others or self._racks[taken] in others
+
+    def _candidates(self, row: Sequence[int]) -> list[int]:
+        used = {self._racks[broker] for broker in row}
+        free = [broker for broker in self._racks if broker not in row]
+        return [broker for broker in free if self._racks[broker] not in used] or free
+
+    def _weight(self, broker: int) -> tuple[float, ...]:
+        """Least first. Without the rack's part, the last brokers that lack a replica could all be on one rack.
+
+        They could not share a row then, and somebody would get a replica too many.
+        """
+        rack = self._racks[broker]
+        of_rack = self._topic_by_rack[rack] / self._rack_sizes[rack]
+        return self._topic[broker], of_rack, self._cluster[broker], self._cluster_leaders[broker], broker
+
+    def _excess(self, row: Sequence[int], position: int, racks: Mapping[str, int]) -> tuple[int, ...]:
+        broker = row[position]
+        shares_rack = racks[self._racks[broker]] > 1
+        return shares_rack, self._topic[broker], position > 0, self._cluster[broker], position
+
+    def _count(self, broker: int, step: int) -> None:
+        self._topic[broker] += step
+        self._topic_by_rack[self._racks[broker]] += step
+        self._cluster[broker] += step

@@ -1,0 +1,1 @@
+"""What people and programs read: plans, reports, drift and doctor findings as text, Markdown and JSON."""

@@ -1,0 +1,63 @@
+"""An examination as a person, or a program, reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from topicops.model.cluster.doctor_facts import Examination, Finding, Severity
+from topicops.model.printable import printable
+
+FORMAT_VERSION = "1.0"
+
+
+def examination_text(examination: Examination) -> str:
+    """Facts first, then a line for each finding with its fix, then the counts."""
+    return "\n".join(map(printable, _lines(examination)))
+
+
+def examination_json(examination: Examination) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(
+        {
+            "format_version": FORMAT_VERSION,
+            "environment": examination.environment,
+            "facts": dict(examination.facts),
+            "findings": [_finding_as_json(finding) for finding in examination.findings],
+            "looked": examination.looked,
+            "not_looked": list(examination.not_looked),
+        },
+        indent=2,
+    )
+
+
+def _lines(examination: Examination) -> Iterator[str]:
+    width = max(map(len, examination.facts), default=0)
+    for about, sentence in examination.facts.items():
+        yield f"{about:<{width}}  {sentence}"
+    for finding in examination.findings:
+        code = f" {finding.code}" if finding.code else ""
+        yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
+    if examination.not_looked:
+        yield f"not looked at, for want of what they need: {', '.join(examination.not_looked)}"
+    yield _counts(examination)
+
+
+def _counts(examination: Examination) -> str:
+    looked = f"{examination.looked} rules looked"
+    if not examination.findings:
+        return f"Nothing found; {looked}."
+    counts = {severity: sum(f.severity is severity for f in examination.findings) for severity in Severity}
+    words = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in reversed(counts.items()) if count]
+    return f"{', '.join(words)}; {looked}."
+
+
+def _finding_as_json(finding: Finding) -> dict[str, object]:
+    return {
+        "id": finding.id,
+        "severity": finding.severity,
+        "code": finding.code,
+        "message": finding.message,
+        "fix": finding.fix,
+        "places": list(finding.places),
+    }

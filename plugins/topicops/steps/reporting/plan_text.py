@@ -1,0 +1,95 @@
+"""A plan for a terminal, in Terraform's shape: a sentence for each change, its facts below, the summary last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topicops.model.plans.changes import DeleteTopic, GateWord
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.printable import printable
+from topicops.model.specs.environment import Risk
+from topicops.steps.reporting.plan_wording import (
+    PARTICIPLES,
+    SIGNS,
+    approval_lines,
+    facts,
+    final_line,
+    load_rows,
+    origin,
+    other_lines,
+    risk_words,
+    summary_line,
+    title,
+    traffic_words,
+    why_final,
+)
+
+_ROWS_SHOWN = 256
+"""Replica lists of one change: all, of any topic that a reviewer would read to the end."""
+_LONGEST_REASSIGNMENT = 500
+"""Characters of JSON that somebody would still copy from a terminal."""
+_LOAD_SHOWN = 40
+"""Brokers and racks."""
+
+
+def plan_text(plan: Plan) -> str:
+    """Every line is printable; what a reviewer must see stands at the end, where a terminal stops."""
+    lines = [f"{title(plan)}:", ""]
+    for gated in plan.changes:
+        lines += [*_change_lines(plan, gated), ""]
+    for blocked in plan.change_set.blocked:
+        lines += [*_blocked_lines(blocked), ""]
+    for part in (_load_lines(plan), other_lines(plan)):
+        lines += [*part, ""] if part else []
+    lines += [line for line in (summary_line(plan), final_line(plan)) if line]
+    closing = approval_lines(plan)
+    lines += ["", *closing] if closing else []
+    return "\n".join(lines) + "\n"
+
+
+def _change_lines(plan: Plan, gated: GatedChange) -> Iterator[str]:
+    change = gated.change
+    yield printable(
+        f"  {SIGNS[change.action]} {change.address} {_sentence(gated)}  ({origin(change.location, change.owner)})"
+    )
+    if change.risk is not Risk.SAFE:
+        yield f"      risk: {risk_words(change)}"
+    if final := why_final(change):
+        yield f"      cannot be undone: {final}"
+    yield from (printable(f"      {gated.gate}: {reason}") for reason in gated.reasons)
+    yield from (f"      {line}" for line in facts(change, most_rows=_ROWS_SHOWN))
+    if isinstance(change, DeleteTopic):
+        yield f"      {traffic_words(plan.change_set.activity.get(change.topic))}"
+    yield from (printable(f"      note: {note}") for note in change.notes)
+
+
+def _sentence(gated: GatedChange) -> str:
+    participle = PARTICIPLES[gated.change.action]
+    if gated.gate is GateWord.RUN:
+        return f"will be {participle}"
+    return f"would be {participle}, but is {gated.gate}"
+
+
+def _blocked_lines(blocked: Blocked) -> Iterator[str]:
+    yield printable(f"  ! {blocked.address} is blocked  ({origin(blocked.location, blocked.owner)})")
+    for code, reason in zip(blocked.codes, blocked.reasons, strict=False):
+        yield printable(f"      {code}: {reason}")
+    yield printable(f"      way out: {blocked.way_out}")
+    if blocked.reassignment:
+        fits = len(blocked.reassignment) <= _LONGEST_REASSIGNMENT
+        yield printable(f"      reassignment: {blocked.reassignment if fits else 'in the plan file, as JSON'}")
+
+
+def _load_lines(plan: Plan) -> list[str]:
+    rows = load_rows(plan)
+    if not rows:
+        return []
+    left_out = len(rows) - _LOAD_SHOWN
+    more = [f"  … and {left_out} more, all in the plan file"] if left_out > 0 else []
+    shown = [(f"  {who}", replicas, leaders) for who, replicas, leaders in rows[:_LOAD_SHOWN]]
+    return [*_aligned([("Load, if all of it runs", "replicas", "leaders"), *shown]), *more]
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

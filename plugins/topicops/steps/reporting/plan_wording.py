@@ -1,0 +1,214 @@
+"""What is said about a plan, in text and Markdown alike: one printable fact a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.plans.load_table import Share
+from topicops.model.plans.plan import Drift, GatedChange, Paused, Plan, TopicActivity
+from topicops.model.printable import printable
+from topicops.model.specs.codes import CODES
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Risk
+from topicops.steps.reporting.config_wording import config_change_words, config_words
+
+SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
+PARTICIPLES: Mapping[Action, str] = {
+    "create": "created",
+    "expand": "expanded",
+    "configure": "configured",
+    "delete": "deleted",
+}
+_NAMES_WIDTH = 200
+"""Characters of a list of names; the first is shown however long it is."""
+_REPLICAS_WIDTH = 80
+"""Characters of a line of replica lists."""
+
+
+def title(plan: Plan) -> str:
+    target = plan.target
+    return printable(
+        f"Plan for environment {target.environment}, cluster {target.cluster_id}, chroot {target.chroot or '/'}"
+    )
+
+
+def summary_line(plan: Plan) -> str:
+    """``Plan: 3 to create, 1 to expand …; 1 blocked, 2 unmanaged``; ``No changes.`` when nothing differs."""
+    unmanaged = len(plan.change_set.unmanaged)
+    if plan.is_empty:
+        return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
+    actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())
+    held, dropped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.DROPPED))
+    rest = [f"{len(plan.change_set.blocked)} blocked", f"{unmanaged} unmanaged"]
+    rest += [f"{count} {word}" for count, word in ((held, "held"), (dropped, "dropped")) if count]
+    return f"Plan: {actions}; {', '.join(rest)}."
+
+
+def final_line(plan: Plan) -> str:
+    """``Cannot be undone: expand a; delete b, c.``; empty when all can be."""
+    final: dict[Action, list[str]] = {}
+    for gated in plan.changes:
+        if not gated.change.reversible:
+            final.setdefault(gated.change.action, []).append(gated.change.topic)
+    said = "; ".join(f"{action} {some(topics)}" for action, topics in final.items())
+    return printable(f"Cannot be undone: {said}.") if said else ""
+
+
+def facts(change: Change, *, most_rows: int) -> Iterator[str]:
+    """Say what the change does.
+
+    Args:
+        most_rows: So many replica lists are shown; a topic may have a thousand.
+
+    """
+    match change:
+        case CreateTopic():
+            yield f"partitions: {change.partitions}"
+            yield f"replication factor: {change.replication_factor}"
+            yield from (printable(config_words(name, value)) for name, value in sorted(change.configs.items()))
+            yield from _replica_lines(change.assignment, most_rows)
+        case ExpandTopic():
+            yield f"partitions: {change.partitions_before} -> {change.partitions}"
+            yield from _replica_lines(change.assignment, most_rows)
+        case ConfigureTopic():
+            for name in sorted(change.configs):
+                before, after = change.configs_before.get(name), change.configs[name]
+                yield printable(config_change_words(name, before, after, change.broker_defaults))
+        case DeleteTopic():
+            yield f"partitions: {change.partitions}"
+            yield printable(f"topic id: {change.topic_id or 'none'}")
+            yield printable(f"reason: {change.reason}")
+        case _:
+            assert_never(change)
+
+
+def why_final(change: Change) -> str:
+    """What no later change brings back; empty when the change can be undone."""
+    if change.reversible:
+        return ""
+    match change:
+        case CreateTopic():
+            return "a topic of that name will have been seen"
+        case ExpandTopic():
+            return "Kafka takes no partition away again"
+        case ConfigureTopic():
+            return "records that the new values let go do not come back"
+        case DeleteTopic():
+            return "every record of the topic goes"
+        case _:
+            assert_never(change)
+
+
+def risk_words(change: Change) -> str:
+    """``risky, TOP403 expanding a keyed topic``."""
+    codes = [f"{code} {CODES[code].title}" if code in CODES else code for code in change.codes]
+    return printable(", ".join((change.risk, *codes)))
+
+
+def is_grave(gated: GatedChange) -> bool:
+    """Whether a reviewer must look at it before all others."""
+    return gated.change.risk.rank >= Risk.RISKY.rank
+
+
+def origin(location: Location, owner: str) -> str:
+    """``topics/shop/orders.yaml:4, team-shop``."""
+    return f"{location}, {owner}" if owner else str(location)
+
+
+def traffic_words(activity: TopicActivity | None) -> str:
+    """What the brokers said of a topic that is to go."""
+    if activity is None or activity.end_offsets is None:
+        return "traffic: could not be read"
+    groups = "groups could not be read" if activity.groups is None else f"groups: {some(activity.groups) or 'none'}"
+    return printable(f"traffic: end offsets add up to {sum(activity.end_offsets.values())}; {groups}")
+
+
+def drift_words(drift: Drift) -> str:
+    shown = config_words(drift.config, drift.value)
+    where = origin(drift.location, drift.owner)
+    return printable(f"drift: {drift.topic} has {shown}, which no spec names; it stays  ({where})")
+
+
+def paused_words(paused: Paused) -> str:
+    until = f"until {paused.until}" if paused.until else "without end"
+    return printable(f"paused: {paused.topic} {until}: {paused.reason}  ({origin(paused.location, paused.owner)})")
+
+
+def other_lines(plan: Plan) -> list[str]:
+    """What is no change: drift, pauses, unmanaged topics, what could not be asked."""
+    found = plan.change_set
+    lines = [drift_words(drift) for drift in found.drift]
+    lines += [paused_words(paused) for paused in found.paused]
+    lines += [printable(f"warning: {warning}") for warning in found.warnings]
+    if found.unmanaged:
+        lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
+    return lines
+
+
+def approval_lines(plan: Plan) -> list[str]:
+    """How to let the held changes run, as far as an approval can; nothing when none is held."""
+    return [line for line in (approval_line(plan), final_hold_line(plan)) if line]
+
+
+def approval_line(plan: Plan) -> str:
+    askable = sum(gated.in_question for gated in plan.changes)
+    return f"{askable} held: to run them too, apply with --approve {plan.fingerprint}" if askable else ""
+
+
+def final_hold_line(plan: Plan) -> str:
+    """What no approval lifts."""
+    final = sum(not gated.in_question for gated in plan.with_gate(GateWord.HELD))
+    return f"{final} held by a limit that no approval lifts: merge another limit, or fewer deletes" if final else ""
+
+
+def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
+    """Who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only where they say more than brokers."""
+    load = plan.change_set.load
+    rows = [
+        (f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else ""), row.before, row.after)
+        for row in load.brokers
+    ]
+    if any(rack.brokers > 1 for rack in load.racks):
+        rows += [(f"rack {row.rack}, {row.brokers} brokers", row.before, row.after) for row in load.racks]
+    return [(printable(who), *growth_words(before, after)) for who, before, after in rows]
+
+
+def some(names: Iterable[str]) -> str:
+    """The first names in order, as many as a line holds, and how many more there are."""
+    listed = sorted(names)
+    room, shown = _NAMES_WIDTH, listed[:1]
+    for name in listed[1:]:
+        room -= len(shown[-1]) + len(", ")
+        if room < len(name):
+            break
+        shown.append(name)
+    more = len(listed) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def growth_words(before: Share, after: Share) -> tuple[str, str]:
+    """Of the replicas and of the leaders: ``120 -> 126 (+6)``, or only the number when it stays."""
+    pairs = ((before.replicas, after.replicas), (before.leaders, after.leaders))
+    replicas, leaders = (f"{old} -> {new} ({new - old:+d})" if new != old else f"{old}" for old, new in pairs)
+    return replicas, leaders
+
+
+def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
+    """``replicas: 0: 1,2,3  1: 2,3,1``, wrapped; the preferred leader stands first."""
+    rows = [f"{partition}: {','.join(map(str, assignment[partition]))}" for partition in sorted(assignment)]
+    shown = rows[:most_rows]
+    yield from _wrapped("replicas:", shown)
+    if more := len(rows) - len(shown):
+        yield f"… and {more} more partition{'s' if more > 1 else ''}, all in the plan file"
+
+
+def _wrapped(label: str, rows: Sequence[str]) -> Iterator[str]:
+    """In columns, the label before the first line."""
+    width = max(map(len, rows), default=0)
+    per_line = max(1, _REPLICAS_WIDTH // (width + 2))
+    for first in range(0, len(rows), per_line):
+        cells = [row.ljust(width) for row in rows[first : first + per_line]]
+        yield f"{label if first == 0 else ' ' * len(label)} {'  '.join(cells)}".rstrip()

@@ -1,0 +1,338 @@
+"""What a run did, what went wrong and what to do next: text, Markdown and JSON from the same facts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from topicops.model.cluster.snapshot import Source
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.printable import markdown, printable
+from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
+from topicops.steps.reporting.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
+
+FORMAT_VERSION = "1.0"
+
+SIDES: Mapping[Source, tuple[str, str]] = {
+    "zookeeper": ("ZooKeeper", "the brokers' metadata"),
+    "kafka": ("the brokers' metadata", "their log directories"),
+}
+"""What verify looks at, first and second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """All that a finished run left behind, however far it came."""
+
+    environment: str
+    plan: Plan | None = None
+    """None: the run ended before there was one."""
+    outcomes: tuple[Outcome, ...] = ()
+    checks: tuple[Check, ...] = ()
+    quality_before: tuple[QualityResult, ...] = ()
+    quality_after: tuple[QualityResult, ...] = ()
+    failed_tasks: tuple[str, ...] = ()
+    """Airflow's names of tasks that failed upstream."""
+    problem: str = ""
+    """Why the run ended early, one sentence."""
+    interrupted: bool = False
+    source: Source = "zookeeper"
+    """Where the live state was read, and so what the two sides of verify are."""
+    notes: tuple[str, ...] = ()
+    """How the run was secured, and what it found of earlier ones; sentences."""
+
+    @property
+    def summary(self) -> RunSummary:
+        plan = self.plan
+        return RunSummary(
+            outcomes=self.outcomes,
+            checks=self.checks,
+            held=len(plan.with_gate(GateWord.HELD)) if plan else 0,
+            dropped=len(plan.with_gate(GateWord.DROPPED)) if plan else 0,
+            blocked=len(plan.change_set.blocked) if plan else 0,
+            interrupted=self.interrupted,
+        )
+
+    @property
+    def is_success(self) -> bool:
+        """Nothing failed: held, dropped and blocked changes, and old trouble, fail nothing."""
+        in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
+        quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
+        ended = not (self.failed_tasks or self.problem or self.interrupted)
+        return in_place and quality and ended and not self.summary.unhealthy
+
+
+def headline(report: RunReport) -> str:
+    """One sentence that says how it ended."""
+    summary = report.summary
+    if report.interrupted:
+        return f"Interrupted: {_counts(report)}."
+    if report.failed_tasks or report.problem:
+        return "The run did not end as it should."
+    if not report.outcomes and (report.checks or report.plan is None):
+        return _verified(report)
+    if not report.outcomes:
+        return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
+    if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
+        return f"Nothing was applied: {_counts(report)}."
+    if summary.count(*IN_PLACE) < len(report.outcomes):
+        return f"Applied in part: {_counts(report)}."
+    if summary.unhealthy:
+        return f"Applied, not verified: {_counts(report)}, {_trouble(report)}."
+    return (
+        f"Applied and verified: {_counts(report)}."
+        if report.checks
+        else f"Applied, not verified yet: {_counts(report)}."
+    )
+
+
+def report_text(report: RunReport) -> str:
+    """Render the report as lines for a terminal or a task's log."""
+    lines = [headline(report), *_problem_lines(report)]
+    if report.plan:
+        lines.append(summary_line(report.plan))
+    lines += _titled("Done", [_outcome_line(outcome) for outcome in _with(report, *IN_PLACE)])
+    lines += _titled("Not done", [_outcome_line(outcome) for outcome in report.outcomes if not _is_in_place(outcome)])
+    lines += _titled("Verified", _check_lines(report.checks, report.source))
+    lines += _titled(
+        "Quality", [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
+    )
+    lines += _titled("Notes", report.notes)
+    lines += _titled("Next", list(next_steps(report)))
+    return "\n".join(printable(line) for line in lines) + "\n"
+
+
+def report_markdown(report: RunReport) -> str:
+    """Render the report for a pull request or Airflow; at most ``MARKDOWN_LIMIT`` characters, trouble first."""
+    lines = [f"### {markdown(headline(report))}", "", *(f"- {words(line)}" for line in _problem_lines(report))]
+    if report.plan:
+        lines += [markdown(summary_line(report.plan)), ""]
+    lines += _bullets("Next", list(next_steps(report)))
+    lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
+    lines += _bullets("Verified", _check_lines(report.checks, report.source))
+    lines += _bullets("Notes", report.notes)
+    lines += _outcome_table("Done", _with(report, *IN_PLACE))
+    lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
+    lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
+    return clipped(lines, MARKDOWN_LIMIT)
+
+
+def outcome_table(outcomes: Sequence[Outcome]) -> str:
+    """Markdown: one row a change, in the order in which they were sent; empty when there was none."""
+    return "\n".join(_outcome_rows(outcomes)) if outcomes else ""
+
+
+def verdict_table(checks: Sequence[Check]) -> str:
+    """Markdown: one row a topic with its gravest verdict and what is wrong; empty when nothing was looked at."""
+    gravest = sorted(checks, key=lambda check: (check.topic, -list(Verdict).index(check.verdict), check.id))
+    rows = [_verdict_row(topic, list(found)) for topic, found in groupby(gravest, key=lambda check: check.topic)]
+    return "\n".join(["| topic | verdict | what is wrong |", "|---|---|---|", *rows]) if rows else ""
+
+
+def report_json(report: RunReport) -> dict[str, object]:
+    """Render the report as JSON values; checks that found nothing are only counted."""
+    plan = report.plan
+    return {
+        "format_version": FORMAT_VERSION,
+        "environment": report.environment,
+        "fingerprint": plan.fingerprint if plan else None,
+        "success": report.is_success,
+        "headline": headline(report),
+        "problem": report.problem,
+        "interrupted": report.interrupted,
+        "failed_tasks": list(report.failed_tasks),
+        "summary": _summary_json(report),
+        "outcomes": [_outcome_json(outcome) for outcome in report.outcomes],
+        "sides": list(SIDES[report.source]),
+        "checks": [_check_json(check) for check in report.checks if check.message],
+        "quality": {
+            "before": [_quality_json(rule) for rule in report.quality_before],
+            "after": [_quality_json(rule) for rule in report.quality_after],
+        },
+        "notes": list(report.notes),
+        "next": list(next_steps(report)),
+    }
+
+
+def next_steps(report: RunReport) -> Iterator[str]:
+    """Say what a person does now, the most urgent first; nothing when all is well."""
+    summary = report.summary
+    if count := summary.count(OutcomeStatus.UNKNOWN):
+        yield f"{count} of unknown outcome: run topicops verify --environment {report.environment}, then plan again."
+    if count := summary.count(OutcomeStatus.FAILED):
+        yield f"{count} failed: mend the reason beside each, then apply the same plan again; what is done stays done."
+    if count := summary.count(OutcomeStatus.REFUSED):
+        yield f"{count} refused: the reason stands beside each; plan again to see the cluster as it is now."
+    if count := summary.count(OutcomeStatus.NOT_SENT):
+        yield f"{count} not sent: apply the same plan again; changes that are in place are left alone."
+    if summary.unhealthy:
+        verify = f"topicops verify --environment {report.environment}"
+        yield f"{_trouble(report)}: see to the brokers named, then run {verify}."
+    if report.plan:
+        yield from (f"{line}." for line in (approval_line(report.plan), final_hold_line(report.plan)) if line)
+    if summary.dropped:
+        yield f"{summary.dropped} dropped: a later run takes them up once the reason that the plan gives is gone."
+    if summary.blocked:
+        yield f"{summary.blocked} blocked: the plan names the way out of each."
+
+
+def _counts(report: RunReport) -> str:
+    counted = [(status, report.summary.count(status)) for status in OutcomeStatus]
+    return ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
+
+
+def _verified(report: RunReport) -> str:
+    """The headline of a run that only looked: at the whole cluster, or at what a plan names."""
+    subject = "What the plan names" if report.plan else "The cluster"
+    if report.summary.unhealthy:
+        return f"{subject} is not healthy: {_trouble(report)}, {_topics(report.checks)} checked."
+    return f"{subject} is healthy: {_topics(report.checks)} checked."
+
+
+def _trouble(report: RunReport) -> str:
+    """``no controller is elected, 2 topics not healthy``."""
+    unhealthy = report.summary.unhealthy
+    said = [check.message for check in unhealthy if not check.topic]
+    if any(check.topic for check in unhealthy):
+        said.append(f"{_topics(unhealthy)} not healthy")
+    return ", ".join(said)
+
+
+def _topics(checks: Sequence[Check]) -> str:
+    return _count_of_topics({check.topic for check in checks if check.topic})
+
+
+def _count_of_topics(topics: Collection[str]) -> str:
+    return f"{len(topics)} topic" if len(topics) == 1 else f"{len(topics)} topics"
+
+
+def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
+    return [outcome for outcome in report.outcomes if outcome.status in statuses]
+
+
+def _is_in_place(outcome: Outcome) -> bool:
+    return outcome.status in IN_PLACE
+
+
+def _problem_lines(report: RunReport) -> list[str]:
+    tasks = [f"Task {task} failed; its log says why." for task in report.failed_tasks]
+    return [*([report.problem] if report.problem else []), *tasks]
+
+
+def _titled(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"{title}:", *(f"  {line}" for line in lines)] if lines else []
+
+
+def _bullets(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"#### {title}", "", *(f"- {words(line)}" for line in lines), ""] if lines else []
+
+
+def _outcome_line(outcome: Outcome) -> str:
+    if outcome.status is OutcomeStatus.DONE:
+        return f"topic.{outcome.topic} {PARTICIPLES[outcome.action]}"
+    line = f"topic.{outcome.topic} {outcome.action}: {outcome.status}"
+    return f"{line}: {outcome.message}" if outcome.message else line
+
+
+def _outcome_table(title: str, outcomes: Sequence[Outcome]) -> list[str]:
+    return [f"#### {title}", "", *_outcome_rows(outcomes), ""] if outcomes else []
+
+
+def _outcome_rows(outcomes: Sequence[Outcome]) -> list[str]:
+    rows = [f"| {words(o.topic)} | {o.action} | {o.status} | {words(o.message)} |" for o in outcomes]
+    return ["| topic | action | outcome | why |", "|---|---|---|---|", *rows]
+
+
+def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
+    if not checks:
+        return []
+    troubled = {check.topic for check in checks if not check.is_healthy}
+    healthy = {check.topic for check in checks} - troubled
+    grave = sorted(
+        (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
+    )
+    return [
+        f"{_count_of_topics(healthy)} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
+        *(_check_line(check) for check in grave),
+        *_remark_lines(checks),
+    ]
+
+
+def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """What healthy topics have to tell, one line for each check: they may be many."""
+    remarks = sorted((c for c in checks if c.is_healthy and c.message), key=lambda check: (check.id, check.topic))
+    for check_id, group in groupby(remarks, key=lambda check: check.id):
+        first, *others = group
+        more = f" (and {_count_of_topics({check.topic for check in others})} more)" if others else ""
+        yield f"noted: topic.{first.topic} {check_id}: {first.message}{more}"
+
+
+def _verdict_row(topic: str, checks: Sequence[Check]) -> str:
+    trouble = "; ".join(f"{check.id}: {words(check.message)}" for check in checks if not check.is_healthy)
+    return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {trouble} |"
+
+
+def _check_line(check: Check) -> str:
+    name = f"topic.{check.topic}" if check.topic else "cluster"
+    code = f" ({check.code})" if check.code else ""
+    return f"{check.verdict}: {name} {check.id}: {check.message}{code}"
+
+
+def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
+    for rule in rules:
+        result = (
+            "passed" if rule.success else f"FAILED ({rule.severity}), {rule.rows_failed} of {rule.rows_checked} rows"
+        )
+        yield f"{when}: {rule.rule} {rule.title}: {result}"
+
+
+def _summary_json(report: RunReport) -> dict[str, object]:
+    summary = report.summary
+    plan = report.plan
+    return {
+        "planned": dict(plan.action_counts) if plan else {},
+        "outcomes": {str(status): summary.count(status) for status in OutcomeStatus},
+        "verdicts": {str(v): sum(check.verdict is v for check in report.checks) for v in Verdict},
+        "held": summary.held,
+        "dropped": summary.dropped,
+        "blocked": summary.blocked,
+        "unmanaged": len(plan.change_set.unmanaged) if plan else 0,
+    }
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "topic": outcome.topic,
+        "action": outcome.action,
+        "digest": outcome.digest,
+        "status": str(outcome.status),
+        "message": outcome.message,
+        "sent": outcome.sent,
+    }
+
+
+def _check_json(check: Check) -> dict[str, object]:
+    return {
+        "id": check.id,
+        "topic": check.topic,
+        "verdict": str(check.verdict),
+        "message": check.message,
+        "code": check.code,
+    }
+
+
+def _quality_json(rule: QualityResult) -> dict[str, object]:
+    return {
+        "rule": rule.rule,
+        "title": rule.title,
+        "severity": rule.severity,
+        "success": rule.success,
+        "rows_checked": rule.rows_checked,
+        "rows_failed": rule.rows_failed,
+        "rows_failed_before": rule.rows_failed_before,
+        "runbook": rule.runbook,
+        "examples": [{"row": dict(example.row), "was_so_before": example.was_so_before} for example in rule.examples],
+    }

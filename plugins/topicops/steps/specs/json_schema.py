@@ -1,0 +1,298 @@
+"""JSON Schema 2020-12 of the files that people write, made from the models, for editors.
+
+It takes what ``validate`` takes, whichever way YAML's plain scalars are typed: a number may be quoted, and a text may
+look like a number. It cannot say what needs two files, so an editor finds less than ``validate``.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic import StringConstraints
+from pydantic.fields import FieldInfo
+
+from topicops.model.specs.desired import API_VERSION
+from topicops.model.specs.environment import Written
+from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
+from topicops.model.specs.files import AsWritten, EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
+
+Schema = dict[str, object]
+
+KINDS: Mapping[str, type[Written]] = {
+    "topic": TopicFile,
+    "profile": ProfileFile,
+    "environment": EnvironmentFile,
+    "exceptions": ExceptionsFile,
+}
+"""By the name of the schema's file, ``topic.v1.json``."""
+
+_WHOLE = "(0|[1-9][0-9]*)"
+_WHOLE_NUMBER = rf"^\s*[+-]?{_WHOLE}\s*$"
+_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)$"
+_DOUBLE = r"^\s*[+-]?(NaN|Infinity|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+[fFdD]?|[0-9.]+([eE][+-]?[0-9]+)?[fFdD]?)\s*$"
+_BOOLEAN = r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\s*$"
+_TEXT_FORM_OF_ASSIGNMENT = r"^\s*[0-9]+\s*(:\s*[0-9]+\s*)*(,\s*[0-9]+\s*(:\s*[0-9]+\s*)*)*$"
+_ANY_SCALAR = ("string", "number", "boolean")
+_NAME: Schema = {"pattern": "^[A-Za-z0-9._-]+$", "maxLength": 249}
+_LARGEST_EXACT = 2**53
+"""Above it an editor's numbers are rounded, so a bound says nothing there."""
+
+
+def schema_of(kind: str) -> Schema:
+    """The whole schema of one kind of file; a key of ``KINDS``."""
+    model = KINDS[kind]
+    definitions: dict[str, Schema] = {}
+    root = _object(model, definitions, kind)
+    if kind == "topic":
+        root |= _TOMBSTONES
+    if kind != "exceptions":
+        definitions["configs"] = _configs()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"topicops {kind}, {API_VERSION}",
+        **root,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+_TOMBSTONES: Schema = {
+    "if": {
+        "properties": {
+            "lifecycle": {"type": "object", "properties": {"state": {"const": "absent"}}, "required": ["state"]}
+        },
+        "required": ["lifecycle"],
+    },
+    "then": {
+        "properties": {"spec": {"type": "null"}, "lifecycle": {"required": ["reason"]}},
+    },
+    "else": {"required": ["spec"]},
+}
+"""A tombstone has no spec; every other topic has one."""
+
+
+# ---- from models ----
+
+
+def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
+    properties: dict[str, object] = {}
+    required = []
+    for name, info in model.model_fields.items():
+        shown = info.alias or name
+        properties[shown] = _property(model, shown, info, definitions, kind)
+        if info.is_required():
+            required.append(shown)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _property(model: type[Written], name: str, info: FieldInfo, definitions: dict[str, Schema], kind: str) -> Schema:
+    fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
+    if fixed is not None:
+        return {"const": fixed, "description": FIELD_WORDS[name]}
+    schema = _schema(info.annotation, tuple(info.metadata), definitions, kind)
+    if name == "configs":
+        schema = {"$ref": "#/$defs/configs"}
+    if name == "name":
+        schema |= _NAME
+    if not info.is_required():
+        schema = _or_null(schema)
+    schema["description"] = words_for(model, name)
+    default = _as_json(info.default)
+    return schema if default is None else {**schema, "default": default}
+
+
+def words_for(model: type[Written], name: str) -> str:
+    """The sentence about a field, the model's own or that of the model that it extends. Raises ``KeyError``."""
+    keys = (f"{each.__name__}.{name}" for each in model.__mro__)
+    return next((FIELD_WORDS[key] for key in keys if key in FIELD_WORDS), "") or FIELD_WORDS[f"{model.__name__}.{name}"]
+
+
+def _or_null(schema: Schema) -> Schema:
+    """Nothing behind the colon means that the field is not given."""
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    if "enum" in schema:
+        return {**schema, "enum": [*_list(schema["enum"]), None]}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*_list(schema["anyOf"]), {"type": "null"}]}
+    return {**schema, "type": [*_list(schema["type"]), "null"]}
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _as_json(default: object) -> object:
+    match default:
+        case StrEnum():
+            return default.value
+        case timedelta():
+            return f"{round(default.total_seconds())}s"
+        case bool() | int() | str():
+            return default
+        case _:
+            return None
+
+
+def _schema(annotation: object, limits: Sequence[object], definitions: dict[str, Schema], kind: str) -> Schema:
+    """The schema of a value, without null; ``limits`` are what the model says beside the type."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if any(isinstance(limit, AsWritten) for limit in limits):
+        return _assignment()
+    if origin is Annotated:
+        return _schema(arguments[0], (*limits, *arguments[1:]), definitions, kind)
+    if origin in (Union, types.UnionType):
+        kept = next(argument for argument in arguments if argument is not type(None))
+        return _schema(kept, _and_below(kept, limits), definitions, kind)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is tuple:
+        return {"type": "array", "items": _schema(arguments[0], (), definitions, kind)}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping(arguments[0], arguments[1], definitions, kind)
+    if isinstance(annotation, type):
+        return _class(annotation, limits, definitions, kind)
+    raise TypeError(f"no schema for {annotation!r}")
+
+
+def _and_below(annotation: object, limits: Sequence[object]) -> tuple[object, ...]:
+    return (*limits, *get_args(annotation)[1:]) if get_origin(annotation) is Annotated else tuple(limits)
+
+
+def _class(annotation: type, limits: Sequence[object], definitions: dict[str, Schema], kind: str) -> Schema:
+    if issubclass(annotation, Written):
+        name = annotation.__name__
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = _object(annotation, definitions, kind)
+        return {"$ref": f"#/$defs/{name}"}
+    if issubclass(annotation, StrEnum):
+        return {"enum": [word.value for word in annotation]}
+    if annotation is int:
+        return _integer(limits)
+    if annotation is str:
+        longest = max((x.max_length or 0 for x in limits if isinstance(x, StringConstraints)), default=0)
+        return {"type": list(_ANY_SCALAR)} | ({"maxLength": longest} if longest else {})
+    simple: Mapping[type, Schema] = {
+        bool: {"type": ["boolean", "string"], "pattern": "^(true|false)$"},
+        datetime: {"type": "string", "format": "date-time", "pattern": _TIME},
+        timedelta: {"type": "string", "pattern": _with_unit("ms", always=True)},
+    }
+    return dict(simple[annotation])
+
+
+def _integer(limits: Sequence[object]) -> Schema:
+    schema: Schema = {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER}
+    for limit in limits:
+        match limit:
+            case Ge():
+                schema["minimum"] = int(str(limit.ge))
+            case Le():
+                schema["maximum"] = int(str(limit.le))
+    return schema
+
+
+def _with_unit(unit: Unit, *, always: bool = False) -> str:
+    units = "|".join(UNITS[unit])
+    return rf"^\s*{_WHOLE}({units})\s*$" if always else rf"^\s*([+-]?{_WHOLE}|{_WHOLE}({units}))\s*$"
+
+
+def _mapping(key: object, value: object, definitions: dict[str, Schema], kind: str) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "additionalProperties": _or_null(_schema(value, (), definitions, kind)),
+    }
+    patterns = [limit.pattern for limit in get_args(key) if isinstance(limit, StringConstraints)]
+    return schema | ({"propertyNames": {"pattern": f"^{patterns[0]}$"}} if patterns else {})
+
+
+def _assignment() -> Schema:
+    broker: Schema = {"type": ["integer", "string"], "minimum": 0, "pattern": rf"^\s*\+?{_WHOLE}\s*$"}
+    row: Schema = {"type": "array", "items": broker, "minItems": 1, "uniqueItems": True}
+    by_partition: Schema = {
+        "type": "object",
+        "propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"},
+        "additionalProperties": row,
+        "minProperties": 1,
+    }
+    text: Schema = {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}
+    return {"anyOf": [by_partition, text]}
+
+
+# ---- configs ----
+
+
+def _configs() -> Schema:
+    return {
+        "type": "object",
+        "properties": {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())},
+        "additionalProperties": False,
+    }
+
+
+def _config(config: TopicConfig) -> Schema:
+    """What one config may be; the keywords that begin with x- are for people who read the schema."""
+    schema = _config_value(config)
+    schema["description"] = CONFIG_WORDS[config.name]
+    schema["default"] = _typed_default(config)
+    schema["x-type"], schema["x-valid"], schema["x-since"] = config.type, config.valid, config.since
+    if config.unit:
+        schema["x-unit"] = config.unit
+    if config.removed_in:
+        schema["x-removed-in"] = config.removed_in
+    if config.deprecated_since:
+        schema["deprecated"] = True
+    return schema
+
+
+def _config_value(config: TopicConfig) -> Schema:
+    match config.type:
+        case "INT" | "LONG":
+            return _config_number(config)
+        case "DOUBLE":
+            bounds: Schema = {"minimum": config.constraint.min, "maximum": config.constraint.max}
+            return {"type": ["number", "string", "null"], "pattern": _DOUBLE, **bounds}
+        case "BOOLEAN":
+            return {"type": ["boolean", "string", "null"], "pattern": _BOOLEAN}
+        case "LIST":
+            return {"type": ["string", "integer", "null"], "pattern": _list_pattern(config)}
+        case "STRING" if config.constraint.kind == "enum":
+            return {"enum": [*config.constraint.values, None]}
+        case "STRING":
+            return {"type": ["string", "number", "null"]}
+
+
+def _config_number(config: TopicConfig) -> Schema:
+    limits = config.constraint
+    pattern = _with_unit(config.unit) if config.unit else _WHOLE_NUMBER
+    schema: Schema = {"type": ["integer", "string", "null"], "pattern": pattern}
+    bounds: Schema = {"minimum": limits.min} if limits.min > -_LARGEST_EXACT else {}
+    bounds |= {"maximum": limits.max} if limits.max < _LARGEST_EXACT else {}
+    if limits.also:
+        return {**schema, "anyOf": [bounds, {"enum": list(limits.also)}]}
+    return schema | bounds
+
+
+def _list_pattern(config: TopicConfig) -> str:
+    limits = config.constraint
+    item = f"({'|'.join(map(re.escape, limits.items))})" if limits.items else "([0-9]+:[0-9]+)"
+    several = rf"^\s*({item}(\s*,\s*{item})*)?\s*$"
+    return several if limits.or_exactly is None else rf"{several}|^\s*{re.escape(limits.or_exactly)}\s*$"
+
+
+def _typed_default(config: TopicConfig) -> object:
+    match config.type:
+        case "INT" | "LONG":
+            return int(config.default)
+        case "DOUBLE":
+            return float(config.default)
+        case "BOOLEAN":
+            return config.default == "true"
+        case _:
+            return config.default

@@ -1,0 +1,379 @@
+"""The files of one environment laid over each other: defaults, profile, topic, override; later wins.
+
+Only configs merge by key. Each value keeps the place where it was written, so that a rule can point there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.specs.diagnostics import Location, Note
+from topicops.model.specs.document import Document, Node, Span
+from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Limits, Policy
+from topicops.model.specs.topic_config import ConfigValueError, canonical_written
+from topicops.steps.specs.assignment_text import read_assignment
+from topicops.steps.specs.fields import BAD, Bad, Finding, Section, note_at
+
+
+class ReadFile:
+    """A file whose fields were read. What every rule asks of every file is looked up once."""
+
+    __slots__ = ("body", "document", "file", "metadata", "name", "spec")
+
+    def __init__(self, document: Document, body: Section) -> None:
+        self.document = document
+        self.body = body
+        self.file = document.file
+        self.metadata = body.section("metadata")
+        self.spec = body.section("spec")
+        self.name = self.metadata.get("name", str)
+
+
+class TopicSource(ReadFile):
+    """A topic's own file."""
+
+    __slots__ = ("_layer", "environments", "keyed", "label", "lifecycle", "profile", "shall_exist", "state")
+
+    def __init__(self, document: Document, body: Section) -> None:
+        super().__init__(document, body)
+        self.label = self.name or document.stem
+        """The name, or the file's where the name cannot be read."""
+        self.environments = _environments_of(self.metadata)
+        """None: all."""
+        self.lifecycle = body.section("lifecycle")
+        self.state = self.lifecycle.get("state", str)
+        """``absent``, ``paused``, or None for a topic that simply is."""
+        self.shall_exist = self._shall_exist()
+        self.profile = self.spec.get("profile", str)
+        self.keyed = self.spec.get("keyed", bool) is not False
+        self._layer: Layer | None = None
+
+    def _shall_exist(self) -> bool:
+        lifecycle_is_clear = not self.body.is_bad("lifecycle")
+        return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
+
+    @property
+    def layer(self) -> Layer:
+        """What the topic itself gives, the same in all environments."""
+        if self._layer is None:
+            self._layer = layer_of(self.spec)
+        return self._layer
+
+    def is_for(self, environment: str | None) -> bool:
+        return environment is None or self.environments is None or environment in self.environments
+
+    def shares_environment(self, other: TopicSource) -> bool:
+        if self.environments is None or other.environments is None:
+            return True
+        return not self.environments.isdisjoint(other.environments)
+
+
+def _environments_of(metadata: Section) -> frozenset[str] | None:
+    if "environments" not in metadata.values or metadata.is_bad("environments"):
+        return None
+    return frozenset(metadata.texts("environments"))
+
+
+class Setting(msgspec.Struct, frozen=True, gc=False):
+    """One merged value and where it was written."""
+
+    value: object
+    """int, canonical text, None (a config that shall have no override), or ``BAD``."""
+    file: str
+    span: Span
+    key: Span
+
+    @property
+    def number(self) -> int | None:
+        return self.value if isinstance(self.value, int) else None
+
+    @property
+    def text(self) -> str | None:
+        return self.value if isinstance(self.value, str) else None
+
+    @property
+    def location(self) -> Location:
+        return Location(self.file, self.span.line, self.span.column)
+
+    def finding(
+        self, code: str, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
+    ) -> Finding:
+        """A problem of this value; ``against`` is the value that it does not go with, and ``why`` says what that is."""
+        return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)
+
+    def note(self, text: str) -> Note:
+        return note_at(self.file, self.span, text)
+
+
+class Layer(msgspec.Struct, frozen=True, gc=False):
+    """What one of the places gives where a topic's numbers and configs may stand, or several laid over each other."""
+
+    settings: Mapping[str, Setting]
+    configs: Mapping[str, Setting]
+    complete: bool
+
+    def under(self, above: Layer) -> Layer:
+        settings, configs = {**self.settings, **above.settings}, {**self.configs, **above.configs}
+        return Layer(settings, configs, self.complete and above.complete)
+
+
+def layer_of(spec: Section, *, complete: bool = True) -> Layer:
+    """What ``spec`` itself gives."""
+    file, values = spec.file, spec.values
+    configs = spec.section("configs")
+    return Layer(
+        {name: Setting(v.value, file, v.span, v.key) for name in _NUMBERS if (v := values.get(name)) is not None},
+        {
+            name: Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
+            for name, value in configs.values.items()
+        },
+        complete and not spec.is_bad("configs"),
+    )
+
+
+_NUMBERS = ("partitions", "replicationFactor")
+
+
+class MergedTopic(msgspec.Struct, frozen=True, gc=False):
+    """A topic of one environment that shall exist, all layers merged."""
+
+    source: TopicSource
+    settings: Mapping[str, Setting]
+    """``partitions`` and ``replicationFactor``, where a layer gives them."""
+    configs: Mapping[str, Setting]
+    assignment: Assignment | None = None
+    complete: bool = True
+    """False: a layer could not be read, so nothing may be concluded from what is missing."""
+
+    @property
+    def label(self) -> str:
+        return self.source.label
+
+    @property
+    def keyed(self) -> bool:
+        return self.source.keyed
+
+    def number(self, field_name: str) -> int | None:
+        setting = self.settings.get(field_name)
+        return setting.number if setting else None
+
+    def config(self, name: str) -> str | None:
+        """The canonical text of an override that shall be live and could be read."""
+        setting = self.configs.get(name)
+        return setting.text if setting else None
+
+    def config_number(self, name: str) -> int | None:
+        text = self.config(name)
+        return int(text) if text is not None else None
+
+    @property
+    def policies(self) -> frozenset[str] | None:
+        """The words of ``cleanup.policy``; None where no layer gives it."""
+        text = self.config("cleanup.policy")
+        return _policies(text) if text is not None else None
+
+
+class ConfigsPlace(NamedTuple):
+    """A ``configs`` that somebody wrote."""
+
+    section: Section
+    topic: TopicSource | None
+    """None: it is not a topic's own."""
+
+    @property
+    def label(self) -> str | None:
+        return self.topic.label if self.topic else None
+
+    def is_used_in(self, environment: str | None) -> bool:
+        return self.topic is None or self.topic.is_for(environment)
+
+
+PlacesByConfig = Mapping[tuple[str, object], Sequence[ConfigsPlace]]
+"""Where a name and value stand: most files say what many others say."""
+
+
+def places_by_config(places: Iterable[ConfigsPlace]) -> PlacesByConfig:
+    found: defaultdict[tuple[str, object], list[ConfigsPlace]] = defaultdict(list)
+    for place in places:
+        for name, value in place.section.values.items():
+            found[name, value.value].append(place)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """All that the rules look at: every file, and one environment's view of them."""
+
+    topics: tuple[TopicSource, ...]
+    profiles: Mapping[str, ReadFile | None]
+    """By name; None: the file is there and cannot be read."""
+    environment: ReadFile | None
+    exceptions: ReadFile | None
+    """The environment's file of exceptions."""
+    now: datetime
+    unread_topics: frozenset[str] = field(default_factory=frozenset)
+    """Names of topic files that cannot be read."""
+    environment_unreadable: bool = False
+    environments: tuple[ReadFile, ...] = ()
+    """The files of all environments and of their exceptions."""
+    shared_configs: PlacesByConfig = field(default_factory=dict)
+    """What profiles and topics write."""
+
+    @cached_property
+    def environment_name(self) -> str | None:
+        return self.environment.document.stem if self.environment else None
+
+    @property
+    def here(self) -> Iterator[TopicSource]:
+        """Topics of this environment, tombstones included."""
+        return (topic for topic in self.topics if topic.is_for(self.environment_name))
+
+    @cached_property
+    def merged(self) -> tuple[MergedTopic, ...]:
+        """Topics of this environment that shall exist; none where the environment cannot be read."""
+        if self.environment_unreadable:
+            return ()
+        return tuple(self._merge(topic) for topic in self.here if topic.shall_exist)
+
+    @cached_property
+    def complete(self) -> tuple[MergedTopic, ...]:
+        """Those of ``merged`` of which all layers could be read."""
+        return tuple(topic for topic in self.merged if topic.complete)
+
+    def giving(self, config: str) -> Sequence[MergedTopic]:
+        """Those of ``complete`` for which a layer gives this config."""
+        return self._complete_by_config.get(config, ())
+
+    @cached_property
+    def _complete_by_config(self) -> Mapping[str, Sequence[MergedTopic]]:
+        found: defaultdict[str, list[MergedTopic]] = defaultdict(list)
+        for topic in self.complete:
+            for config in topic.configs:
+                found[config].append(topic)
+        return found
+
+    @cached_property
+    def environment_spec(self) -> Section:
+        return self.environment.spec if self.environment else Section("")
+
+    @property
+    def partitions_per_topic(self) -> int | None:
+        """None: written and unreadable."""
+        limits = self.environment_spec.section("limits")
+        return _number_or(limits, "partitionsPerTopic", Limits().partitions_per_topic)
+
+    @property
+    def min_replication_factor(self) -> int | None:
+        policy = self.environment_spec.section("policy")
+        return _number_or(policy, "minReplicationFactor", Policy().min_replication_factor)
+
+    @cached_property
+    def kafka_version(self) -> tuple[int, ...]:
+        text = self.environment_spec.section("cluster").get("kafkaVersion", str) or "3.9"
+        return release(text) or release("3.9")
+
+    @cached_property
+    def reads_zookeeper(self) -> bool:
+        """Whether the brokers surely use ZooKeeper; with source kafka they may be of either sort."""
+        cluster = self.environment_spec.section("cluster")
+        return cluster.get("source", str) != "kafka" and not cluster.is_bad("source")
+
+    @property
+    def protected_patterns(self) -> tuple[str, ...]:
+        return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
+
+    def written_configs(self) -> Iterator[tuple[str, object, Sequence[ConfigsPlace]]]:
+        """Each name and value that stands below a ``configs``, once, with all its places, used here or not."""
+        for configs in (self._environment_configs, self.shared_configs):
+            for (name, value), places in configs.items():
+                yield name, value, places
+
+    @cached_property
+    def _environment_configs(self) -> PlacesByConfig:
+        defaults, overrides = self.environment_spec.section("defaults"), self.environment_spec.section("overrides")
+        sections = [defaults, *(overrides.section(name) for name in overrides.values)]
+        return places_by_config(ConfigsPlace(section.section("configs"), None) for section in sections)
+
+    def _merge(self, topic: TopicSource) -> MergedTopic:
+        lower, upper = self._lower.get(topic.profile), self._upper.get(topic.label)
+        is_known = lower is not None and (topic.profile is not None or "profile" not in topic.spec.values)
+        merged = (lower or self._lower[None]).under(topic.layer)
+        if upper is not None:
+            merged = merged.under(upper)
+        assignment, settings = None, merged.settings
+        if "assignment" in topic.spec.values:
+            assignment = _assignment_of(topic)
+            settings = {**settings, **_settings_of_assignment(topic, assignment)}
+        return MergedTopic(topic, settings, merged.configs, assignment, is_known and merged.complete)
+
+    @cached_property
+    def _lower(self) -> Mapping[str | None, Layer]:
+        """What lies below a topic, by its profile; None: the defaults alone."""
+        defaults = layer_of(self.environment_spec.section("defaults"))
+        lower: dict[str | None, Layer] = {None: defaults}
+        for name, profile in self.profiles.items():
+            if profile is not None:
+                lower[name] = defaults.under(layer_of(profile.spec, complete=not profile.body.is_bad("spec")))
+        return lower
+
+    @cached_property
+    def _upper(self) -> Mapping[str, Layer]:
+        """What lies above a topic, by its name."""
+        overrides = self.environment_spec.section("overrides")
+        return {name: layer_of(overrides.section(name)) for name in overrides.values}
+
+
+@cache
+def _policies(text: str) -> frozenset[str]:
+    return frozenset(text.split(","))
+
+
+def release(text: str) -> tuple[int, ...]:
+    """``3.9`` or ``3.9.1`` as numbers to compare, patch left out; empty if it is neither."""
+    parts = text.split(".")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        return ()
+    return int(parts[0]), int(parts[1])
+
+
+def _number_or(section: Section, name: str, default: int) -> int | None:
+    if section.is_bad(name):
+        return None
+    found = section.get(name, int)
+    return default if found is None else found
+
+
+def _canonical_or_bad(name: str, value: object) -> str | Bad | None:
+    return _canonical_text_or_bad(name, value) if isinstance(value, str) else None if value is None else BAD
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text_or_bad(name: str, value: str) -> str | Bad:
+    try:
+        return canonical_written(name, value)
+    except ConfigValueError:
+        return BAD
+
+
+def _assignment_of(topic: TopicSource) -> Assignment | None:
+    found = topic.spec.values.get("assignment")
+    if found is None or not isinstance(found.value, Node):
+        return None
+    return read_assignment(found.value)[0]
+
+
+def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
+    """What an assignment says about the numbers; it stands above every other layer."""
+    found = topic.spec.values.get("assignment")
+    if found is None:
+        return {}
+    sizes = (len(assignment), len(assignment[0])) if assignment else (BAD, BAD)
+    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(_NUMBERS, sizes, strict=True)}

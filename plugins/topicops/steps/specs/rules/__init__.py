@@ -1,0 +1,53 @@
+"""What specs must satisfy beyond their shape: one family a file, one line each in ``RULES``.
+
+A rule looks at the whole ``World`` and yields findings; it decides nothing about severity or order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.layers import World
+from topicops.steps.specs.rules import (
+    assignments,
+    config_combinations,
+    environments,
+    lifecycles,
+    name_clashes,
+    names,
+    numbers,
+    references,
+    single_configs,
+)
+
+Rule = Callable[[World], Iterator[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    names.names_are_legal,
+    names.files_are_named_after_topics,
+    names.protected_names_stay_out,
+    name_clashes.names_do_not_clash,
+    single_configs.configs_are_valid,
+    single_configs.configs_are_usable,
+    assignments.assignments_are_sound,
+    numbers.numbers_are_given,
+    numbers.partitions_stay_in_the_limit,
+    numbers.replication_is_high_enough,
+    config_combinations.replicas_in_sync_fit_the_replication,
+    config_combinations.compaction_lags_agree,
+    config_combinations.local_retention_fits_the_total,
+    config_combinations.local_retention_is_the_total_where_nothing_is_copied,
+    config_combinations.segments_roll_before_they_expire,
+    config_combinations.segments_hold_the_largest_batch,
+    config_combinations.segments_keep_most_of_their_age,
+    config_combinations.compaction_has_keys,
+    config_combinations.tiered_topics_are_not_compacted,
+    config_combinations.unclean_elections_are_noticed,
+    lifecycles.lifecycles_are_complete,
+    references.profiles_exist,
+    references.overrides_have_topics,
+    environments.production_names_its_cluster,
+    environments.leases_can_be_had,
+    environments.exceptions_are_current,
+)

@@ -1,0 +1,55 @@
+"""Tombstones and pauses: complete, and not over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from topicops.steps.specs.fields import Finding, Section
+from topicops.steps.specs.layers import TopicSource, World
+
+WARNED_BEFORE = timedelta(days=7)
+_FIELDS_OF_THE_OTHER = {"absent": ("until",), "paused": ("notBefore", "topicIds")}
+
+
+def lifecycles_are_complete(world: World) -> Iterator[Finding]:
+    for topic in world.topics:
+        lifecycle = topic.lifecycle
+        if topic.state is not None:
+            yield from _missing(topic, lifecycle, topic.state)
+            yield from _misplaced(topic, lifecycle, topic.state)
+        if topic.state == "paused":
+            yield from _ending(topic, lifecycle, world.now)
+        if "spec" not in topic.body.values and topic.state != "absent" and not _is_unclear(topic):
+            yield Finding("TOP202", topic.file, topic.body.first, "spec is missing", "only a tombstone has none")
+
+
+def _is_unclear(topic: TopicSource) -> bool:
+    return topic.body.is_bad("lifecycle") or topic.body.section("lifecycle").is_bad("state")
+
+
+def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
+    needed = ("reason",) if state == "absent" else ("reason", "until")
+    missing = [name for name in needed if name not in lifecycle or lifecycle.get(name, str) == ""]
+    if missing:
+        what = "a tombstone" if state == "absent" else "a pause"
+        summary = f"{what} needs {' and '.join(missing)}"
+        yield Finding("TOP322", topic.file, lifecycle.first, summary, "reviewers must see why", topic.label)
+
+
+def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
+    if state == "absent" and "spec" in topic.body:
+        span = topic.body.values["spec"].key
+        yield Finding("TOP322", topic.file, span, "a tombstone has no spec", "delete the block", topic.label)
+    for name in _FIELDS_OF_THE_OTHER[state]:
+        if name in lifecycle:
+            yield Finding("TOP201", topic.file, lifecycle.values[name].key, f"{name} means nothing when {state}")
+
+
+def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[Finding]:
+    until = lifecycle.get("until", datetime)
+    if until is None or until > now + WARNED_BEFORE:
+        return
+    summary = f"the pause {'is over' if until <= now else 'ends soon'}"
+    remedy = "take the pause out, or give it a later end"
+    yield Finding("TOP322", topic.file, lifecycle.values["until"].span, summary, remedy, topic.label, warns=True)

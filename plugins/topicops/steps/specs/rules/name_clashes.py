@@ -1,0 +1,61 @@
+"""Names two by two: the same, the same to Kafka's metrics, or the same to a person's eye."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from topicops.steps.specs.fields import Finding, note_at
+from topicops.steps.specs.layers import TopicSource, World
+from topicops.steps.specs.rules.names import folded, name_trouble
+
+_LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
+_LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
+
+
+def skeleton(name: str) -> str:
+    """Equal for names that a tired person takes for each other."""
+    text = name.translate(_LOOK_ALIKE_CHARACTERS).lower()
+    for pair, single in _LOOK_ALIKE_PAIRS:
+        text = text.replace(pair, single)
+    return text
+
+
+def names_do_not_clash(world: World) -> Iterator[Finding]:
+    """One finding for each pair, the gravest, in the later file; an illegal name clashes with nothing."""
+    for group in _look_alikes(world.topics):
+        topics = sorted((topic for topic in group if not name_trouble(topic.label)), key=lambda topic: topic.file)
+        for index, later in enumerate(topics):
+            yield from (found for earlier in topics[:index] if (found := _clash(earlier, later)))
+
+
+def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:
+    """A pair that clashes in any way has the same skeleton, so few pairs need a look."""
+    groups: defaultdict[str, list[TopicSource]] = defaultdict(list)
+    for topic in topics:
+        if topic.name is not None:
+            groups[skeleton(topic.name)].append(topic)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
+    one, other = earlier.label, later.label
+    if one == other:
+        return _finding(
+            later, "TOP301", f"{other} is defined in {earlier.file} too", "keep one of the two files", earlier
+        )
+    if not later.shares_environment(earlier):
+        return None
+    if one.lower() == other.lower():
+        return _finding(later, "TOP303", f"{other} and {one} differ by case only", "choose another name", earlier)
+    if folded(one) == folded(other):
+        why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
+        return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name", earlier)
+    return _finding(
+        later, "TOP304", f"{other} looks like {one}", "choose a name that nobody takes for the other", earlier
+    )
+
+
+def _finding(topic: TopicSource, code: str, summary: str, remedy: str, other: TopicSource) -> Finding:
+    note = note_at(other.file, other.metadata.values["name"].span, "the other name")
+    return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label, note=note)

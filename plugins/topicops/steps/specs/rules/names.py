@@ -1,0 +1,73 @@
+"""Names one by one: what Kafka allows, what the file is called, what nobody may touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase, translate
+
+from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS
+from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.layers import ReadFile, World
+
+LONGEST_NAME = 249
+"""A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
+"""Nothing is wrong with these, which is seen soonest."""
+
+
+def name_trouble(name: str) -> tuple[str, str] | None:
+    """Code and sentence for a name that Kafka refuses, in the order in which Kafka looks."""
+    if name in (".", ".."):
+        return "TOP209", f"{name!r} is no name: it means a folder"
+    if len(name) > LONGEST_NAME:
+        return "TOP208", f"{len(name)} characters; Kafka takes {LONGEST_NAME}"
+    if not LEGAL_NAME.fullmatch(name):
+        return "TOP207", f"{name!r} holds other characters than letters, digits, dot, underscore and dash"
+    return None
+
+
+def folded(name: str) -> str:
+    """As Kafka's metrics spell a name; two topics may not share it. Source: Topic#unifyCollisionChars."""
+    return name.replace(".", "_")
+
+
+def names_are_legal(world: World) -> Iterator[Finding]:
+    for source, name in _named_files(world):
+        trouble = None if _USUAL_NAME.fullmatch(name) else name_trouble(name)
+        if trouble:
+            yield _at_name(source, *trouble)
+
+
+def files_are_named_after_topics(world: World) -> Iterator[Finding]:
+    for source, name in _named_files(world):
+        stem = source.document.stem
+        if name != stem and not name_trouble(name):
+            yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
+
+
+def protected_names_stay_out(world: World) -> Iterator[Finding]:
+    here, elsewhere = _any_of(world.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
+    for topic in world.topics:
+        name, is_here = topic.name, topic.is_for(world.environment_name)
+        if name is None or not (here if is_here else elsewhere).match(name) or name_trouble(name):
+            continue
+        patterns = world.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
+        found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+        if found:
+            yield _at_name(topic, "TOP210", f"{name} is protected by {found}", "Kafka or another system owns it")
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
+
+
+def _named_files(world: World) -> Iterator[tuple[ReadFile, str]]:
+    profiles = (profile for profile in world.profiles.values() if profile is not None)
+    every = (*world.topics, *profiles, *world.environments)
+    return ((source, name) for source in every if (name := source.name) is not None)
+
+
+def _at_name(source: ReadFile, code: str, summary: str, remedy: str = "") -> Finding:
+    return Finding(code, source.file, source.metadata.values["name"].span, summary, remedy)

@@ -1,0 +1,31 @@
+"""Names that one file uses for another: profiles and overrides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.layers import World
+
+
+def profiles_exist(world: World) -> Iterator[Finding]:
+    for topic in world.topics:
+        name = topic.profile
+        if name is None or name in world.profiles:
+            continue
+        close = difflib.get_close_matches(name, world.profiles, n=1)
+        remedy = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(world.profiles)) or 'none'}"
+        span, meant = topic.spec.values["profile"].span, close[0] if close else None
+        yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, meant=meant)
+
+
+def overrides_have_topics(world: World) -> Iterator[Finding]:
+    known = world.unread_topics | {topic.label for topic in world.topics}
+    overrides = world.environment_spec.section("overrides")
+    for name, value in overrides.values.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            remedy = f"did you mean {close[0]}?" if close else "take the override out"
+            meant = next((guess for guess in close if guess not in overrides), None)
+            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy, meant=meant)

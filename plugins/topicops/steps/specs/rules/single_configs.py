@@ -1,0 +1,178 @@
+"""Topic configs one by one, in every layer: known, usable on this cluster, and with a value that a broker takes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from topicops.model.specs.spellings import (
+    config_name_of_broker_setting,
+    exact_word,
+    known_unit,
+    plain_number,
+    same_unit,
+)
+from topicops.model.specs.topic_config import (
+    THROTTLE_LISTS,
+    TOPIC_CONFIGS,
+    AmbiguousNumberError,
+    ConfigValueError,
+    TopicConfig,
+    UnknownUnitError,
+    canonical_written,
+)
+from topicops.steps.specs.fields import Finding, Section, Value
+from topicops.steps.specs.layers import ConfigsPlace, World, release
+
+_ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
+_IGNORED_SINCE = {"message.format.version": (3, 0)}
+
+
+def configs_are_valid(world: World) -> Iterator[Finding]:
+    for name, value, places in world.written_configs():
+        config = TOPIC_CONFIGS.get(name)
+        if config is None:
+            yield from (_unknown(name, place, world) for place in places)
+        elif isinstance(value, str) and _can_be_judged(config, world) and (refusal := _refusal(name, value)):
+            yield from (_value_trouble(config, value, refusal, place) for place in places)
+
+
+def configs_are_usable(world: World) -> Iterator[Finding]:
+    allowed = _allow_list(world)
+    for name, value, places in world.written_configs():
+        config = TOPIC_CONFIGS.get(name)
+        if config is None:
+            continue
+        found = [trouble] if (trouble := _why_unusable(config, value, world)) else []
+        if allowed is not None and name not in allowed:
+            summary = f"this environment does not let {name} change"
+            found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
+        for code, summary, remedy in found:
+            for place in (place for place in places if place.is_used_in(world.environment_name)):
+                yield Finding(code, place.section.file, place.section.values[name].key, summary, remedy, place.label)
+
+
+def _unknown(name: str, place: ConfigsPlace, world: World) -> Finding:
+    value, summary = place.section.values[name], f"Kafka has no topic config {name}"
+    meant = _certain_name(name, value, place.section, world)
+    return Finding("TOP305", place.section.file, value.key, summary, _meant(name), meant=meant)
+
+
+def _value_trouble(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
+    shown = text if len(text) <= 60 else f"{text[:57]}…"
+    summary = f"{config.name} cannot be {shown!r}: {refusal}"
+    meant = _certain_value(config, text, refusal)
+    remedy = f"write {meant}" if meant else f"valid: {config.valid}"
+    return Finding(
+        _code_of(refusal),
+        place.section.file,
+        place.section.values[config.name].span,
+        summary,
+        remedy,
+        place.label,
+        meant=meant,
+    )
+
+
+def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
+    """What else ``text`` can have meant, if a broker takes that."""
+    match error:
+        case AmbiguousNumberError():
+            meant = plain_number(text)
+        case UnknownUnitError():
+            meant = known_unit(text, config.unit) if config.unit else None
+        case _:
+            meant = exact_word(text, config.constraint.values or config.constraint.items)
+    return meant if meant is not None and _is_taken(config.name, meant) else None
+
+
+def _certain_name(name: str, value: Value, section: Section, world: World) -> str | None:
+    """The config that is surely meant: free, usable on this cluster, and able to take the value."""
+    of_broker = config_name_of_broker_setting(name)
+    close = [] if of_broker else _close(name)
+    meant = of_broker if of_broker and same_unit(of_broker, name) else next(iter(close), None)
+    if meant is None or meant in section or _is_half_a_name(name):
+        return None
+    if _why_unusable(TOPIC_CONFIGS[meant], value.value, world):
+        return None
+    is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(meant, value.value))
+    return meant if is_fine else None
+
+
+def _is_half_a_name(name: str) -> bool:
+    """Whether several configs go on from here: ``retention`` may be of time or of size."""
+    return sum(known.startswith(f"{name}.") for known in TOPIC_CONFIGS) > 1
+
+
+def _is_taken(name: str, text: str) -> bool:
+    return _refusal(name, text) is None
+
+
+def _refusal(name: str, text: str) -> ConfigValueError | None:
+    """Why no broker takes ``text`` for this config; None: each does."""
+    try:
+        canonical_written(name, text)
+    except ConfigValueError as error:
+        return error
+    return None
+
+
+def _code_of(error: ConfigValueError) -> str:
+    match error:
+        case AmbiguousNumberError():
+            return "TOP204"
+        case UnknownUnitError():
+            return "TOP214"
+        case _:
+            return "TOP306"
+
+
+def _can_be_judged(config: TopicConfig, world: World) -> bool:
+    """Whether the value means anything: a config that cannot be used is one problem, not two."""
+    return config.name not in THROTTLE_LISTS and _version_trouble(config, world) is None
+
+
+def _why_unusable(config: TopicConfig, value: object, world: World) -> tuple[str, str, str] | None:
+    if config.name in THROTTLE_LISTS:
+        return "TOP313", f"{config.name} belongs to Kafka's reassignment tools", "take it out"
+    trouble = _version_trouble(config, world)
+    if trouble:
+        return "TOP314", trouble, "take it out, or correct cluster.kafkaVersion"
+    if config.name in _ONLY_IN_KRAFT and world.reads_zookeeper and _is_true(value):
+        return "TOP314", f"{config.name} can be true only without ZooKeeper", "take it out"
+    return None
+
+
+def _is_true(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() == "true"
+
+
+def _version_trouble(config: TopicConfig, world: World) -> str | None:
+    version = world.kafka_version
+    shown = ".".join(map(str, version))
+    if version < release(config.since)[:2]:
+        return f"{config.name} came with Kafka {config.since}; this cluster has {shown}"
+    if config.removed_in is not None and version >= release(config.removed_in):
+        return f"{config.name} went with Kafka {config.removed_in}; this cluster has {shown}"
+    if version >= _IGNORED_SINCE.get(config.name, (99,)):
+        return f"{config.name} does nothing since Kafka 3.0"
+    return None
+
+
+def _allow_list(world: World) -> frozenset[str] | None:
+    policy = world.environment_spec.section("policy")
+    if "alterableConfigs" not in policy or policy.is_bad("alterableConfigs"):
+        return None
+    return frozenset(policy.texts("alterableConfigs"))
+
+
+def _meant(name: str) -> str:
+    of_broker = config_name_of_broker_setting(name)
+    if of_broker:
+        return f"that is a broker's setting; a topic's is {of_broker}"
+    close = _close(name)
+    return f"did you mean {close[0]}?" if close else "see Kafka's list of topic configs"
+
+
+def _close(name: str) -> list[str]:
+    return difflib.get_close_matches(name.lower().replace("_", "."), TOPIC_CONFIGS, n=1, cutoff=0.75)

@@ -1,0 +1,396 @@
+"""From files to desired topics of one environment, or every problem of every file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+
+from topicops.model.canonical import assignment_digest, sha256_of
+from topicops.model.errors import SpecError, UsageError
+from topicops.model.gc_pause import collector_off
+from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
+from topicops.model.specs.document import Fields, FileKind, Tree
+from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.steps.specs.fields import Finding, Section, Value, read_section
+from topicops.steps.specs.layers import ConfigsPlace, MergedTopic, ReadFile, TopicSource, World, places_by_config
+from topicops.steps.specs.rules import RULES, Rule
+from topicops.steps.specs.rules.assignments import assignments_are_sound
+from topicops.steps.specs.rules.environments import written_exceptions
+from topicops.steps.specs.rules.lifecycles import WARNED_BEFORE, lifecycles_are_complete
+from topicops.steps.specs.rules.name_clashes import names_do_not_clash
+from topicops.steps.specs.rules.names import files_are_named_after_topics, names_are_legal
+from topicops.steps.specs.rules.references import profiles_exist
+
+MODELS: Mapping[FileKind, type[Written]] = {
+    "Topic": TopicFile,
+    "Profile": ProfileFile,
+    "Environment": EnvironmentFile,
+    "Exceptions": ExceptionsFile,
+}
+
+NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
+"""Without these there is nothing to plan; an exception does not help."""
+
+BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
+    assignments_are_sound,
+    files_are_named_after_topics,
+    lifecycles_are_complete,
+    names_are_legal,
+    names_do_not_clash,
+    profiles_exist,
+)
+"""Rules that find the same in each environment, and need not look again; they are shown none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validated:
+    """What validation says of a folder of files."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    """By file, line, column and code."""
+    files: int
+    environment: Environment | None
+    """None: no environment was asked for, or there are errors."""
+    desired: Desired | None
+    """None as above."""
+    holds_until: datetime | None = None
+    """From then on the same files may be judged otherwise, since a pause or an exception ends; None: never."""
+
+    @property
+    def has_errors(self) -> bool:
+        return any(diagnostic.is_error for diagnostic in self.diagnostics)
+
+    def require(self) -> tuple[Environment, Desired]:
+        """Both halves of a good answer.
+
+        Raises:
+            SpecError: with all diagnostics.
+        """
+        if self.environment is None or self.desired is None:
+            raise SpecError(self.diagnostics)
+        return self.environment, self.desired
+
+
+@collector_off()
+def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str | None = None) -> Validated:
+    """Judge every file, and the topics as ``environment`` has them; None: as each environment has them.
+
+    Args:
+        tree: All files of the folder.
+        environment: Name of a file in ``environments/``.
+        now: An aware time; pauses and exceptions end by it.
+        commit: The git commit that the files are from, handed through to ``Desired``.
+
+    Raises:
+        UsageError: there is no such environment.
+    """
+    if environment is not None:
+        _check_environment(tree, environment)
+    files, found = read_files(tree)
+    no_environment = _in_none(tree, files, now)
+    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
+    worlds = [each[environment]] if environment is not None else list(each.values()) or [no_environment]
+    diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
+    found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
+    lifted_anywhere = _lifted_in(each.values())
+    for world in worlds:
+        diagnostics += _judge(world, found_everywhere, lifted_anywhere)
+    ordered = _once(diagnostics)
+    until = _next_turn(files.values(), now)
+    if environment is None or any(diagnostic.is_error for diagnostic in ordered):
+        return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=until)
+    return Validated(
+        diagnostics=ordered,
+        files=tree.files,
+        holds_until=until,
+        environment=_environment(worlds[0]),
+        desired=_desired(worlds[0], environment, tree.files, ordered, commit),
+    )
+
+
+def _names(tree: Tree) -> list[str]:
+    return [document.stem for document in tree.documents if document.kind == "Environment"]
+
+
+def _check_environment(tree: Tree, environment: str) -> None:
+    names = _names(tree)
+    if environment not in names:
+        known = ", ".join(names) or "none"
+        raise UsageError(f"no environment is called {environment!r}; in environments/ there are: {known}")
+
+
+# ---- reading ----
+
+
+def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
+    """Files whose fields could be read, by path, and what is wrong with their shape."""
+    files: dict[str, ReadFile] = {}
+    found: list[Finding] = []
+    for document in tree.documents:
+        if document.root is None:
+            continue
+        body, problems = read_section(document.root, MODELS[document.kind], document.file)
+        foreign = _foreign(body, document.kind)
+        found += foreign or problems
+        if not foreign and isinstance(document.root, Fields):
+            files[document.file] = (TopicSource if document.kind == "Topic" else ReadFile)(document, body)
+    return files, found
+
+
+def _foreign(body: Section, kind: FileKind) -> list[Finding]:
+    """What makes a file another sort than its folder says; then nothing else of it is judged."""
+    return [
+        Finding(
+            "TOP206",
+            body.file,
+            body.values[name].span,
+            f"{name} {given!r} is not known here",
+            f"this folder holds: {name}: {wanted}",
+        )
+        for name, wanted in (("apiVersion", API_VERSION), ("kind", kind))
+        if (given := body.get(name, str)) is not None and given != wanted
+    ]
+
+
+def world_of(tree: Tree, environment: str, now: datetime) -> World:
+    """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
+    return _in_environment(_in_none(tree, read_files(tree)[0], now), environment)
+
+
+def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
+    """The files as they are in no environment."""
+    topics = tuple(source for source in files.values() if isinstance(source, TopicSource))
+    profiles = {d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"}
+    common = (ConfigsPlace(file.spec.section("configs"), None) for file in profiles.values() if file is not None)
+    own = (ConfigsPlace(topic.spec.section("configs"), topic) for topic in topics if topic.state != "absent")
+    return World(
+        topics=topics,
+        profiles=profiles,
+        environment=None,
+        exceptions=None,
+        now=now,
+        unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
+        environments=tuple(f for f in files.values() if f.document.kind in ("Environment", "Exceptions")),
+        shared_configs=places_by_config(chain(common, own)),
+    )
+
+
+def _in_environment(world: World, environment: str) -> World:
+    its = {file.document.kind: file for file in world.environments if file.document.stem == environment}
+    file = its.get("Environment")
+    return replace(world, environment=file, exceptions=its.get("Exceptions"), environment_unreadable=file is None)
+
+
+# ---- judging ----
+
+
+def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
+    """Every problem that is an error as ``environment`` has the topics; what keeps files from being read is not one."""
+    files, found = read_files(tree)
+    no_environment = _in_none(tree, files, now)
+    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
+    world = each[environment]
+    lifted = _lifted_for(world, _lifted_in(each.values()))
+    for finding in (*found, *(finding for rule in RULES for finding in rule(world))):
+        if finding.diagnostic(lifted=(finding.topic, finding.code) in lifted).is_error:
+            yield finding
+
+
+def _judge(
+    world: World, found_everywhere: Mapping[Rule, Iterable[Finding]], lifted_anywhere: Lifted
+) -> Iterator[Diagnostic]:
+    lifted = _lifted_for(world, lifted_anywhere)
+    for rule in RULES:
+        for finding in found_everywhere[rule] if rule in found_everywhere else rule(world):
+            yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
+
+
+Lifted = frozenset[tuple[str | None, str]]
+"""Topic and code of exceptions that are in force."""
+
+
+def _lifted_in(worlds: Iterable[World]) -> Lifted:
+    return Lifted().union(*map(_lifted, worlds))
+
+
+def _lifted(world: World) -> Lifted:
+    found = set()
+    for exception in written_exceptions(world):
+        topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
+        is_over = exception.is_bad("until") or (until is not None and until <= world.now)
+        if topic and code and is_liftable(code) and not is_over:
+            found.add((topic, code))
+    return frozenset(found)
+
+
+def is_liftable(code: str) -> bool:
+    """Whether an exception can make a warning of it."""
+    return code.startswith("TOP3") and code not in NOT_LIFTABLE
+
+
+def _lifted_for(world: World, anywhere: Lifted) -> Lifted:
+    """As ``_lifted``; what is said of topics of other environments alone is lifted by the exceptions of those."""
+    if not anywhere:
+        return anywhere
+    here = {topic.label for topic in world.here}
+    return _lifted(world) | {(topic, code) for topic, code in anywhere if topic not in here}
+
+
+def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
+    """The first time after ``now`` at which a rule looks at the clock and sees something else."""
+    sections = (file.lifecycle if isinstance(file, TopicSource) else file.spec for file in files)
+    coming = [time for section in sections if section.values for time in _times(section) if time > now]
+    return min((turn for time in coming for turn in (time - WARNED_BEFORE, time) if turn > now), default=None)
+
+
+def _times(value: object) -> Iterator[datetime]:
+    """Every time that a section holds, however deep."""
+    match value:
+        case datetime():
+            yield value
+        case Section():
+            for below in value.values.values():
+                yield from _times(below.value)
+        case tuple():
+            for item in value:
+                yield from _times(item.value)
+
+
+_NAMED_BY_FIELD = frozenset({"TOP202"})
+"""Several of these may stand at one place, one for each missing field."""
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """In order, one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
+    kept: dict[tuple[object, ...], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        which = diagnostic.summary if diagnostic.code in _NAMED_BY_FIELD else ""
+        place = (*diagnostic.sort_key, which)
+        if place not in kept or (diagnostic.is_error and not kept[place].is_error):
+            kept[place] = diagnostic
+    return tuple(sorted(kept.values(), key=lambda diagnostic: (*diagnostic.sort_key, diagnostic.summary)))
+
+
+# ---- the answer ----
+
+
+def _environment(world: World) -> Environment | None:
+    if world.environment is None:
+        return None
+    written = _plain(world.environment.spec)
+    if world.exceptions is not None:
+        policy = dict(_mapping(written.get("policy")))
+        more = _plain(world.exceptions.spec).get("exceptions", ())
+        policy["exceptions"] = (*_sequence(policy.get("exceptions")), *_sequence(more))
+        written["policy"] = policy
+    return Environment(
+        name=world.environment.document.stem,
+        spec=EnvironmentSpec.model_validate(written),
+        file=world.environment.file,
+        locations=dict(_locations(world.environment.spec, "")),
+    )
+
+
+def _plain(section: Section) -> dict[str, object]:
+    return {name: _plain_value(value.value) for name, value in section.values.items()}
+
+
+def _plain_value(value: object) -> object:
+    match value:
+        case Section():
+            return _plain(value)
+        case tuple():
+            return tuple(_plain_value(item.value) for item in value if isinstance(item, Value))
+        case _:
+            return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:
+    for name, value in section.values.items():
+        yield f"{prefix}{name}", section.location(name)
+        if isinstance(value.value, Section):
+            yield from _locations(value.value, f"{prefix}{name}.")
+
+
+def _desired(
+    world: World, environment: str, files: int, diagnostics: Iterable[Diagnostic], commit: str | None
+) -> Desired:
+    merged = {topic.source.file: topic for topic in world.merged}
+    topics = sorted((_topic(t, merged.get(t.file), environment) for t in world.here), key=lambda topic: topic.name)
+    return Desired(
+        environment=environment,
+        topics={topic.name: topic for topic in topics},
+        files=files,
+        warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
+        commit=commit,
+        digest=sha256_of([_meaning(topic) for topic in topics]),
+    )
+
+
+def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
+    """One topic; ``merged`` is None for a tombstone."""
+    lifecycle, spec, metadata = source.body.section("lifecycle"), source.spec, source.metadata
+    return DesiredTopic(
+        name=source.label,
+        owner=metadata.get("owner", str) or "",
+        location=metadata.location("name"),
+        description=metadata.get("description", str) or "",
+        labels={k: v.value for k, v in metadata.section("labels").values.items() if isinstance(v.value, str)},
+        lifecycle=Lifecycle(source.state or Lifecycle.PRESENT),
+        reason=lifecycle.get("reason", str) or "",
+        not_before=lifecycle.get("notBefore", datetime),
+        until=lifecycle.get("until", datetime),
+        topic_id=lifecycle.section("topicIds").get(environment, str),
+        partitions=(merged.number("partitions") if merged else 0) or 0,
+        replication_factor=(merged.number("replicationFactor") if merged else 0) or 0,
+        keyed=spec.get("keyed", bool) is not False,
+        placement="kafka" if spec.get("placement", str) == "kafka" else "balanced",
+        rack_aware=spec.get("rackAware", bool) is not False,
+        assignment=merged.assignment if merged else None,
+        configs={name: merged.configs[name].text for name in sorted(merged.configs)} if merged else {},
+        locations=_topic_locations(source, merged),
+    )
+
+
+def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[str, Location]:
+    places = {name: source.spec.location(name) for name in source.spec.values if name != "configs"}
+    lifecycle = source.body.section("lifecycle")
+    places |= {f"lifecycle.{name}": lifecycle.location(name) for name in lifecycle.values}
+    if merged is not None:
+        places |= {name: setting.location for name, setting in merged.settings.items()}
+        places |= {f"configs.{name}": setting.location for name, setting in merged.configs.items()}
+    return places
+
+
+def _meaning(topic: DesiredTopic) -> dict[str, object]:
+    """What the topic's files say, without where they say it."""
+    return {
+        "name": topic.name,
+        "owner": topic.owner,
+        "description": topic.description,
+        "labels": dict(topic.labels),
+        "lifecycle": topic.lifecycle.value,
+        "reason": topic.reason,
+        "not_before": topic.not_before.isoformat() if topic.not_before else None,
+        "until": topic.until.isoformat() if topic.until else None,
+        "topic_id": topic.topic_id,
+        "partitions": topic.partitions,
+        "replication_factor": topic.replication_factor,
+        "keyed": topic.keyed,
+        "placement": topic.placement,
+        "rack_aware": topic.rack_aware,
+        "assignment": assignment_digest(topic.assignment) if topic.assignment else None,
+        "configs": dict(topic.configs),
+    }

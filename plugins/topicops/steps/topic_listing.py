@@ -1,0 +1,247 @@
+"""Live topics through the filters of Kafka's own ``kafka-topics --describe``, and in its words.
+
+Source: org.apache.kafka.tools.TopicCommand (3.9).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.printable import printable
+from topicops.model.specs.topic_config import min_insync_replicas
+
+FORMAT_VERSION = "1.0"
+
+
+class PartitionFilter(StrEnum):
+    UNDER_REPLICATED = "under-replicated"
+    UNDER_MIN_ISR = "under-min-isr"
+    AT_MIN_ISR = "at-min-isr"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to list: all that is asked for must hold at once."""
+
+    partitions: frozenset[PartitionFilter] = frozenset()
+    with_overrides: bool = False
+    unmanaged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPartition:
+    """One partition as the brokers tell clients of it."""
+
+    id: int
+    leader: int | None
+    """None while there is none, or while its broker is not registered."""
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    min_isr: int = 1
+    """In effect: the topic's own, else the brokers'."""
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """A replica that is being added is not missed yet."""
+        return len([broker for broker in self.replicas if broker not in self.adding]) > len(self.isr)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.leader is None or len(self.isr) < self.min_isr
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        """Kafka asks for no leader here: a partition that lost it may be at its minimum too."""
+        return len(self.isr) == self.min_isr
+
+    @property
+    def is_unavailable(self) -> bool:
+        return self.leader is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTopic:
+    live: LiveTopic
+    is_managed: bool
+    is_deleting: bool
+    partitions: tuple[ListedPartition, ...] | None
+    """Those that the filters let through, by id; None where no filter of partitions was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    environment: str
+    cluster_id: str
+    source: str
+    topics: tuple[ListedTopic, ...]
+    """By name."""
+    topics_read: int
+    knows_broker_defaults: bool | None
+    """False: a topic without ``min.insync.replicas`` of its own was taken to have Kafka's default, 1. None: not asked,
+    since no partition was filtered."""
+
+
+FILTERS: Mapping[PartitionFilter, Callable[[ListedPartition], bool]] = {
+    PartitionFilter.UNDER_REPLICATED: lambda partition: partition.is_under_replicated,
+    PartitionFilter.UNDER_MIN_ISR: lambda partition: partition.is_under_min_isr,
+    PartitionFilter.AT_MIN_ISR: lambda partition: partition.is_at_min_isr,
+    PartitionFilter.UNAVAILABLE: lambda partition: partition.is_unavailable,
+}
+
+
+def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, managed: Collection[str]) -> Listing:
+    """Filter a snapshot, which must hold the states where partitions are filtered.
+
+    A topic that is marked for deletion has no partitions to filter: the brokers have stopped telling of it.
+    """
+    chosen = (snapshot.topics[name] for name in sorted(snapshot.topics) if not (wanted.unmanaged and name in managed))
+    listed = (_listed(snapshot, topic, wanted, is_managed=topic.name in managed) for topic in chosen)
+    return Listing(
+        environment=environment,
+        cluster_id=snapshot.cluster_id,
+        source=snapshot.source,
+        topics=tuple(topic for topic in listed if _is_wanted(topic, wanted)),
+        topics_read=len(snapshot.topics),
+        knows_broker_defaults=snapshot.broker_defaults is not None if wanted.partitions else None,
+    )
+
+
+def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[ListedPartition]:
+    """Each partition, by id; one without a state has neither leader nor ISR."""
+    min_isr = min_insync_replicas(topic.overrides, snapshot.broker_defaults)
+    for p, replicas in sorted(topic.assignment.items()):
+        state = (topic.states or {}).get(p)
+        yield ListedPartition(
+            id=p,
+            leader=state.leader if state and snapshot.has_live_leader(topic, p) else None,
+            replicas=replicas,
+            isr=state.isr if state else (),
+            adding=topic.adding.get(p, ()),
+            removing=topic.removing.get(p, ()),
+            min_isr=min_isr,
+        )
+
+
+def listing_text(listing: Listing) -> str:
+    """Kafka's own lines, tabs included: of the partitions where those were filtered, else of the topics."""
+    return "\n".join(line for topic in listing.topics for line in _lines(topic))
+
+
+def listing_json(listing: Listing) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(
+        {
+            "format_version": FORMAT_VERSION,
+            "environment": listing.environment,
+            "cluster_id": listing.cluster_id,
+            "source": listing.source,
+            "knows_broker_defaults": listing.knows_broker_defaults,
+            "topics": [_topic_as_json(topic) for topic in listing.topics],
+        },
+        indent=2,
+    )
+
+
+def summary(listing: Listing) -> str:
+    """How much of what was read is listed, on one line."""
+    topics = f"{len(listing.topics)} of {listing.topics_read} topics"
+    rows = [len(topic.partitions) for topic in listing.topics if topic.partitions is not None]
+    return f"{topics}, {sum(rows)} partitions" if rows else topics
+
+
+def _listed(snapshot: ClusterSnapshot, topic: LiveTopic, wanted: Wanted, *, is_managed: bool) -> ListedTopic:
+    is_deleting = topic.name in snapshot.deleting
+    partitions = None
+    if wanted.partitions:
+        found = () if is_deleting else listed_partitions(snapshot, topic)
+        partitions = tuple(row for row in found if all(FILTERS[name](row) for name in wanted.partitions))
+    return ListedTopic(live=topic, is_managed=is_managed, is_deleting=is_deleting, partitions=partitions)
+
+
+def _is_wanted(topic: ListedTopic, wanted: Wanted) -> bool:
+    if topic.partitions == ():
+        return False
+    return bool(topic.live.overrides) or not wanted.with_overrides
+
+
+def _lines(topic: ListedTopic) -> Iterator[str]:
+    if topic.partitions is None:
+        yield _topic_line(topic)
+        return
+    for partition in topic.partitions:
+        yield _partition_line(topic.live.name, partition)
+
+
+def _topic_line(topic: ListedTopic) -> str:
+    live = topic.live
+    configs = ",".join(f"{name}={value}" for name, value in sorted(live.overrides.items()))
+    cells = [
+        f"Topic: {live.name}",
+        *([f"TopicId: {live.topic_id}"] if live.topic_id else []),
+        f"PartitionCount: {live.partitions}",
+        f"ReplicationFactor: {_replication_factor(live)}",
+        f"Configs: {configs}",
+        *(["MarkedForDeletion: true"] if topic.is_deleting else []),
+    ]
+    return "\t".join(map(printable, cells))
+
+
+def _replication_factor(live: LiveTopic) -> int:
+    """Of the first partition, as Kafka counts: without the replicas that are being added."""
+    first = min(live.assignment, default=None)
+    if first is None:
+        return 0
+    return len([broker for broker in live.assignment[first] if broker not in live.adding.get(first, ())])
+
+
+def _partition_line(topic: str, partition: ListedPartition) -> str:
+    cells = [
+        "",
+        f"Topic: {topic}",
+        f"Partition: {partition.id}",
+        f"Leader: {'none' if partition.leader is None else partition.leader}",
+        f"Replicas: {_joined(partition.replicas)}",
+        f"Isr: {_joined(partition.isr)}",
+    ]
+    if partition.adding or partition.removing:
+        cells += [f"Adding Replicas: {_joined(partition.adding)}", f"Removing Replicas: {_joined(partition.removing)}"]
+    return "\t".join(map(printable, cells))
+
+
+def _joined(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _topic_as_json(topic: ListedTopic) -> dict[str, object]:
+    live = topic.live
+    return {
+        "name": live.name,
+        "topic_id": live.topic_id,
+        "partitions": live.partitions,
+        "replication_factor": _replication_factor(live),
+        "overrides": dict(sorted(live.overrides.items())),
+        "managed": topic.is_managed,
+        "deleting": topic.is_deleting,
+        "matching_partitions": None
+        if topic.partitions is None
+        else [_partition_as_json(partition) for partition in topic.partitions],
+    }
+
+
+def _partition_as_json(partition: ListedPartition) -> dict[str, object]:
+    return {
+        "partition": partition.id,
+        "leader": partition.leader,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "adding": list(partition.adding),
+        "removing": list(partition.removing),
+        "min_isr": partition.min_isr,
+    }

@@ -1,0 +1,168 @@
+"""What one look of verify at one topic holds: what shall be, what both sides show, and what a rule finds in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Source, TopicTraces
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.ports import BrokerLogs, BrokerView
+from topicops.model.runs.results import Verdict
+from topicops.model.specs.topic_config import canonical_overrides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a topic shall be; without any field set it only has to be healthy."""
+
+    topic: str
+    absent: bool = False
+    is_new: bool = False
+    """The run made it."""
+    identity: str | None = None
+    """For a topic that is to go: the one that was there."""
+    partitions: int | None = None
+    """For a topic that is to go: how many it had."""
+    assignment: Assignment = field(default_factory=dict)
+    """Rows that the run wrote."""
+    earlier_partitions: int = 0
+    earlier_digest: str | None = None
+    """Digest of the rows that an expansion found."""
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    """Canonical; None: no override."""
+    configs_are_all: bool = False
+    """No other override may be there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """All that one look at one topic saw."""
+
+    expected: Expected
+    traces: TopicTraces
+    brokers: Collection[int]
+    """Registered right now."""
+    controller_epoch: int | None
+    has_controller: bool = True
+    cluster_id: str | None = None
+    """Of the first side; None: not known."""
+    broker_defaults: Mapping[str, str] | None = None
+    """Effective default of each topic config; None: not known."""
+    source: Source = "zookeeper"
+    """Which side the first one is."""
+    before: Mapping[int, PartitionState] = field(default_factory=dict)
+    """The same topic's states in the look before; empty at the first one."""
+    views: Mapping[int, BrokerView | str] = field(default_factory=dict)
+    """Of the brokers that were asked; empty while the first side alone already says that it is not healthy."""
+    logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
+    """Of the brokers whose disks were asked about, which is once all else is right."""
+    told_overrides: Mapping[str, str] | str | None = None
+    """As the brokers tell them; a sentence where they did not; None: not asked."""
+
+    @property
+    def live(self) -> LiveTopic | None:
+        return self.traces.live
+
+    @property
+    def present(self) -> LiveTopic:
+        """The topic, for rules that need one. Raises ``ValueError`` without."""
+        if self.live is None:
+            raise ValueError(f"{self.expected.topic}: rules for present topics need one")
+        return self.live
+
+    @property
+    def states(self) -> Mapping[int, PartitionState]:
+        return (self.live.states or {}) if self.live else {}
+
+    @property
+    def sides(self) -> frozenset[str]:
+        """What was looked at, in the words of ``checks.RULES``."""
+        asked = {
+            "views": self.views,
+            "logs": self.logs,
+            "offsets": self.logs,
+            "brokers' configs": self.told_overrides is not None,
+        }
+        return frozenset({"first side", *(side for side, found in asked.items() if found)})
+
+    def led(self) -> Iterator[tuple[int, PartitionState]]:
+        """Partitions of the topic that have a state, in order."""
+        yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What one rule found in one look; healthy: only a remark, which no one waits for."""
+
+    check: str
+    verdict: Verdict
+    message: str
+    code: str | None = None
+    subjects: frozenset[str] = frozenset()
+    """What it is about, in words that stay the same from look to look: old trouble is known by them.
+
+    Empty where trouble of before the run is no excuse.
+    """
+    is_final: bool = False
+    """Waiting cannot mend it."""
+
+
+Rule = Callable[[Look], Iterator[Problem]]
+Trouble = tuple[str, str, str]
+"""Topic, check and subject of a problem."""
+
+
+def expected_of(topic: str, changes: Iterable[Change]) -> Expected:
+    """Say what the topic shall be once all these changes of it are in place."""
+    found = Expected(topic=topic)
+    for change in changes:
+        found = _with_change(found, change)
+    return found
+
+
+def broker_names(brokers: Iterable[int]) -> str:
+    return ", ".join(f"broker {broker}" for broker in brokers)
+
+
+def partition_names(partitions: Iterable[int], *, most: int = 5) -> str:
+    """``partition 0`` or ``partitions 0, 3, 4``, the first few of many."""
+    ids = sorted(partitions)
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return f"partition{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids[:most]))}{more}"
+
+
+def _with_change(found: Expected, change: Change) -> Expected:
+    match change:
+        case CreateTopic():
+            return Expected(
+                topic=change.topic,
+                is_new=True,
+                partitions=change.partitions,
+                assignment=change.assignment,
+                configs=canonical_overrides(change.configs),
+                configs_are_all=True,
+            )
+        case ExpandTopic():
+            return Expected(
+                topic=change.topic,
+                identity=change.precondition.identity,
+                partitions=change.partitions,
+                assignment=change.assignment,
+                earlier_partitions=change.partitions_before,
+                earlier_digest=change.precondition.assignment_digest,
+                configs=found.configs,
+            )
+        case ConfigureTopic():
+            return Expected(
+                topic=change.topic,
+                identity=change.precondition.identity,
+                partitions=found.partitions,
+                assignment=found.assignment,
+                earlier_partitions=found.earlier_partitions,
+                earlier_digest=found.earlier_digest,
+                configs=change.configs,
+            )
+        case DeleteTopic():
+            identity = change.precondition.identity or change.topic_id
+            return Expected(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)

@@ -1,0 +1,265 @@
+"""What three real brokers say of themselves, with one of them paused, and what nobody creates by asking."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
+    ConfigResource,
+    ResourceType,
+)
+
+from fixtures.admin import new_admin
+from fixtures.live import look
+from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.local.cluster import LocalCluster
+from topicops.model.plans.plan import TopicActivity
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
+from topicops.testing.changes import create_topic
+
+NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
+EVERYONE = (1, 2, 3)
+
+
+@pytest.fixture
+def properties(local_cluster: LocalCluster) -> dict[str, str]:
+    return {"bootstrap.servers": local_cluster.bootstrap_servers}
+
+
+@pytest.fixture
+def topic(properties: dict[str, str]) -> Iterator[str]:
+    """A topic of two partitions, known to every broker."""
+    name = f"k-reader.{uuid.uuid4().hex[:8]}"
+    admin, client = KafkaAdmin(properties), new_admin(properties["bootstrap.servers"])
+    admin.create([create_topic(name, (1, 2), (2, 3))])
+    views = BrokerViews(properties)
+    wait_for(lambda: all(_knows(view, name) for view in views.views(EVERYONE, [name]).values()))
+    yield name
+    views.close()
+    admin.close()
+    client.delete_topics([name])[name].result(30)
+
+
+@pytest.fixture
+def paused_broker(local_cluster: LocalCluster, properties: dict[str, str]) -> Iterator[int]:
+    """Broker 2, which accepts connections and answers nothing; it is back in every view afterwards."""
+    local_cluster.pause(2)
+    try:
+        yield 2
+    finally:
+        local_cluster.resume(2)
+        views = BrokerViews(properties)
+        wait_for(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, []).values()))
+        views.close()
+
+
+def test_each_broker_gives_its_own_view(properties: dict[str, str], topic: str, local_cluster: LocalCluster) -> None:
+    views = BrokerViews(properties)
+
+    found = views.views(EVERYONE, [topic])
+    views.close()
+
+    partitions = {
+        0: PartitionView(leader=1, replicas=(1, 2), isr=(1, 2)),
+        1: PartitionView(leader=2, replicas=(2, 3), isr=(2, 3)),
+    }
+    topic_id = look(local_cluster).topics[topic].topic_id
+    assert topic_id is not None
+    view = BrokerView(
+        topics={topic: partitions},
+        brokers=frozenset(EVERYONE),
+        cluster_id=local_cluster.cluster_id,
+        topic_ids={topic: topic_id},
+    )
+    assert found == dict.fromkeys(EVERYONE, view)
+
+
+def test_each_broker_tells_of_its_own_logs_and_of_what_it_leads(properties: dict[str, str], topic: str) -> None:
+    everything = LogQuestions(held={topic: (0, 1, 2)}, led={topic: {0: 0, 1: 0}})
+    with closing(BrokerViews(properties)) as views:
+        logs = views.logs(dict.fromkeys(EVERYONE, everything))
+
+    assert all(isinstance(found, BrokerLogs) for found in logs.values())
+    told = {broker: found for broker, found in logs.items() if isinstance(found, BrokerLogs)}
+    assert {broker: found.held.get(topic) for broker, found in told.items()} == {1: {0}, 2: {0, 1}, 3: {1}}
+    assert {broker: [*found.unread.get(topic, {})] for broker, found in told.items()} == {1: [1], 2: [0], 3: [0, 1]}
+    errors = {error for found in told.values() for error in found.unread[topic].values()}
+    assert errors == {"NOT_LEADER_FOR_PARTITION (6)"}
+
+
+def test_a_leader_of_another_epoch_than_asked_for_does_not_tell_where_its_log_ends(
+    properties: dict[str, str], topic: str
+) -> None:
+    with closing(BrokerViews(properties)) as views:
+        logs = views.logs({1: LogQuestions(held={topic: (0,)}, led={topic: {0: 7}})})
+
+    assert isinstance(logs[1], BrokerLogs)
+    assert logs[1].unread[topic][0].endswith("(75)")
+
+
+def test_overrides_are_those_of_the_topic_itself_and_of_an_unknown_one_there_are_none(
+    properties: dict[str, str], topic: str, local_cluster: LocalCluster
+) -> None:
+    unknown = f"k-reader.unknown.{uuid.uuid4().hex[:8]}"
+    with closing(BrokerViews(properties)) as views:
+        views.views(EVERYONE, [topic])
+        told = views.overrides([topic, unknown])
+
+    assert told[topic] == look(local_cluster).topics[topic].overrides
+    assert told[unknown] == "the brokers do not tell its configs: UNKNOWN_TOPIC_OR_PART (3)"
+
+
+def test_a_paused_broker_tells_of_no_logs_within_its_time(
+    properties: dict[str, str], topic: str, paused_broker: int
+) -> None:
+    with closing(BrokerViews(properties, timeout_s=1.5)) as views:
+        logs = views.logs({paused_broker: LogQuestions(held={topic: (0,)})})
+
+    told = logs[paused_broker]
+    assert isinstance(told, str)
+    assert told.startswith(f"broker {paused_broker} ")
+
+
+def test_unknown_topics_are_left_out_and_not_created(properties: dict[str, str], topic: str) -> None:
+    unknown = f"k-reader.unknown.{uuid.uuid4().hex[:8]}"
+    views, questions = BrokerViews(properties), BrokerQuestions(properties, timeout_s=10.0)
+
+    found = views.views(EVERYONE, [topic, unknown])
+    activity = questions.activity([unknown])
+    questions.broker_defaults()
+    found_again = views.views(EVERYONE, [topic, unknown])
+    views.close()
+
+    assert all(_knows(view, topic) and not _knows(view, unknown) for view in (*found.values(), *found_again.values()))
+    assert activity[unknown].end_offsets is None
+    assert unknown not in new_admin(properties["bootstrap.servers"]).list_topics(timeout=10).topics
+
+
+def test_broker_that_nobody_knows_gives_a_sentence(properties: dict[str, str]) -> None:
+    views = BrokerViews(properties)
+
+    found = views.views([1, 9], [])
+    views.close()
+
+    assert isinstance(found[1], BrokerView)
+    assert found[9] == "broker 9 is not known to the brokers that answer"
+
+
+def test_paused_broker_gives_a_sentence_and_holds_no_other_up(
+    properties: dict[str, str], topic: str, paused_broker: int
+) -> None:
+    views = BrokerViews(properties, timeout_s=1.5)
+
+    found = views.views(EVERYONE, [topic])
+    views.close()
+
+    assert found[paused_broker] == f"broker {paused_broker} gave no answer in time"
+    assert [_knows(found[broker], topic) for broker in EVERYONE if broker != paused_broker] == [True, True]
+
+
+def test_broker_that_was_paused_is_heard_again_over_the_same_connections(
+    local_cluster: LocalCluster, properties: dict[str, str], topic: str
+) -> None:
+    views = BrokerViews(properties, timeout_s=1.5)
+    before = views.views(EVERYONE, [topic])
+    local_cluster.pause(3)
+    try:
+        during = views.views(EVERYONE, [topic])
+    finally:
+        local_cluster.resume(3)
+        wait_for(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, [topic]).values()))
+    views.close()
+
+    assert [_knows(view, topic) for view in before.values()] == [True] * 3
+    assert [_knows(view, topic) for view in during.values()] == [True, True, False]
+
+
+def test_defaults_are_told_by_another_broker_while_one_is_paused(
+    properties: dict[str, str], paused_broker: int
+) -> None:
+    found = BrokerQuestions(properties, timeout_s=3.0).broker_defaults()
+
+    assert found is not None
+    assert found["min.insync.replicas"] == "1"
+
+
+def test_connection_that_kafka_python_cannot_make_gives_sentences(properties: dict[str, str]) -> None:
+    found = BrokerViews(properties | {"sasl.oauthbearer.config": "secret"}).views([1], [])
+
+    assert "sasl.oauthbearer.config" in str(found[1])
+    assert "secret" not in str(found[1])
+
+
+def test_nobody_there_gives_sentences_and_nothing() -> None:
+    found = BrokerViews(NOBODY, timeout_s=1.0).views([1], ["t"])
+    questions = BrokerQuestions(NOBODY, timeout_s=0.5)
+
+    assert str(found[1]).startswith("broker 1 cannot be asked: no broker answers: ")
+    assert questions.broker_defaults() is None
+    assert questions.activity(["t"]) == {"t": TopicActivity(end_offsets=None, groups=None)}
+
+
+def test_defaults_are_what_a_topic_without_override_gets(properties: dict[str, str], topic: str) -> None:
+    """The brokers' own answer for the topic itself is the judge, for every config they know."""
+    found = BrokerQuestions(properties, timeout_s=10.0).broker_defaults()
+
+    effective = _effective_configs(properties, topic)
+    assert found is not None
+    assert {name: found[name] for name in effective if name in found} == effective
+
+
+def test_activity_tells_end_offsets_and_who_consumes(properties: dict[str, str], topic: str) -> None:
+    producer = Producer(properties)
+    producer.produce(topic, b"one", partition=1)
+    assert producer.flush(30) == 0
+    committed = _commit(properties, topic)
+
+    found = BrokerQuestions(properties, timeout_s=20.0).activity([topic])
+
+    assert found == {topic: TopicActivity(end_offsets={0: 0, 1: 1}, groups=(committed,))}
+
+
+def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str], topic: str) -> None:
+    group = f"k-reader.member.{uuid.uuid4().hex[:8]}"
+    consumer = Consumer(properties | {"group.id": group, "enable.auto.commit": False})
+    consumer.subscribe([topic])
+    wait_for(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+
+    found = BrokerQuestions(properties, timeout_s=20.0).activity([topic])
+    consumer.close()
+
+    assert found[topic].groups == (group,)
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.1)
+
+
+def _commit(properties: dict[str, str], topic: str) -> str:
+    """Commit an offset of partition 1 in a group without members."""
+    group = f"k-reader.commit.{uuid.uuid4().hex[:8]}"
+    consumer = Consumer(properties | {"group.id": group, "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition(topic, 1, 1)], asynchronous=False)
+    consumer.close()
+    return group
+
+
+def _knows(view: BrokerView | str, topic: str) -> bool:
+    return isinstance(view, BrokerView) and topic in view.topics
+
+
+def _sees(view: BrokerView | str, brokers: tuple[int, ...]) -> bool:
+    return isinstance(view, BrokerView) and view.brokers == frozenset(brokers)
+
+
+def _effective_configs(properties: dict[str, str], topic: str) -> dict[str, str]:
+    client = new_admin(properties["bootstrap.servers"])
+    (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in future.result(30).items()}

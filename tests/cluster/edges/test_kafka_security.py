@@ -1,0 +1,130 @@
+"""A broker with TLS and SASL: who may come in does, and who may not is told why."""
+
+import re
+
+import pytest
+
+from fixtures.secured_broker import PASSWORD, PROTOCOLS, SecuredBroker
+from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.processes import free_port
+from topicops.model.errors import (
+    CertificateError,
+    ClusterError,
+    ClusterUnreachableError,
+    ConnectionSecurityError,
+    LoginRefusedError,
+    UsageError,
+)
+from topicops.model.ports import AnswerKind, BrokerView
+from topicops.testing.changes import create_topic
+
+WRONG_PASSWORD = "wr0ng-pa55"
+
+
+def error_of(properties: dict[str, str]) -> ClusterError:
+    with pytest.raises(ClusterError) as caught:
+        KafkaAdmin(properties, request_timeout_s=4.0).cluster_id()
+    assert not any(secret in f"{caught.value!r} {caught.value.__cause__!r}" for secret in (PASSWORD, WRONG_PASSWORD))
+    return caught.value
+
+
+def assert_told(error: ClusterError, kind: type[ClusterError], *words: str) -> None:
+    assert type(error) is kind, error
+    for word in words:
+        assert word in str(error)
+
+
+# --- who may come in --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_both_clients_come_in_by_each_security_protocol(secured_broker: SecuredBroker, protocol: str) -> None:
+    properties = secured_broker.properties(protocol)
+    views, questions = BrokerViews(properties), BrokerQuestions(properties)
+    try:
+        assert KafkaAdmin(properties).cluster_id() == secured_broker.cluster.cluster_id
+        assert isinstance(views.views([1], [])[1], BrokerView)
+        assert questions.broker_defaults() is not None
+    finally:
+        views.close()
+        questions.close()
+
+
+def test_a_topic_is_made_over_tls_and_a_login(secured_broker: SecuredBroker) -> None:
+    admin = KafkaAdmin(secured_broker.properties("SASL_SSL"))
+    [answer] = admin.create([create_topic("secured", [1])])
+    assert answer.kind is AnswerKind.ACCEPTED, answer
+
+
+# --- who may not ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        pytest.param({"sasl_password": WRONG_PASSWORD}, "check sasl.username and sasl.password", id="password"),
+        pytest.param({"sasl_username": "nobody"}, "check sasl.username and sasl.password", id="user"),
+        pytest.param({"sasl_mechanism": "PLAIN"}, "it takes SCRAM-SHA-256; sasl.mechanism is PLAIN", id="mechanism"),
+    ],
+)
+def test_a_wrong_login_is_told_as_one(secured_broker: SecuredBroker, wrong: dict[str, str], said: str) -> None:
+    assert_told(error_of(secured_broker.properties("SASL_SSL", **wrong)), LoginRefusedError, said)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "at", "kind", "said"),
+    [
+        pytest.param("PLAINTEXT", "SASL_PLAINTEXT", LoginRefusedError, "it wants a login (SCRAM-SHA-256)", id="login"),
+        pytest.param("SSL", "SASL_SSL", LoginRefusedError, "it wants a login (SCRAM-SHA-256)", id="login over TLS"),
+        pytest.param("SASL_SSL", "SSL", ConnectionSecurityError, "it takes no login", id="no login over TLS"),
+        pytest.param("SASL_PLAINTEXT", "SASL_SSL", ConnectionSecurityError, "it speaks TLS alone", id="TLS"),
+        pytest.param("SSL", "PLAINTEXT", ConnectionSecurityError, "it speaks no TLS", id="no TLS"),
+    ],
+)
+def test_the_port_of_another_security_protocol_is_told_as_one(
+    secured_broker: SecuredBroker, protocol: str, at: str, kind: type[ClusterError], said: str
+) -> None:
+    error = error_of(secured_broker.properties(protocol, at=at))
+    assert_told(error, kind, f"localhost:{secured_broker.ports[at]}: {said}", f"security.protocol is {protocol}")
+
+
+def test_a_broker_of_another_authority_is_told_as_one(secured_broker: SecuredBroker) -> None:
+    error = error_of(secured_broker.properties("SSL", ssl_ca_location=str(secured_broker.other_ca.certificate)))
+    assert_told(error, CertificateError, "unable to get local issuer certificate", "ssl.ca.location")
+
+
+def test_a_certificate_for_another_name_is_told_as_one(secured_broker: SecuredBroker) -> None:
+    error = error_of(secured_broker.properties("SSL", bootstrap_servers=f"127.0.0.1:{secured_broker.ports['SSL']}"))
+    assert_told(error, CertificateError, "not valid for '127.0.0.1'")
+
+
+def test_a_missing_authority_is_bad_usage_at_once(secured_broker: SecuredBroker) -> None:
+    with pytest.raises(UsageError, match=r"ssl\.ca\.location failed"):
+        KafkaAdmin(secured_broker.properties("SSL", ssl_ca_location="/nowhere.pem")).cluster_id()
+
+
+def test_servers_that_cannot_be_reached_are_told_one_by_one(secured_broker: SecuredBroker) -> None:
+    port = free_port()
+    error = error_of(secured_broker.properties("SSL", bootstrap_servers=f"127.0.0.1:{port},nowhere.invalid:9092"))
+    assert_told(error, ClusterUnreachableError, f"127.0.0.1:{port}: Connection refused", "nowhere.invalid:9092: ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        # It meets either the answer or the end of the connection, whichever comes first.
+        pytest.param({"sasl_password": WRONG_PASSWORD}, "invalid credentials|looks a refused login too", id="password"),
+        pytest.param({"ssl_ca_location": "other"}, "CERTIFICATE_VERIFY_FAILED", id="authority"),
+    ],
+)
+def test_the_second_client_tells_what_it_knows(secured_broker: SecuredBroker, wrong: dict[str, str], said: str) -> None:
+    more = {k: str(secured_broker.other_ca.certificate) if v == "other" else v for k, v in wrong.items()}
+    views = BrokerViews(secured_broker.properties("SASL_SSL", **more))
+    try:
+        [sentence] = views.views([1], []).values()
+    finally:
+        views.close()
+    assert isinstance(sentence, str)
+    assert re.search(said, sentence)
+    assert WRONG_PASSWORD not in sentence

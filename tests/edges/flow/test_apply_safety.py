@@ -1,0 +1,241 @@
+"""What apply looks at before it asks any broker: all brokers of these worlds are silent, so asking one is an error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Thread
+
+import pytest
+
+from fixtures.workspace import Workspace
+from fixtures.znode_tree import BASE, CLUSTER_ID, lay, topic
+from fixtures.zookeeper import Chroot
+from topicops import flow
+from topicops.edges.home.audit_log import AuditOrigin
+from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.open_journals import announced
+from topicops.edges.home.topic_count import LastGood
+from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
+from topicops.flow.verifying import take_baseline
+from topicops.model.errors import ShrunkenWorldError, WrongTargetError
+from topicops.model.plans.changes import ACTIONS, Change, GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import changes_to_json, plan_to_json
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
+from topicops.model.specs.environment import Limits, Policy, Risk
+from topicops.steps.planning.gate import gate
+from topicops.steps.reporting.exit_status import apply_exit_status
+from topicops.testing import builders
+
+OPEN = builders.environment(
+    limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)
+)
+CREATE, DELETE = builders.create_change("orders"), builders.delete_change("tmp-import")
+
+
+@pytest.fixture
+def world(workspace: Workspace, chroot: Chroot) -> Workspace:
+    """Three registered brokers and no topic."""
+    lay(chroot.client, BASE)
+    workspace.cluster |= {"id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}, "minLiveBrokers": 3}
+    workspace.policy |= {"unattended": "destructive"}
+    workspace.topic("orders")
+    workspace.tombstone("tmp-import")
+    workspace.write_environment()
+    return workspace
+
+
+def plan_of(chroot: Chroot, *changes: Change) -> Plan:
+    found = builders.change_set(changes)
+    target = replace(found.target, cluster_id=CLUSTER_ID, chroot=chroot.path)
+    return gate(replace(found, target=target), OPEN)
+
+
+def run_of(world: Workspace, plan: Plan) -> flow.Run:
+    """A run that came as far as its gate."""
+    run = flow.open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
+    run.store.write_text("plan.json", plan_to_json(plan))
+    return run
+
+
+def outcomes_of(run: flow.Run, action: str) -> Sequence[Outcome]:
+    return run.store.read_value(f"outcomes-{action}.json", tuple[Outcome, ...])
+
+
+def test_registered_brokers_that_are_silent_end_apply_with_nothing_changed(world: Workspace, chroot: Chroot) -> None:
+    (world.folder / "plan.json").write_text(plan_to_json(plan_of(chroot, CREATE)), encoding="utf-8")
+
+    ended = world.apply()
+
+    assert (ended.status, "the brokers do not tell their cluster id" in ended.err) == (1, True), ended.err
+    assert chroot.client.exists(LEASE) is None
+    assert chroot.client.get_children("/brokers/topics") == []
+
+
+def test_an_environment_that_names_another_cluster_by_now_is_a_wrong_target(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE))
+    world.cluster["id"] = "x9ZkQ0mVTh2c7nUeYw1aBg"
+    world.write_environment()
+
+    with pytest.raises(WrongTargetError, match="x9ZkQ0mVTh2c7nUeYw1aBg"):
+        flow.apply(run)
+    assert chroot.client.exists("/topicops") is None
+
+
+def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE))
+    world.limits["shrinkPercent"] = 10
+    world.write_environment()
+    LastGood(run.home, CLUSTER_ID).write(40)
+
+    with pytest.raises(ShrunkenWorldError, match="0 topics are live, 40 were"):
+        flow.apply(run)
+
+
+def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE))
+    with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
+        waiting = Thread(target=flow.apply, args=(run,), kwargs={"lock_timeout_s": 20})
+        waiting.start()
+        time.sleep(1)  # long enough to have looked at three brokers, were it to look before
+        chroot.client.delete("/brokers/ids/3")
+    waiting.join(30)
+
+    assert outcomes_of(run, "create") == ()
+
+
+def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, chroot: Chroot) -> None:
+    held = gate(plan_of(chroot, DELETE).change_set, builders.environment())
+    assert [gated.gate for gated in held.changes] == [GateWord.HELD]
+    with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
+        facts = flow.apply(run_of(world, held))
+    assert facts["not sent"] == 0
+
+
+def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, chroot: Chroot) -> None:
+    world.cluster["lease"] = "none"
+    world.write_environment()
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "no lease (cluster.lease, topics/environments/local.yaml:" in flow.render_report(run, "text")
+    assert chroot.client.exists("/topicops") is None
+
+
+def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
+    world: Workspace, chroot: Chroot
+) -> None:
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+    leave_open(run)
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "ended before it knew what came of create orders: it is not in effect" in flow.render_report(run, "text")
+    assert open_intents(read_journal(run.store.path("journal-create-1.jsonl"))) == ()
+    assert list((run.home / "unsettled" / "local").iterdir()) == []
+
+
+def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+    leave_open(run)
+    run.store.write_text("plan.json", plan_to_json(plan_of(chroot, builders.create_change("another"), DELETE)))
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    assert "cannot be settled" in flow.render_report(run, "text")
+    assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
+
+
+def leave_open(run: flow.Run) -> None:
+    """What a run leaves that was killed right after its intent to create."""
+    journal = FileJournal(run.store.path("journal-create-1.jsonl"))
+    origin = AuditOrigin(
+        environment="local",
+        run="cli/killed",
+        plan=run.plan.fingerprint,
+        commit=None,
+        approver=None,
+        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
+    )
+    with announced(run.home / "unsettled" / "local", journal.path, origin):
+        journal.intend([gated for gated in run.plan.changes if gated.change.action == "create"])
+
+
+def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, chroot: Chroot) -> None:
+    lay(chroot.client, {"/brokers/topics/tmp-import": topic({0: [1, 2, 3]})})
+    run = run_of(world, plan_of(chroot, DELETE))
+    world.path_of("tmp-import").unlink()
+
+    flow.apply(run, actions=["delete"], approved={gated.digest for gated in run.plan.changes})
+
+    assert outcomes_of(run, "delete") == ()
+
+
+def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Workspace, chroot: Chroot) -> None:
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+
+    flow.apply(run, actions=["delete"])
+
+    (outcome,) = outcomes_of(run, "delete")
+    assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
+    assert "create was to run and left no outcome" in outcome.message
+
+
+def test_a_new_gate_forgets_what_an_earlier_try_of_the_run_did(world: Workspace, chroot: Chroot) -> None:
+    plan = plan_of(chroot, CREATE)
+    run = run_of(world, plan)
+    run.store.write_text("changes.json", changes_to_json(plan.change_set))
+    done = Outcome(topic="orders", action="create", digest="0" * 64, status=OutcomeStatus.DONE, sent=True)
+    run.store.write_value("outcomes-create.json", (done,))
+    run.store.write_value("checks.json", (Check(id="V02", topic="orders", verdict=Verdict.HEALTHY),))
+
+    flow.gate(run)
+
+    report = flow.report(run)
+    assert report["summary"] == "Nothing was applied."
+
+
+def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: Workspace, chroot: Chroot) -> None:
+    plan = plan_of(chroot, CREATE)
+    run = run_of(world, plan)
+    done = Outcome(topic="orders", action="create", digest=plan.changes[0].digest, status=OutcomeStatus.DONE, sent=True)
+    run.store.write_value("outcomes-create.json", (done,))
+    world.path_of("orders").write_text("no: [spec", encoding="utf-8")  # nothing can be asked without an environment
+
+    flow.verify_or_say_why(run, interrupted=lambda: False)
+
+    assert apply_exit_status(flow.run_report(run).summary) == 7
+    flow.report(run)
+    assert "nothing could be verified" in flow.render_report(run, "text")
+
+
+def test_verifying_a_plan_for_another_cluster_is_a_wrong_target(world: Workspace) -> None:
+    other = gate(builders.change_set([CREATE]), OPEN)
+    (world.folder / "plan.json").write_text(plan_to_json(other), encoding="utf-8")
+
+    ended = world.run("verify", "plan.json", "--environment", "local")
+
+    assert (ended.status, "TOP504" in ended.err) == (8, True), ended.err
+
+
+def test_no_control_character_that_somebody_wrote_reaches_the_terminal(workspace: Workspace) -> None:
+    ended = workspace.run("apply", "missing\x1b[31m.json")
+
+    assert (ended.status, "missing\\x1b[31m.json" in ended.err) == (1, True), ended.err
+
+
+def test_what_another_task_of_the_run_has_begun_to_change_is_no_old_trouble(world: Workspace, chroot: Chroot) -> None:
+    expand = builders.expand_change("orders")
+    plan = plan_of(chroot, expand)
+    run = run_of(world, plan)
+    FileJournal(run.store.path("journal-expand-1.jsonl")).intend(plan.changes)
+
+    take_baseline(run, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
+
+    assert not run.store.has("baseline-configure.json")

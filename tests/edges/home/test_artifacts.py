@@ -1,0 +1,207 @@
+"""A run's files are whole or not there, and come back as they went in."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.home.artifacts import ArtifactStore, prune_runs, runs_folder
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
+from topicops.model.runs.results import (
+    Check,
+    FailingRow,
+    Outcome,
+    OutcomeStatus,
+    QualityReport,
+    QualityResult,
+    Verdict,
+)
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
+from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.quality import quality_report
+
+NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(tmp_path / "run")
+
+
+def a_snapshot() -> ClusterSnapshot:
+    cluster = FakeCluster()
+    cluster.put_topic("a", *[(1, 2, 3)] * 12, configs={"retention.ms": "1"})
+    cluster.start_reassignment("a", 10, adding=[3], removing=[2])
+    cluster.reassigning = {"a", "b"}
+    return cluster.snapshot(states=True)
+
+
+def a_desired() -> Desired:
+    location = Location("topics/shop/a.yaml", 4, 9)
+    topic = DesiredTopic(
+        name="a",
+        owner="team-ü",
+        location=location,
+        labels={"tier": "1"},
+        lifecycle=Lifecycle.ABSENT,
+        not_before=NOW,
+        assignment={0: (1, 2), 10: (2, 1)},
+        configs={"retention.ms": "1", "segment.ms": None},
+        locations={"partitions": location},
+    )
+    warning = Diagnostic(
+        code="TOP309", severity=Severity.WARNING, file="f", line=1, column=2, end_line=1, end_column=3, summary="s"
+    )
+    return Desired(environment="local", topics={"a": topic}, files=1, warnings=(warning,), digest="0")
+
+
+def a_delta() -> Delta:
+    change = TopicDelta(
+        topic="a",
+        presence="both",
+        topic_class=TopicClass.DIFFERENT,
+        changed=frozenset({"partitions", "configs"}),
+        desired=DesiredRow("a", "present", 3, 2, None, "{}"),
+        live=LiveRow("a", 2, 2, 2, "0123", "{}"),
+    )
+    return Delta(topics=(change,), counts=dict.fromkeys(TopicClass, 1))
+
+
+OUTCOME = Outcome(topic="a", action="create", digest="0", status=OutcomeStatus.UNKNOWN, message="why\n", sent=True)
+CHECK = Check(id="V07", topic="a", verdict=Verdict.PRE_EXISTING, message="partition 0", code="TOP601")
+RULE = QualityResult(
+    rule="Q1",
+    title="led",
+    severity="critical",
+    success=False,
+    rows_checked=2,
+    rows_failed=1,
+    examples=(FailingRow(row={"topic": "a", "partition": 0}, was_so_before=True),),
+)
+
+
+def test_a_snapshot_comes_back_equal(store: ArtifactStore) -> None:
+    store.write_value("live.json", a_snapshot())
+    assert store.read_value("live.json", ClusterSnapshot) == a_snapshot()
+
+
+def test_desired_topics_come_back_equal(store: ArtifactStore) -> None:
+    store.write_value("desired.json", a_desired())
+    assert store.read_value("desired.json", Desired) == a_desired()
+
+
+def test_a_delta_comes_back_equal_rows_included(store: ArtifactStore) -> None:
+    store.write_value("delta.json", a_delta())
+    found = store.read_value("delta.json", Delta)
+    assert found == a_delta()
+    assert isinstance(found.topics[0].live, LiveRow)
+
+
+def test_results_come_back_equal(store: ArtifactStore) -> None:
+    store.write_value("outcomes.json", (OUTCOME,))
+    store.write_value("checks.json", (CHECK,))
+    report = quality_report("after", (RULE,))
+    store.write_value("quality.json", report)
+    assert store.read_value("outcomes.json", tuple[Outcome, ...]) == (OUTCOME,)
+    assert store.read_value("checks.json", tuple[Check, ...]) == (CHECK,)
+    assert store.read_value("quality.json", QualityReport) == report
+
+
+def test_text_and_json_come_back_equal(store: ArtifactStore) -> None:
+    store.write_text("report.md", "größer\n")
+    store.write_json("run.json", {"b": [1, None], "a": "x"})
+    assert store.read_text("report.md") == "größer\n"
+    assert store.read_json("run.json") == {"a": "x", "b": [1, None]}
+
+
+def test_a_missing_artifact_is_named(store: ArtifactStore) -> None:
+    with pytest.raises(ArtifactError, match=r"live\.json: not there; the step that writes it"):
+        store.read_value("live.json", ClusterSnapshot)
+    assert not store.has("live.json")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"cluster_id": "x"', b'{"cluster_id": 3}', b"\xff"])
+def test_a_damaged_artifact_is_named(store: ArtifactStore, content: bytes) -> None:
+    store.write_text("live.json", "")
+    store.path("live.json").write_bytes(content)
+    with pytest.raises(ArtifactError, match=r"live\.json: damaged"):
+        store.read_value("live.json", ClusterSnapshot)
+
+
+def test_a_damaged_text_or_json_is_named(store: ArtifactStore) -> None:
+    store.write_text("report.md", "")
+    store.path("report.md").write_bytes(b"\xff")
+    with pytest.raises(ArtifactError, match="damaged"):
+        store.read_text("report.md")
+    with pytest.raises(ArtifactError, match="damaged"):
+        store.read_json("report.md")
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(store: ArtifactStore) -> None:
+    store.write_text("plan.json", "old")
+    (store.folder / "taken").mkdir()
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        store.write_text("taken", "new")
+    assert sorted(path.name for path in store.folder.iterdir()) == ["plan.json", "taken"]
+    assert store.read_text("plan.json") == "old"
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run_id", "folder"),
+    [
+        pytest.param("2025-03-01.1_a", "2025-03-01.1_a", id="plain"),
+        pytest.param(
+            "scheduled__2025-03-01T00:00:00+00:00", "scheduled__2025-03-01T00%3A00%3A00%2B00%3A00", id="airflow"
+        ),
+        pytest.param("../../etc", "..%2F..%2Fetc", id="slashes"),
+        pytest.param("..", "%2E%2E", id="parent"),
+        pytest.param(".", "%2E", id="itself"),
+        pytest.param("ü", "%C3%BC", id="bytes of UTF-8"),
+        pytest.param("%2E", "%252E", id="the escape itself"),
+        pytest.param("", "%", id="empty"),
+    ],
+)
+def test_a_run_id_is_a_folder_of_its_own(run_id: str, folder: str) -> None:
+    assert runs_folder(Path("/h"), "cli", run_id) == Path("/h/runs/cli") / folder
+
+
+def test_long_run_ids_stay_apart_and_fit_a_file_system(tmp_path: Path) -> None:
+    folders = {runs_folder(tmp_path, "dag", "/" * 250 + end) for end in "ab"}
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert len(folders) == 2
+
+
+def test_runs_are_pruned_after_90_days_and_younger_ones_stay(tmp_path: Path) -> None:
+    ages = {"old": 91, "young": 89, "written-to": 91}
+    for name, days in ages.items():
+        folder = runs_folder(tmp_path, "cli", name)
+        ArtifactStore(folder).write_text("run.json", "{}")
+        then = (NOW - timedelta(days=days)).timestamp()
+        os.utime(folder / "run.json", (then, then))
+        os.utime(folder, (then, then))
+    fresh = NOW.timestamp()
+    os.utime(runs_folder(tmp_path, "cli", "written-to") / "run.json", (fresh, fresh))
+
+    removed = prune_runs(tmp_path, now=NOW)
+
+    assert [path.name for path in removed] == ["old"]
+    assert sorted(path.name for path in (tmp_path / "runs" / "cli").iterdir()) == ["written-to", "young"]
+
+
+def test_pruning_follows_no_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.utime(outside, (0, 0))
+    (tmp_path / "runs" / "cli").mkdir(parents=True)
+    (tmp_path / "runs" / "cli" / "link").symlink_to(outside)
+
+    assert prune_runs(tmp_path, now=NOW) == ()
+    assert outside.is_dir()

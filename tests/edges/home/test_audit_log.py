@@ -1,0 +1,285 @@
+"""The audit log: every mutation a line, and every line where it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, audited_environments, read_audit_log
+from topicops.model.errors import ArtifactError
+from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
+from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.testing.changes import create_topic
+
+ORIGIN = AuditOrigin(
+    environment="local",
+    run="cli/1",
+    plan="f" * 64,
+    commit="c0ffee",
+    approver="User:ann",
+    principals={"create": "User:applier", "expand": "User:applier", "configure": "User:applier", "delete": "User:d"},
+)
+
+
+def mutation(topic: str) -> Mutation:
+    return Mutation(
+        change=create_topic(topic, (1, 2), configs={"retention.ms": "1"}),
+        digest="d" * 64,
+        requests=1,
+        answer="accepted",
+        status=OutcomeStatus.DONE,
+        id_before=None,
+        id_after="HH0Qss9WRuCwD0_yU96USQ",
+    )
+
+
+def log_of(folder: Path, *topics: str) -> FileAuditLog:
+    log = FileAuditLog(folder, ORIGIN)
+    for topic in topics:
+        log.append([mutation(topic)])
+    return log
+
+
+def problems(folder: Path, noted: AuditHead | None = None) -> list[str]:
+    return [*chain_problems(read_audit_log(folder, "local"), noted)]
+
+
+def lines(folder: Path) -> list[bytes]:
+    return (folder / "local.jsonl").read_bytes().splitlines()
+
+
+def rewrite(folder: Path, changed: list[bytes]) -> None:
+    (folder / "local.jsonl").write_bytes(b"".join(line + b"\n" for line in changed))
+
+
+def test_a_line_says_who_sent_what_why_and_what_came_of_it(tmp_path: Path) -> None:
+    log_of(tmp_path, "a", "b")
+
+    first, second = map(json.loads, lines(tmp_path))
+
+    assert {name: first[name] for name in first if name not in ("at", "request")} == {
+        "n": 1,
+        "previous": FIRST,
+        "environment": "local",
+        "run": "cli/1",
+        "plan": "f" * 64,
+        "commit": "c0ffee",
+        "approver": "User:ann",
+        "principal": "User:applier",
+        "action": "create",
+        "topic": "a",
+        "digest": "d" * 64,
+        "requests": 1,
+        "answer": "accepted",
+        "outcome": "done",
+        "topic_id_before": None,
+        "topic_id_after": "HH0Qss9WRuCwD0_yU96USQ",
+    }
+    assert first["request"]["after"]["assignment"] == {"0": [1, 2]}
+    assert first["at"].endswith("Z")
+    assert (second["n"], second["previous"]) == (2, hash_of(lines(tmp_path)[0]))
+
+
+def test_a_whole_log_has_no_problems_and_its_head_says_where_it_ends(tmp_path: Path) -> None:
+    end = log_of(tmp_path, "a", "b", "c").check()
+
+    assert (end.count, end.hash) == (3, hash_of(lines(tmp_path)[-1]))
+    assert head_of((tmp_path / "local.head").read_text()) == end
+    assert problems(tmp_path) == []
+    assert audited_environments(tmp_path) == ("local",)
+
+
+def changed_line(folder: Path) -> None:
+    rewrite(folder, [line.replace(b'"topic":"b"', b'"topic":"x"') for line in lines(folder)])
+
+
+def changed_last_line(folder: Path) -> None:
+    rewrite(folder, [line.replace(b'"topic":"c"', b'"topic":"x"') for line in lines(folder)])
+
+
+def missing_line(folder: Path) -> None:
+    rewrite(folder, [line for line in lines(folder) if b'"topic":"b"' not in line])
+
+
+def missing_first_line(folder: Path) -> None:
+    rewrite(folder, lines(folder)[1:])
+
+
+def reordered_lines(folder: Path) -> None:
+    a, b, c = lines(folder)
+    rewrite(folder, [a, c, b])
+
+
+def inserted_line(folder: Path) -> None:
+    a, b, c = lines(folder)
+    rewrite(folder, [a, b, b, c])
+
+
+def unreadable_line(folder: Path) -> None:
+    a, _, c = lines(folder)
+    rewrite(folder, [a, b"gossip", c])
+
+
+def cut_tail(folder: Path) -> None:
+    rewrite(folder, lines(folder)[:-1])
+
+
+def emptied(folder: Path) -> None:
+    rewrite(folder, [])
+
+
+def removed(folder: Path) -> None:
+    (folder / "local.jsonl").unlink()
+
+
+def cut_head(folder: Path) -> None:
+    (folder / "local.head").unlink()
+
+
+DAMAGES = [
+    pytest.param(changed_line, "line 3 does not follow", id="a changed line"),
+    pytest.param(changed_last_line, "line 3 is not the one that its head file says", id="the last line changed"),
+    pytest.param(missing_line, "line 2 does not follow", id="a missing line"),
+    pytest.param(missing_first_line, "line 1 does not follow", id="the first line missing"),
+    pytest.param(reordered_lines, "line 2 does not follow", id="lines in another order"),
+    pytest.param(inserted_line, "line 3 does not follow", id="a line inserted"),
+    pytest.param(unreadable_line, "line 2 cannot be read", id="a line of no sense"),
+    pytest.param(cut_tail, "it ends with line 2, and its head file says 3", id="a cut tail"),
+    pytest.param(emptied, "it ends with line 0, and its head file says 3", id="all lines gone"),
+    pytest.param(removed, "it ends with line 0, and its head file says 3", id="the file gone"),
+    pytest.param(cut_head, "its head file is missing", id="no head"),
+]
+
+
+@pytest.mark.parametrize(("damage", "problem"), DAMAGES)
+def test_damage_is_found(tmp_path: Path, damage: Callable[[Path], None], problem: str) -> None:
+    log_of(tmp_path, "a", "b", "c")
+    damage(tmp_path)
+
+    assert problem in problems(tmp_path)[0]
+
+
+@pytest.mark.parametrize("damage", [changed_last_line, cut_tail, emptied, removed, cut_head])
+def test_nothing_is_added_to_a_log_whose_end_is_not_as_it_was_left(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    log = log_of(tmp_path, "a", "b", "c")
+    damage(tmp_path)
+    before = read_audit_log(tmp_path, "local").entries
+
+    with pytest.raises(ArtifactError, match="nothing is sent: look with `topicops audit verify`"):
+        log.append([mutation("d")])
+
+    assert read_audit_log(tmp_path, "local").entries == before
+
+
+def test_a_log_written_anew_with_its_head_is_found_by_a_head_that_was_noted(tmp_path: Path) -> None:
+    noted = log_of(tmp_path, "a", "b").check()
+    for name in ("local.jsonl", "local.head"):
+        (tmp_path / name).unlink()
+    log_of(tmp_path, "a", "x", "c")
+
+    assert problems(tmp_path) == []
+    assert "line 2 is not the one that the head that was noted says" in problems(tmp_path, noted)[0]
+
+
+def test_a_log_that_grew_since_still_holds_a_head_that_was_noted(tmp_path: Path) -> None:
+    noted = log_of(tmp_path, "a", "b").check()
+    log_of(tmp_path, "c")
+
+    assert problems(tmp_path, noted) == []
+
+
+def test_a_line_that_a_crash_tore_off_is_taken_away(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "a")
+    with (tmp_path / "local.jsonl").open("ab") as file:
+        file.write(b'{"n":2,"previous":"')
+    assert "line 2 is torn" in problems(tmp_path)[0]
+
+    log.append([mutation("b")])
+
+    assert [line.topic for line in read_audit_log(tmp_path, "local").lines] == ["a", "b"]
+    assert problems(tmp_path) == []
+
+
+def test_lines_whose_head_a_crash_kept_back_are_taken_over(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "a")
+    head = (tmp_path / "local.head").read_text()
+    log.append([mutation("b"), mutation("c")])
+    (tmp_path / "local.head").write_text(head)
+    assert problems(tmp_path) == []
+
+    log.append([mutation("d")])
+
+    assert log.check().count == 4
+    assert problems(tmp_path) == []
+
+
+def test_a_line_of_any_length_is_continued(tmp_path: Path) -> None:
+    long = create_topic("long", *[(1, 2, 3)] * 20_000)
+    log = log_of(tmp_path, "a")
+    log.append([Mutation(**{name: getattr(mutation("x"), name) for name in FIELDS} | {"change": long})])
+    log.append([mutation("b")])
+
+    assert problems(tmp_path) == []
+    assert len(lines(tmp_path)[1]) > 1 << 17
+
+
+FIELDS = ("digest", "requests", "answer", "status", "id_before", "id_after")
+
+
+def test_writers_side_by_side_make_one_chain(tmp_path: Path) -> None:
+    def write() -> None:
+        log_of(tmp_path, *map(str, range(10)))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(read_audit_log(tmp_path, "local").lines) == 40
+    assert problems(tmp_path) == []
+
+
+FILLS_UP = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from edges.test_audit_log import log_of, mutation
+from topicops.model.errors import ArtifactError
+
+folder = Path(sys.argv[1])
+log = log_of(folder, "a")
+size = (folder / "local.jsonl").stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
+try:
+    log.append([mutation("b")])
+except ArtifactError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+log.append([mutation("c")])
+"""
+
+
+def test_a_disk_that_fills_up_leaves_no_part_of_a_line(tmp_path: Path) -> None:
+    tests = str(Path(__file__).parents[2])
+
+    ended = subprocess.run(
+        [sys.executable, "-c", FILLS_UP, str(tmp_path), tests], capture_output=True, text=True, check=True
+    )
+
+    assert "the audit log cannot be written: File too large; nothing more is sent" in ended.stdout
+    assert [line.topic for line in read_audit_log(tmp_path, "local").lines] == ["a", "c"]
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["", "12", "x:" + FIRST, "12:" + "g" * 64, f"-1:{FIRST}"])
+def test_a_head_of_no_sense_is_none(text: str) -> None:
+    assert head_of(text) is None

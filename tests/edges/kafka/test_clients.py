@@ -1,0 +1,184 @@
+"""What both Kafka clients are given, and what each error code means."""
+
+import pytest
+from confluent_kafka import KafkaError
+
+from topicops.edges.kafka.admin import (
+    CONTROLLER_CODES,
+    FAILED_CODES,
+    FOREIGN_CODES,
+    LOCAL_FAILED_CODES,
+    LOCAL_UNCLEAR_CODES,
+    RETRY_CODES,
+    UNCLEAR_CODES,
+    batches,
+    kind_of,
+)
+from topicops.edges.kafka.broker_metadata import _metadata_request, topic_defaults
+from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, confluent_settings, kafka_python_settings
+from topicops.model.errors import UsageError
+from topicops.model.ports import AnswerKind
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.testing.changes import create_topic
+
+KNOWN_CODES = {
+    code: name for name in dir(KafkaError) if name.isupper() and isinstance(code := getattr(KafkaError, name), int)
+}
+TABLES = (
+    FAILED_CODES, FOREIGN_CODES, RETRY_CODES, UNCLEAR_CODES, CONTROLLER_CODES, LOCAL_FAILED_CODES, LOCAL_UNCLEAR_CODES,
+)  # fmt: skip
+
+
+def test_every_code_that_the_client_knows_has_been_thought_of() -> None:
+    mapped = frozenset({KafkaError.NO_ERROR}).union(*TABLES)
+
+    assert len(KNOWN_CODES) > 180
+    assert {name for code, name in KNOWN_CODES.items() if code not in mapped} == set()
+
+
+def test_no_code_means_two_things() -> None:
+    assert len(frozenset().union(*TABLES)) == sum(map(len, TABLES))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        pytest.param(0, AnswerKind.ACCEPTED, id="no error"),
+        pytest.param(-1, AnswerKind.UNCLEAR, id="unknown server error"),
+        pytest.param(3, AnswerKind.FAILED, id="unknown topic: gone or going"),
+        pytest.param(7, AnswerKind.UNCLEAR, id="request timed out"),
+        pytest.param(17, AnswerKind.FAILED, id="bad name or collision"),
+        pytest.param(29, AnswerKind.FAILED, id="topic authorization"),
+        pytest.param(31, AnswerKind.FAILED, id="cluster authorization"),
+        pytest.param(36, AnswerKind.FAILED, id="exists already"),
+        pytest.param(37, AnswerKind.FAILED, id="has that many partitions already"),
+        pytest.param(38, AnswerKind.FAILED, id="replication factor"),
+        pytest.param(40, AnswerKind.FAILED, id="config"),
+        pytest.param(41, AnswerKind.CONTROLLER_MOVED, id="not controller: the next one may finish it"),
+        pytest.param(44, AnswerKind.FAILED, id="policy"),
+        pytest.param(56, AnswerKind.UNCLEAR, id="a broker's directory failed"),
+        pytest.param(60, AnswerKind.RETRY, id="reassignment in progress"),
+        pytest.param(73, AnswerKind.FAILED, id="deletion disabled"),
+        pytest.param(89, AnswerKind.RETRY, id="quota"),
+        pytest.param(39, AnswerKind.FAILED, id="assignment"),
+        pytest.param(42, AnswerKind.FAILED, id="invalid request, or deletion disabled with an old version"),
+        pytest.param(80, AnswerKind.FAILED, id="preferred leader not available"),
+        pytest.param(83, AnswerKind.FAILED, id="eligible leaders not available"),
+        pytest.param(84, AnswerKind.FAILED, id="election not needed"),
+        pytest.param(85, AnswerKind.FAILED, id="no reassignment in progress"),
+        pytest.param(103, AnswerKind.FAILED, id="inconsistent topic id: replaced"),
+        pytest.param(100, AnswerKind.FAILED, id="unknown topic id: deleted already, or replaced"),
+        pytest.param(KafkaError._TRANSPORT, AnswerKind.UNCLEAR, id="connection lost"),
+        pytest.param(KafkaError._TIMED_OUT, AnswerKind.UNCLEAR, id="client's own timeout"),
+        pytest.param(KafkaError._INVALID_ARG, AnswerKind.FAILED, id="refused by the client"),
+        pytest.param(31999, AnswerKind.UNCLEAR, id="a code of the future"),
+    ],
+)
+def test_an_error_code_means_what_it_says(code: int, kind: AnswerKind) -> None:
+    assert kind_of(code) is kind
+
+
+@pytest.mark.parametrize(
+    ("partitions", "topics_per_request", "partitions_per_request", "sizes"),
+    [
+        pytest.param([1, 1, 1], 20, 500, [3], id="all in one"),
+        pytest.param([1, 1, 1], 2, 500, [2, 1], id="topics"),
+        pytest.param([3, 3, 3], 20, 6, [2, 1], id="partitions"),
+        pytest.param([1, 9, 1], 20, 5, [1, 1, 1], id="too big goes alone"),
+        pytest.param([], 20, 500, [], id="none"),
+    ],
+)
+def test_requests_stay_within_both_limits(
+    partitions: list[int], topics_per_request: int, partitions_per_request: int, sizes: list[int]
+) -> None:
+    changes = [create_topic(f"t{index}", *[(1,)] * count) for index, count in enumerate(partitions)]
+
+    cut = list(batches(changes, topics_per_request, partitions_per_request))
+
+    assert [len(batch) for batch in cut] == sizes
+    assert [change for batch in cut for change in batch] == changes
+
+
+def test_both_clients_get_the_same_meaning() -> None:
+    settings = kafka_python_settings(
+        {
+            "bootstrap.servers": "a:1, b:2",
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanisms": "SCRAM-SHA-256",
+            "sasl.username": "u",
+            "sasl.password": "p",
+            "ssl.ca.location": "/ca.pem",
+            "ssl.endpoint.identification.algorithm": "none",
+            "enable.ssl.certificate.verification": "true",
+            "socket.timeout.ms": "5000",
+            "reconnect.backoff.ms": "10",
+        }
+    )
+
+    assert settings == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "u",
+        "sasl_plain_password": "p",
+        "ssl_cafile": "/ca.pem",
+        "ssl_check_hostname": False,
+        "reconnect_backoff_ms": 100,
+        "reconnect_backoff_max_ms": 1000,
+        "client_id": "topicops",
+    }
+
+
+def test_what_kafka_python_cannot_do_is_refused_by_name_and_not_by_value() -> None:
+    properties = {
+        "bootstrap.servers": "a:1",
+        "sasl.oauthbearer.client.secret": "s3cret",
+        "enable.ssl.certificate.verification": "false",
+    }
+
+    with pytest.raises(UsageError) as caught:
+        kafka_python_settings(properties)
+
+    assert "enable.ssl.certificate.verification, sasl.oauthbearer.client.secret" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_no_property_is_both_translated_and_left_out() -> None:
+    assert not ONLY_LIBRDKAFKA & set(TRANSLATED)
+
+
+def test_a_connection_cannot_turn_topic_creation_by_asking_on() -> None:
+    settings = confluent_settings({"bootstrap.servers": "a:1", "allow.auto.create.topics": "true", "client.id": "x"})
+
+    assert (settings["allow.auto.create.topics"], settings["client.id"]) == ("false", "topicops")
+    assert _metadata_request(["t"]).allow_auto_topic_creation is False
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "value"),
+    [
+        pytest.param("retention.ms", {"log.retention.hours": "168"}, "604800000", id="hours"),
+        pytest.param(
+            "retention.ms", {"log.retention.hours": "168", "log.retention.minutes": "2"}, "120000", id="minutes"
+        ),
+        pytest.param("retention.ms", {"log.retention.minutes": "2", "log.retention.ms": "5"}, "5", id="ms wins"),
+        pytest.param("retention.ms", {"log.retention.hours": "-1"}, "-1", id="no limit, in hours"),
+        pytest.param("segment.ms", {"log.roll.hours": "2"}, "7200000", id="roll hours"),
+        pytest.param("max.message.bytes", {"message.max.bytes": "7"}, "7", id="another name"),
+        pytest.param("min.insync.replicas", {"min.insync.replicas": "2"}, "2", id="the same name"),
+        pytest.param("remote.storage.enable", {}, "false", id="no broker setting at all"),
+        pytest.param("flush.ms", {"log.flush.scheduler.interval.ms": "9"}, "9", id="second synonym"),
+        pytest.param(
+            "message.timestamp.before.max.ms",
+            {"log.message.timestamp.before.max.ms": str(2**63 - 1), "log.message.timestamp.difference.max.ms": "4"},
+            "4",
+            id="the older limit holds",
+        ),
+    ],
+)
+def test_a_brokers_settings_become_topic_defaults(name: str, settings: dict[str, str], value: str) -> None:
+    assert topic_defaults(settings)[name] == value
+
+
+def test_every_topic_config_has_a_default() -> None:
+    assert topic_defaults({}).keys() == TOPIC_CONFIGS.keys()

@@ -1,0 +1,92 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.local.jars import find_java, pyspark_jars
+
+ON_CONNECT = """
+from topicops.edges.spark.quality import check_quality
+from topicops.edges.spark.diff import spark_diff
+from topicops.edges.spark.session import spark_session
+from topicops.model.plans.delta import DesiredRow, LiveRow
+from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
+from topicops.steps.planning.diff import diff
+
+desired = [DesiredRow("orders", "present", 6, 3, None, "{}"), DesiredRow("new", "present", 1, 1, None, "{}")]
+live = [LiveRow("orders", 3, 3, 3, "a", "{}"), LiveRow("foreign", 1, 1, 1, "b", "{}")]
+healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
+rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
+with spark_session() as spark:
+    print(type(spark).__module__)
+    with spark_session() as lent:
+        print(lent is spark)
+    print(spark_diff(spark, desired, live) == diff(desired, live), spark_diff(spark, [], []) == diff([], []))
+    results = check_quality(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
+    print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
+"""
+
+
+@pytest.fixture(scope="module")
+def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("connect")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.local.dir": str(folder),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    command = [
+        pyspark_jars().parent / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g",
+        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
+        *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")), "spark-internal",
+    ]  # fmt: skip
+    environment = {"JAVA_HOME": str(find_java().resolve().parent.parent), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=os.environ | environment)
+    try:
+        wait_for_port(server, port, folder / "server.log")
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+
+
+def wait_for_port(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while server.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"the Connect server did not come up:\n{log.read_text()[-2000:]}")
+
+
+def test_diff_and_quality_run_on_spark_connect_as_they_are(connect_server: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ON_CONNECT],
+        env=os.environ | {"TOPICOPS_SPARK": connect_server},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines() == [
+        "pyspark.sql.connect.session",
+        "True",
+        "True True",
+        "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
+    ]

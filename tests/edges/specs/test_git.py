@@ -1,0 +1,230 @@
+"""Which commit the files are, by a real git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.specs.git import commit_of, unchanged_blobs
+
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    """A committed folder of one spec."""
+    folder = tmp_path / "topics"
+    (folder / "web").mkdir(parents=True)
+    (folder / "web" / "clicks.yaml").write_text("a: b\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Describe clicks")
+    return folder
+
+
+def test_clean_files_have_the_commit_of_the_work_tree(topics: Path) -> None:
+    assert commit_of(topics) == git(topics, "rev-parse", "HEAD")
+
+
+def test_a_change_elsewhere_does_not_matter(topics: Path) -> None:
+    (topics.parent / "notes.txt").write_text("x")
+
+    assert commit_of(topics) == git(topics, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").write_text("a: c\n"), id="changed"),
+        pytest.param(lambda folder: (folder / "web" / "new.yaml").write_text("a: c\n"), id="new"),
+        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").unlink(), id="removed"),
+        pytest.param(lambda folder: git_ignored(folder), id="ignored by git"),
+        pytest.param(lambda folder: staged(folder), id="staged"),
+    ],
+)
+def test_files_that_differ_from_the_commit_have_none(topics: Path, change: object) -> None:
+    assert callable(change)
+    change(topics)
+
+    assert commit_of(topics) is None
+
+
+def git_ignored(folder: Path) -> None:
+    (folder.parent / ".git" / "info" / "exclude").write_text("hidden.yaml\n")
+    (folder / "web" / "hidden.yaml").write_text("a: c\n")
+
+
+def staged(folder: Path) -> None:
+    (folder / "web" / "clicks.yaml").write_text("a: c\n")
+    git(folder, "add", ".")
+
+
+def test_files_outside_git_have_no_commit(tmp_path: Path) -> None:
+    assert commit_of(tmp_path) is None
+
+
+def test_a_repository_without_commit_has_none(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+
+    assert commit_of(tmp_path) is None
+
+
+def test_a_folder_that_is_ignored_as_a_whole_has_no_commit(topics: Path) -> None:
+    (topics.parent / ".git" / "info" / "exclude").write_text("other/\n")
+    other = topics.parent / "other"
+    other.mkdir()
+    (other / "a.yaml").write_text("a: b\n")
+
+    assert commit_of(other) is None
+
+
+def test_without_git_there_is_no_commit(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(topics))
+
+    assert commit_of(topics) is None
+
+
+def test_unchanged_files_have_their_blob_ids_by_path_from_the_folder(topics: Path) -> None:
+    (topics / "web" / "new.yaml").write_text("a: c\n")
+    blob = git(topics, "rev-parse", "HEAD:topics/web/clicks.yaml")
+
+    assert unchanged_blobs(topics) == {"web/clicks.yaml": blob}
+    assert unchanged_blobs(topics / "web") == {"clicks.yaml": blob}
+    assert unchanged_blobs(topics.parent) == {"topics/web/clicks.yaml": blob}
+
+
+def test_a_staged_file_and_one_that_was_only_touched_are_unchanged(topics: Path) -> None:
+    (topics / "web" / "new.yaml").write_text("a: c\n")
+    git(topics, "add", ".")
+    os.utime(topics / "web" / "clicks.yaml", (1, 1))
+
+    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml", "web/new.yaml"}
+
+
+def in_conflict(folder: Path) -> None:
+    file = folder / "web" / "clicks.yaml"
+    git(folder, "checkout", "-qb", "other")
+    for text, branch in (("a: c\n", "-"), ("a: d\n", "other")):
+        file.write_text(text)
+        git(folder, "commit", "-qam", text)
+        git(folder, "checkout", "-q", branch)
+    subprocess.run(["git", *IDENTITY, "merge", "-q", "-"], cwd=folder, check=False, capture_output=True)
+
+
+def told_to_leave_it(folder: Path, flag: str) -> None:
+    git(folder, "update-index", flag, "web/clicks.yaml")
+    (folder / "web" / "clicks.yaml").write_text("a: c\n")
+
+
+def converted(folder: Path, attributes: Path, line: str) -> None:
+    attributes.parent.mkdir(exist_ok=True)
+    attributes.write_text(f"{line}\n")
+    (folder / "web" / "clicks.yaml").write_text("a: b\r\n")
+    git(folder, "add", "web")  # git keeps what it had, and holds the file for unchanged
+
+
+def converted_by_setting(folder: Path, value: str) -> None:
+    git(folder, "config", "core.autocrlf", value)
+    (folder / "web" / "clicks.yaml").write_text("a: b\r\n")
+    git(folder, "add", "web")
+
+
+def a_link(folder: Path) -> None:
+    (folder / "web" / "clicks.yaml").unlink()
+    (folder / "web" / "clicks.yaml").symlink_to("elsewhere.yaml")
+    git(folder, "add", "web")
+
+
+def edited_unseen(folder: Path) -> None:
+    """The same size and time of change, in a repository that is told to look at nothing else."""
+    file = folder / "web" / "clicks.yaml"
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    git(folder, "add", "web")
+    git(folder, "config", "core.trustctime", "false")
+    git(folder, "config", "core.checkStat", "minimal")
+    other = file.with_suffix(".new")
+    other.write_text("a: c\n")
+    os.utime(other, (1_700_000_000, 1_700_000_000))
+    other.rename(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").write_text("a: c\n"), id="edited, same size"),
+        pytest.param(edited_unseen, id="edited, same size and time"),
+        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").unlink(), id="removed"),
+        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").chmod(0o755), id="other mode"),
+        pytest.param(a_link, id="a link"),
+        pytest.param(in_conflict, id="in conflict"),
+        pytest.param(lambda folder: told_to_leave_it(folder, "--assume-unchanged"), id="assumed unchanged"),
+        pytest.param(lambda folder: told_to_leave_it(folder, "--skip-worktree"), id="skipped"),
+        pytest.param(lambda folder: converted_by_setting(folder, "true"), id="autocrlf"),
+        pytest.param(lambda folder: converted_by_setting(folder, "input"), id="autocrlf on the way in"),
+        pytest.param(
+            lambda folder: converted(folder, folder / ".gitattributes", "web/*.yaml text"), id="attributes beside it"
+        ),
+        pytest.param(
+            lambda folder: converted(folder, folder.parent / ".gitattributes", "topics/web/* text=auto"),
+            id="attributes above it",
+        ),
+        pytest.param(
+            lambda folder: converted(folder, folder.parent / ".git" / "info" / "attributes", "* text"),
+            id="attributes of the repository",
+        ),
+        pytest.param(lambda folder: (folder / ".gitattributes").write_text("*.yaml filter=vault\n"), id="a filter"),
+    ],
+)
+def test_a_file_that_may_differ_from_its_blob_is_left_out(topics: Path, change: Callable[[Path], object]) -> None:
+    assert "web/clicks.yaml" in unchanged_blobs(topics)
+    change(topics)
+
+    assert "web/clicks.yaml" not in unchanged_blobs(topics)
+    assert "clicks.yaml" not in unchanged_blobs(topics / "web")
+
+
+def test_a_repository_inside_another_answers_for_itself(topics: Path) -> None:
+    inner = topics / "web" / "inner"
+    inner.mkdir()
+    (inner / "a.yaml").write_text("a: b\n")
+    git(inner, "init", "-q")
+    git(inner, "add", ".")
+
+    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml"}
+    assert unchanged_blobs(inner).keys() == {"a.yaml"}
+
+
+def test_a_hook_of_another_repository_does_not_answer(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", str(topics))
+
+    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml"}
+
+
+def test_without_room_for_an_answer_no_file_is_known(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(topics / "nowhere"))
+
+    assert unchanged_blobs(topics) == {}
+
+
+def test_what_is_to_be_done_meanwhile_is_done_once_whatever_git_says(topics: Path, tmp_path: Path) -> None:
+    done: list[Path] = []
+    for folder in (topics, tmp_path / "nowhere"):
+        unchanged_blobs(folder, meanwhile=lambda: done.append(folder))  # noqa: B023, called at once
+
+    assert done == [topics, tmp_path / "nowhere"]
+
+
+def test_where_git_has_no_say_no_file_is_known(tmp_path: Path, topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unchanged_blobs(tmp_path / "nowhere") == {}
+    monkeypatch.setenv("PATH", str(topics))
+
+    assert unchanged_blobs(topics) == {}

@@ -1,0 +1,103 @@
+"""Writing spec files: whole or not at all, and never over what somebody else wrote."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from topicops.edges.specs.writer import document_of, node_of, replace_text, write_new
+from topicops.model.errors import SpecError, SpecFileError
+
+
+def names(folder: Path) -> list[str]:
+    """Every file below, hidden ones too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+def test_files_and_their_folders_are_made(tmp_path: Path) -> None:
+    write_new(tmp_path / "topics", {"a/one.yaml": "1\n", "b/two.yaml": "ü\n"})
+
+    assert names(tmp_path) == ["topics/a/one.yaml", "topics/b/two.yaml"]
+    assert (tmp_path / "topics/b/two.yaml").read_bytes() == "ü\n".encode()
+
+
+@pytest.mark.parametrize("standing", ["file", "link", "folder"])
+def test_where_something_stands_nothing_at_all_is_written(standing: str, tmp_path: Path) -> None:
+    place = tmp_path / "b/two.yaml"
+    place.parent.mkdir()
+    match standing:
+        case "file":
+            place.write_text("mine")
+        case "link":
+            place.symlink_to("nowhere")
+        case _:
+            place.mkdir()
+    before = names(tmp_path)
+
+    with pytest.raises(SpecFileError, match=r"b/two\.yaml"):
+        write_new(tmp_path, {"a/one.yaml": "1\n", "b/two.yaml": "2\n"})
+
+    assert names(tmp_path) == before
+
+
+def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics/a").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(SpecFileError, match="link"):
+        write_new(tmp_path / "topics", {"a/one.yaml": "1\n"})
+
+    assert names(tmp_path / "elsewhere") == []
+
+
+def test_what_the_disk_refuses_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a file where the folder should be")
+
+    with pytest.raises(SpecFileError, match=r"a/one\.yaml: cannot be written"):
+        write_new(tmp_path, {"a/one.yaml": "1\n"})
+
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_file_is_replaced_with_its_permissions_kept(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("before")
+    path.chmod(0o640)
+
+    replace_text(path, "after", before="before")
+
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("after", 0o640)
+    assert names(tmp_path) == ["one.yaml"]
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("somebody else's")
+
+    with pytest.raises(SpecFileError, match="changed"):
+        replace_text(path, "after", before="before")
+
+    assert path.read_text() == "somebody else's"
+
+
+def test_a_link_and_a_file_that_is_gone_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text("before")
+    (tmp_path / "link.yaml").symlink_to("real.yaml")
+
+    for name in ("link.yaml", "gone.yaml"):
+        with pytest.raises(SpecFileError, match=name):
+            replace_text(tmp_path / name, "after", before="before")
+
+    assert (tmp_path / "real.yaml").read_text() == "before"
+
+
+def test_a_text_is_read_as_the_file_that_it_would_be(tmp_path: Path) -> None:
+    document = document_of(tmp_path, "environments/local.exceptions.yaml", "a: 1\n")
+
+    assert (document.kind, document.stem) == ("Exceptions", "local")
+    assert node_of("a: [") is None
+    with pytest.raises(SpecError, match="1 error"):
+        document_of(tmp_path, "a/one.yaml", "a: [")

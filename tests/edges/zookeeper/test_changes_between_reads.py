@@ -1,0 +1,81 @@
+"""Each kind of change, before each single request of a snapshot: every topic is as it was before, or as after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from kazoo.client import KazooClient, TransactionRequest
+
+from fixtures import znode_tree
+from fixtures.zookeeper import Chroot
+from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.testing.proxy import Fate, Strike, Strikes, zookeeper_proxy
+
+TOPICS = {f"topic-{number}": {0: (1, 2), 1: (2, 3)} for number in range(3)}
+MOVED = "topic-1"
+OPENING = 2
+"""Requests before a reader has anything to read."""
+FEWEST = 10
+"""Requests of any snapshot."""
+
+
+def create(client: KazooClient) -> None:
+    znode_tree.lay_topics(client, {"topic-11": {0: (3, 1)}}, retention_ms="1")
+
+
+def delete(client: KazooClient) -> None:
+    client.delete(f"/brokers/topics/{MOVED}", recursive=True)
+    client.delete(f"/config/topics/{MOVED}")
+
+
+def expand(client: KazooClient) -> None:
+    client.set(f"/brokers/topics/{MOVED}", znode_tree.topic({**TOPICS[MOVED], 2: (3, 1)}).encode())
+
+
+def configure(client: KazooClient) -> None:
+    client.set(f"/config/topics/{MOVED}", znode_tree.config(retention_ms="2").encode())
+
+
+def expand_and_configure(client: KazooClient) -> None:
+    both: TransactionRequest = client.transaction()
+    both.set_data(f"/brokers/topics/{MOVED}", znode_tree.topic({**TOPICS[MOVED], 2: (3, 1)}).encode())
+    both.set_data(f"/config/topics/{MOVED}", znode_tree.config(retention_ms="2").encode())
+    assert not any(isinstance(result, Exception) for result in both.commit())
+
+
+def snapshot(hosts: str) -> ClusterSnapshot:
+    with ZooKeeperReader(hosts) as reader:
+        return reader.snapshot()
+
+
+def reset(client: KazooClient) -> None:
+    for folder in ("/brokers/topics", "/config/topics"):
+        for name in client.get_children(folder):
+            client.delete(f"{folder}/{name}", recursive=True)
+    znode_tree.lay_topics(client, TOPICS, retention_ms="1")
+
+
+@pytest.mark.parametrize("change", [create, delete, expand, configure, expand_and_configure])
+def test_a_change_between_any_two_reads_leaves_no_topic_half_old(
+    chroot: Chroot, change: Callable[[KazooClient], None]
+) -> None:
+    znode_tree.lay(chroot.client, znode_tree.BASE)
+    server, _, path = chroot.hosts.partition("/")
+    number = 0
+    while True:
+        number += 1
+        reset(chroot.client)
+        before = snapshot(chroot.hosts)
+        strikes = Strikes(Strike("", Fate.PASS, OPENING + number, before=lambda: change(chroot.client)))
+        with zookeeper_proxy(server, strikes) as proxy:
+            seen = snapshot(f"{proxy.hosts}/{path}")
+        after = snapshot(chroot.hosts)
+        if not strikes.done or strikes.done[0].startswith("close"):
+            break
+
+        for name in before.topics.keys() | after.topics.keys() | seen.topics.keys():
+            assert seen.topics.get(name) in (before.topics.get(name), after.topics.get(name)), (number, name)
+        assert not any(topic.unstable for topic in seen.topics.values())
+    assert number > FEWEST

@@ -1,0 +1,856 @@
+"""Apply sends what may run, once, and only to topics that are as the plan saw them."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
+from topicops.model.plans.plan import Plan, TopicActivity
+from topicops.model.ports import AnswerKind
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Cluster, EnvironmentSpec
+from topicops.steps.applying.apply import (
+    ELECTION_S,
+    NOT_READ,
+    QUOTA_PATIENCE_S,
+    RETRY_WAITS_S,
+    SETTLE_S,
+    apply,
+    batches,
+)
+from topicops.steps.applying.in_use import activity_reason
+from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
+from topicops.testing.fake_cluster import (
+    CONNECTION_LOST,
+    CONTROLLER_DIED,
+    CONTROLLER_DIED_AFTER,
+    REFUSED_BY_POLICY,
+    TOLD_TO_WAIT,
+    UNCLEAR_AND_NOT_DONE,
+    UNCLEAR_BUT_DONE,
+    FakeCluster,
+    Fault,
+)
+from topicops.testing.fakes import FakeAuditLog, FakeClock, FakeJournal, FakeLease
+
+DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
+FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT
+
+
+class World:
+    """A cluster, and one apply on it with everything else at hand."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeCluster()
+        self.clock = FakeClock()
+        self.lease = FakeLease()
+        self.journal = FakeJournal()
+        self.audit = FakeAuditLog()
+        self.environment = sandbox()
+        self.interrupted: Callable[[], bool] = lambda: False
+        self.seen: list[Outcome] = []
+
+    def apply(self, plan: Plan, *, actions: tuple[Action, ...] = ACTIONS) -> tuple[Outcome, ...]:
+        return apply(
+            plan,
+            actions=actions,
+            reader=self.cluster,
+            admin=self.cluster,
+            lease=self.lease,
+            journal=self.journal,
+            audit=self.audit,
+            questions=self.cluster,
+            environment=self.environment,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            progress=self.seen.append,
+            interrupted=self.interrupted,
+        )
+
+    def statuses(self, *changes: Change) -> list[OutcomeStatus]:
+        return [outcome.status for outcome in self.apply(self.plan(*changes))]
+
+    def plan(self, *changes: Change, **words: GateWord) -> Plan:
+        return plan_of(*changes, activity=self.cluster.activity([change.topic for change in changes]), gates=words)
+
+    def requests(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [(request.action, request.topics) for request in self.cluster.requests]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def with_settings(**settings: object) -> EnvironmentSpec:
+    return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"})).model_validate(
+        {"cluster": {"class": "sandbox"}, **settings}
+    )
+
+
+# --- what happens to the cluster ------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_change_is_applied(world: World) -> None:
+    world.cluster.put_topic("grown", (1, 2, 3))
+    world.cluster.put_topic("tuned", (1, 2, 3), configs={"segment.ms": "5000"})
+    world.cluster.put_topic("old", (1, 2, 3))
+    changes: list[Change] = [
+        create_topic("new", (2, 3, 1), (3, 1, 2), configs={"retention.ms": "1000"}),
+        expand_topic(world.cluster.live("grown"), (2, 3, 1)),
+        configure_topic(world.cluster.live("tuned"), {"retention.ms": "2000", "segment.ms": None}),
+        delete_topic(world.cluster.live("old")),
+    ]
+
+    assert world.statuses(*changes) == [DONE] * 4
+
+    live = world.cluster.snapshot().topics
+    assert sorted(live) == ["grown", "new", "tuned"]
+    assert live["new"].assignment == {0: (2, 3, 1), 1: (3, 1, 2)}
+    assert live["new"].overrides == {"retention.ms": "1000"}
+    assert live["grown"].assignment == {0: (1, 2, 3), 1: (2, 3, 1)}
+    assert live["tuned"].overrides == {"retention.ms": "2000"}
+    assert {change.action for change in changes} == set(CHANGE_TYPES)
+
+
+def test_applying_the_same_plan_again_sends_nothing(world: World) -> None:
+    live = world.cluster.put_topic("grown", (1, 2, 3))
+    old = world.cluster.put_topic("old", (1, 2, 3))
+    plan = world.plan(
+        create_topic("new", (2, 3, 1)),
+        expand_topic(live, (2, 3, 1)),
+        configure_topic(live, {"retention.ms": "2000"}),
+        delete_topic(old),
+    )
+    world.apply(plan)
+    sent = world.requests()
+
+    assert [outcome.status for outcome in world.apply(plan)] == [ALREADY_SO] * 4
+    assert world.requests() == sent
+
+
+def test_only_what_the_gate_lets_run_is_sent(world: World) -> None:
+    plan = world.plan(
+        create_topic("a", (1, 2)),
+        create_topic("b", (1, 2)),
+        create_topic("c", (1, 2)),
+        b=GateWord.HELD,
+        c=GateWord.DROPPED,
+    )
+
+    assert [outcome.topic for outcome in world.apply(plan)] == ["a"]
+    assert world.requests() == [("create", ("a",))]
+
+
+def test_only_the_actions_asked_for_are_sent(world: World) -> None:
+    live = world.cluster.put_topic("grown", (1, 2, 3))
+    plan = world.plan(create_topic("a", (1, 2)), expand_topic(live, (2, 3, 1)))
+
+    assert [outcome.action for outcome in world.apply(plan, actions=("expand",))] == ["expand"]
+    assert world.requests() == [("expand", ("grown",))]
+
+
+# --- topics that moved ----------------------------------------------------------------------------------------------
+
+
+def test_a_topic_expanded_by_hand_is_refused_with_old_and_new_value(world: World) -> None:
+    live = world.cluster.put_topic("grown", (1, 2), (1, 2), (1, 2))
+    plan = world.plan(expand_topic(live, (2, 1)))
+    world.cluster.add_rows("grown", (1, 2), (1, 2), (1, 2))
+
+    (outcome,) = world.apply(plan)
+
+    assert outcome.status is REFUSED
+    assert "partitions: planned 3, live 6" in outcome.message
+    assert world.requests() == []
+    assert not outcome.sent
+
+
+def moved_create(world: World) -> Change:
+    world.cluster.put_topic("t", (1, 2), (1, 2))
+    return create_topic("t", (2, 1))
+
+
+def moved_create_to_a_marker(world: World) -> Change:
+    world.cluster.put_topic("t", (1, 2))
+    world.cluster.pause_broker(2)
+    world.cluster.delete(delete_topic(world.cluster.live("t")))
+    return create_topic("t", (1, 2))
+
+
+def moved_expand_by_rows(world: World) -> Change:
+    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
+    world.cluster.add_rows("t", (1, 2))
+    return change
+
+
+def moved_expand_by_identity(world: World) -> Change:
+    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
+    world.cluster.remove_topic("t")
+    world.cluster.put_topic("t", (1, 2))
+    return change
+
+
+def moved_expand_by_reassignment(world: World) -> Change:
+    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
+    world.cluster.start_reassignment("t", 0, adding=[3], removing=[2])
+    return change
+
+
+def moved_configure(world: World) -> Change:
+    change = configure_topic(world.cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
+    world.cluster.set_configs("t", {"retention.ms": "3000"})
+    return change
+
+
+def moved_configure_absent(world: World) -> Change:
+    change = configure_topic(world.cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
+    world.cluster.remove_topic("t")
+    return change
+
+
+def moved_delete_by_identity(world: World) -> Change:
+    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
+    world.cluster.remove_topic("t")
+    world.cluster.put_topic("t", (1, 2))
+    return change
+
+
+def moved_delete_by_partitions(world: World) -> Change:
+    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
+    world.cluster.add_rows("t", (2, 1))
+    return change
+
+
+@pytest.mark.parametrize(
+    ("moved", "difference"),
+    [
+        pytest.param(moved_create, "partitions: planned 1, live 2", id="create: another one is there"),
+        pytest.param(moved_create_to_a_marker, "live marked for deletion", id="create: being deleted"),
+        pytest.param(moved_expand_by_rows, "partitions: planned 1, live 2", id="expand: by hand, other replicas"),
+        pytest.param(moved_expand_by_identity, "identity: planned", id="expand: deleted and made again"),
+        pytest.param(moved_expand_by_reassignment, "reassignment: planned none, live running", id="expand: reassigned"),
+        pytest.param(moved_configure, "retention.ms: planned not set, live 3000", id="configure: another value"),
+        pytest.param(moved_configure_absent, "topic: planned present, live absent", id="configure: gone"),
+        pytest.param(moved_delete_by_identity, "identity: planned", id="delete: deleted and made again"),
+        pytest.param(moved_delete_by_partitions, "partitions: planned 1, live 2", id="delete: grown"),
+    ],
+)
+def test_a_topic_that_moved_is_refused_and_nothing_is_sent(
+    world: World, moved: Callable[[World], Change], difference: str
+) -> None:
+    change = moved(world)
+    world.cluster.requests.clear()
+
+    (outcome,) = world.apply(world.plan(change))
+
+    assert (outcome.status, outcome.sent) == (REFUSED, False)
+    assert difference in outcome.message
+    assert world.requests() == []
+
+
+def test_a_config_that_no_change_touches_may_move(world: World) -> None:
+    change = configure_topic(world.cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
+    world.cluster.set_configs("t", {"segment.ms": "5000"})
+
+    assert world.statuses(change) == [DONE]
+
+
+def test_a_value_spelled_otherwise_counts_as_the_same(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2), configs={"retention.ms": " 2000"})
+
+    assert world.statuses(configure_topic(live, {"retention.ms": "2000"})) == [ALREADY_SO]
+
+
+def test_a_topic_made_again_between_the_check_and_the_request_is_not_deleted(world: World) -> None:
+    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
+
+    def replace_topic() -> None:
+        world.cluster.remove_topic("t")
+        world.cluster.put_topic("t", (1, 2))
+
+    plan = world.plan(change)
+    world.cluster.before_next_request(replace_topic)
+    (outcome,) = world.apply(plan)
+
+    assert outcome.status is FAILED
+    assert "UNKNOWN_TOPIC_ID" in outcome.message
+    assert "t" in world.cluster.snapshot().topics
+
+
+# --- dead brokers ---------------------------------------------------------------------------------------------------
+
+
+def test_an_assignment_with_a_dead_broker_is_refused(world: World) -> None:
+    world.cluster.stop_broker(3)
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 3))))
+
+    assert (outcome.status, world.requests()) == (REFUSED, [])
+    assert "broker 3, not live" in outcome.message
+
+
+def test_a_delete_that_would_hang_is_refused(world: World) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 3))))
+    world.cluster.stop_broker(3)
+
+    (outcome,) = world.apply(plan)
+
+    assert (outcome.status, world.requests()) == (REFUSED, [])
+    assert "would hang" in outcome.message
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [UNCLEAR_BUT_DONE, CONNECTION_LOST], ids=["answer", "error"])
+def test_an_unclear_answer_is_settled_by_reading_and_never_sent_again(world: World, fault: Fault) -> None:
+    world.cluster.script("new", fault)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.requests() == [("create", ("new",))]
+
+
+def test_a_request_that_takes_effect_after_its_timeout_is_done(world: World) -> None:
+    world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
+    world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.requests() == [("create", ("new",))]
+
+
+def test_an_unclear_answer_that_no_reading_settles_is_unknown_and_sent_once(world: World) -> None:
+    world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (UNKNOWN, True)
+    assert "TOP505" in outcome.message
+    assert world.requests() == [("create", ("new",))]
+    assert world.clock.now >= SETTLE_S
+
+
+def test_an_unclear_answer_on_a_topic_that_another_hand_changed_is_unknown_at_once(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    plan = world.plan(expand_topic(live, (2, 1)))
+    world.cluster.script("t", UNCLEAR_AND_NOT_DONE)
+    world.cluster.before_next_request(lambda: world.cluster.add_rows("t", (1, 2), (1, 2)))
+
+    (outcome,) = world.apply(plan)
+
+    assert (outcome.status, world.clock.now) == (UNKNOWN, 0)
+    assert "read back: partitions: planned 1, live 3" in outcome.message
+
+
+def test_a_cluster_that_cannot_be_read_after_the_request_leaves_it_unknown(world: World) -> None:
+    world.cluster.script("new", UNCLEAR_BUT_DONE)
+    world.cluster.before_next_request(lambda: setattr(world.cluster, "unreachable", True))
+
+    outcomes = world.apply(world.plan(create_topic("new", (1, 2)), create_topic("next", (1, 2))))
+
+    assert [outcome.status for outcome in outcomes] == [UNKNOWN, DONE]
+    assert "cannot be read" in outcomes[0].message
+
+
+def test_a_request_told_to_wait_is_sent_again_after_a_fresh_look(world: World) -> None:
+    world.cluster.script("new", TOLD_TO_WAIT, TOLD_TO_WAIT)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert len(world.cluster.requests) == 3
+    assert world.lease.confirmations == 4
+
+
+def test_a_topic_that_moves_while_its_change_waits_is_not_sent_again(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    world.cluster.script("t", TOLD_TO_WAIT)
+    world.clock.at(0.1, lambda: world.cluster.add_rows("t", (1, 2), (1, 2)))
+
+    assert world.statuses(expand_topic(live, (2, 1))) == [REFUSED]
+    assert len(world.cluster.requests) == 1
+
+
+def test_waiting_has_an_end(world: World) -> None:
+    world.cluster.script("new", *[TOLD_TO_WAIT] * 20)
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (FAILED, True)
+    assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
+
+
+THROTTLED = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota is exceeded.", wait_s=60.0)
+
+
+def test_a_quota_is_waited_for_as_long_as_it_says(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * (len(RETRY_WAITS_S) + 3))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.clock.now == 60.0 * (len(RETRY_WAITS_S) + 3)
+
+
+def test_a_quota_that_never_lets_it_through_is_given_up_in_the_end(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * 100)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [FAILED]
+    assert world.clock.now == QUOTA_PATIENCE_S
+
+
+def test_only_the_throttled_topic_of_a_request_is_sent_again(world: World) -> None:
+    world.cluster.script("b", THROTTLED)
+
+    assert world.statuses(*[create_topic(name, (1, 2)) for name in "abc"]) == [DONE, DONE, DONE]
+    assert world.requests() == [("create", ("a", "b", "c")), ("create", ("b",))]
+
+
+def test_an_accepted_request_that_muted_the_connection_delays_the_next(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.cluster.script("a", Fault(AnswerKind.ACCEPTED, "", takes_effect=True, wait_s=9.0))
+    world.clock.at(8.9, lambda: seen.extend(world.requests()))
+    seen: list[tuple[str, tuple[str, ...]]] = []
+
+    assert world.statuses(create_topic("a", (1, 2)), create_topic("b", (1, 2))) == [DONE, DONE]
+    assert (seen, world.clock.now) == ([("create", ("a",))], 9.0)
+
+
+def test_an_interrupt_ends_the_wait_for_a_quota(world: World) -> None:
+    world.cluster.script("new", *[THROTTLED] * 100)
+    world.interrupted = lambda: world.clock.now > 3
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (FAILED, True)
+    assert "not sent again: interrupted" in outcome.message
+    assert world.clock.now < 10
+
+
+def test_what_never_left_counts_as_not_sent_and_leaves_no_line_in_the_audit_log(world: World) -> None:
+    kept = Fault(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
+    world.cluster.script("new", *[kept] * 20)
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent, world.audit.mutations) == (FAILED, False, [])
+    assert outcome.message.startswith("sent 0 times")
+
+
+def test_what_a_former_controller_began_and_another_ended_is_done_and_sent_once(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+    world.clock.at(4.0, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert len(world.cluster.requests) == 1
+
+
+def test_a_request_that_takes_effect_after_all_looks_for_it_is_done_and_not_sent_again(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+    world.clock.at(ELECTION_S + 0.4, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, outcome.sent, len(world.cluster.requests)) == (DONE, True, 1)
+
+
+def test_what_a_former_controller_did_is_seen_at_once(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED_AFTER)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert (world.requests(), world.clock.now) == ([("create", ("new",))], 0)
+
+
+def test_what_a_former_controller_left_undone_goes_to_the_next_one(world: World) -> None:
+    world.cluster.script("new", CONTROLLER_DIED)
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert (len(world.cluster.requests), world.clock.now >= ELECTION_S) == (2, True)
+
+
+def test_one_failing_topic_does_not_stop_the_rest(world: World) -> None:
+    world.cluster.script("b", REFUSED_BY_POLICY)
+    live = world.cluster.put_topic("t", (1, 2))
+    changes = [create_topic(name, (1, 2)) for name in "abc"]
+
+    assert world.statuses(*changes, expand_topic(live, (2, 1))) == [DONE, FAILED, DONE, DONE]
+
+
+def test_a_refusal_is_read_back_once_without_waiting(world: World) -> None:
+    world.cluster.script("new", Fault(AnswerKind.FAILED, "TOPIC_ALREADY_EXISTS (36): Topic 'new' already exists."))
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert (outcome.status, world.clock.now) == (FAILED, 0)
+
+
+def test_a_refusal_of_what_is_already_in_place_counts_as_done(world: World) -> None:
+    # The client's own repetition of a request whose first answer was lost.
+    live = world.cluster.put_topic("t", (1, 2))
+    plan = world.plan(expand_topic(live, (2, 1)))
+    world.cluster.before_next_request(lambda: world.cluster.add_rows("t", (2, 1)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE]
+
+
+# --- the brokers' dry run -------------------------------------------------------------------------------------------
+
+
+def test_a_change_that_the_dry_run_rejects_is_not_sent(world: World) -> None:
+    world.cluster.reject_dry_run("bad")
+
+    good, bad = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("bad", (1, 2))))
+
+    assert (good.status, bad.status, bad.sent) == (DONE, FAILED, False)
+    assert "POLICY_VIOLATION" in bad.message
+    assert world.requests() == [("create", ("a",))]
+
+
+def test_without_validate_only_the_brokers_are_not_asked_first(world: World) -> None:
+    world.environment = with_settings(apply={"validateOnly": False})
+    world.cluster.reject_dry_run("new")
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+
+
+# --- deletes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spoil", "status"),
+    [
+        pytest.param(lambda c: c.script("new", REFUSED_BY_POLICY), FAILED, id="failed"),
+        pytest.param(lambda c: c.script("new", UNCLEAR_AND_NOT_DONE), UNKNOWN, id="unknown"),
+        pytest.param(lambda c: c.put_topic("new", (1, 2), (1, 2)), REFUSED, id="refused"),
+        pytest.param(lambda c: c.reject_dry_run("new"), FAILED, id="rejected by the dry run"),
+    ],
+)
+def test_deletes_run_only_when_all_before_succeeded(
+    world: World, spoil: Callable[[FakeCluster], object], status: OutcomeStatus
+) -> None:
+    old = world.cluster.put_topic("old", (1, 2))
+    spoil(world.cluster)
+
+    created, deleted = world.apply(world.plan(create_topic("new", (1, 2)), delete_topic(old)))
+
+    assert (created.status, deleted.status) == (status, NOT_SENT)
+    assert f"create of new ended {status}" in deleted.message
+    assert "old" in world.cluster.snapshot().topics
+
+
+def test_a_delete_waits_until_nothing_is_left_of_the_one_before(world: World) -> None:
+    first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
+    plan = world.plan(delete_topic(first), delete_topic(second))
+    left: list[bool] = []
+    world.cluster.pause_broker(2)
+    world.clock.at(3.0, lambda: left.append(len(world.cluster.requests) == 1))
+    world.clock.at(3.0, lambda: world.cluster.resume_broker(2))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE]
+    assert left == [True]
+    assert world.cluster.snapshot().topics == {}
+
+
+def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) -> None:
+    topics = [world.cluster.put_topic(f"t{number:02}", (1, 2)) for number in range(26)]
+    world.cluster.groups["t00"] = ("readers",)
+    sent: list[int] = []
+
+    def let_go_of_what_waits() -> None:
+        sent.append(len(world.cluster.requests))
+        world.cluster.resume_broker(2)
+        world.cluster.pause_broker(2)
+
+    plan = world.plan(*map(delete_topic, topics))
+    world.cluster.pause_broker(2)
+    for second in range(3, 18, 2):
+        world.clock.at(second, let_go_of_what_waits)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 25]
+    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 8, 23 + 2]
+    assert [name for request in world.cluster.requests for name in request.topics] == [t.name for t in topics[1:]]
+
+
+def test_deletes_that_do_not_end_are_named_and_keep_the_next_from_being_sent(world: World) -> None:
+    topics = [world.cluster.put_topic(name, (1, 2)) for name in "abcd"]
+    plan = world.plan(*map(delete_topic, topics))
+    world.cluster.pause_broker(2)
+    world.clock.at(3.0, lambda: (world.cluster.resume_broker(2), world.cluster.pause_broker(2)))
+
+    *_, unsent = outcomes = world.apply(plan)
+
+    assert [outcome.status for outcome in outcomes] == [DONE, DONE, DONE, NOT_SENT]
+    assert "the delete of b, c has not ended after 120 s" in unsent.message
+
+
+def test_an_answer_about_activity_that_has_grown_old_is_asked_for_again(world: World) -> None:
+    a, b, c = (world.cluster.put_topic(name, (1, 2)) for name in "abc")
+    plan = world.plan(*map(delete_topic, (a, b, c)))
+    world.cluster.script("b", TOLD_TO_WAIT, TOLD_TO_WAIT)
+    world.clock.at(0.2, lambda: world.cluster.groups.update(c=("readers",)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, REFUSED]
+
+
+def test_a_delete_that_does_not_end_keeps_the_next_from_being_sent(world: World) -> None:
+    first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
+    plan = world.plan(delete_topic(first), delete_topic(second))
+    world.cluster.pause_broker(2)
+
+    hanging, unsent = world.apply(plan)
+
+    assert (hanging.status, unsent.status) == (DONE, NOT_SENT)
+    assert "the delete of a has not ended after 120 s" in unsent.message
+
+
+def test_a_refused_delete_does_not_stop_the_next(world: World) -> None:
+    first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
+    plan = world.plan(delete_topic(first), delete_topic(second))
+    world.cluster.groups["a"] = ("readers",)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, DONE]
+
+
+def test_an_unclear_delete_is_settled_by_its_traces(world: World) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    world.cluster.script("old", UNCLEAR_BUT_DONE)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE]
+    assert len(world.cluster.requests) == 1
+
+
+def test_a_delete_told_to_wait_is_given_up_in_the_end(world: World) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    world.cluster.script("old", *[TOLD_TO_WAIT] * 20)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [FAILED]
+    assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
+
+
+def written(cluster: FakeCluster) -> None:
+    cluster.end_offsets["old"][0] = 7
+
+
+def read(cluster: FakeCluster) -> None:
+    cluster.groups["old"] = ("readers",)
+
+
+def silent(cluster: FakeCluster) -> None:
+    cluster.questions_answered = False
+
+
+@pytest.mark.parametrize("spoil", [written, read, silent])
+def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
+    world: World, spoil: Callable[[FakeCluster], None]
+) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    spoil(world.cluster)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
+    assert world.requests() == []
+
+    world.environment = with_settings(policy={"deleteActive": "allow"})
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE]
+
+
+AT_REST = TopicActivity(end_offsets={0: 5}, groups=())
+
+
+@pytest.mark.parametrize(
+    ("planned", "now", "reason"),
+    [
+        pytest.param(AT_REST, AT_REST, None, id="at rest"),
+        pytest.param(None, AT_REST, "when the plan was made (TOP409)", id="no activity in the plan"),
+        pytest.param(AT_REST, None, "cannot be read now", id="nobody answers"),
+        pytest.param(
+            AT_REST,
+            TopicActivity(end_offsets={0: 6}, groups=()),
+            "since the plan (TOP409): end offset of partition 0: planned 5, live 6",
+            id="written to",
+        ),
+        pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=None), "cannot be read", id="groups unreadable"),
+        pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=("g",)), "TOP410): g", id="a group reads"),
+    ],
+)
+def test_what_cannot_be_read_counts_as_in_use(
+    planned: TopicActivity | None, now: TopicActivity | None, reason: str | None
+) -> None:
+    found = activity_reason(planned, now)
+    assert found is None if reason is None else reason in str(found)
+
+
+# --- what ends a run ------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_lease_leaves_the_rest_unsent(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.lease.confirmations_left = 2
+
+    outcomes = world.apply(world.plan(*[create_topic(name, (1, 2)) for name in "abc"]))
+
+    assert [outcome.status for outcome in outcomes] == [DONE, NOT_SENT, NOT_SENT]
+    assert "no longer ours" in outcomes[1].message
+    assert len(world.cluster.requests) == 1
+
+
+def test_a_lease_lost_while_a_request_waits_to_be_repeated_leaves_it_failed(world: World) -> None:
+    world.cluster.script("a", TOLD_TO_WAIT)
+    world.clock.at(0.1, world.lease.lose)
+
+    (outcome,) = world.apply(world.plan(create_topic("a", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (FAILED, True)
+
+
+def test_a_lease_lost_while_the_intent_is_written_keeps_the_request_in(world: World) -> None:
+    world.lease.confirmations_left = 1
+    plan = world.plan(create_topic("a", (1, 2)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [NOT_SENT]
+    assert world.requests() == []
+    assert [kind for kind, _ in world.journal.lines] == ["intent", "outcome"]
+
+
+def test_a_lost_cluster_leaves_everything_unsent(world: World) -> None:
+    plan = world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2)))
+    world.cluster.unreachable = True
+
+    outcomes = world.apply(plan)
+
+    assert [outcome.status for outcome in outcomes] == [NOT_SENT, NOT_SENT]
+    assert "ZooKeeper does not answer" in outcomes[0].message
+
+
+def test_no_request_leaves_without_a_durable_intent(world: World) -> None:
+    world.journal.disk_full = True
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2))))
+
+    assert [outcome.status for outcome in outcomes] == [NOT_SENT]
+    assert world.requests() == []
+
+
+def test_a_disk_that_fills_up_after_a_request_loses_no_outcome_and_stops_the_next(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 2})
+    plan = world.plan(*[create_topic(name, (1, 2)) for name in "abc"])
+    world.cluster.before_next_request(lambda: setattr(world.journal, "disk_full", True))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, NOT_SENT]
+
+
+def test_an_audit_log_that_cannot_be_written_stops_the_run_and_leaves_the_intent_open(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.audit.disk_full = True
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [outcome.status for outcome in outcomes] == [DONE, NOT_SENT]
+    assert "the audit log cannot be written" in outcomes[1].message
+    open_intents = {digest for kind, digest in world.journal.lines if kind == "intent"}
+    open_intents -= {digest for kind, digest in world.journal.lines if kind == "outcome"}
+    assert open_intents == {outcomes[0].digest}
+
+
+def test_an_interrupt_finishes_the_request_in_flight_and_leaves_the_rest(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.interrupted = lambda: len(world.cluster.requests) > 0
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [outcome.status for outcome in outcomes] == [DONE, NOT_SENT]
+    assert "interrupted" in outcomes[1].message
+
+
+# --- the account ----------------------------------------------------------------------------------------------------
+
+
+def test_the_intent_is_written_before_the_request_and_the_outcome_after(world: World) -> None:
+    lines_at_request: list[list[str]] = []
+    world.cluster.before_next_request(lambda: lines_at_request.append([kind for kind, _ in world.journal.lines]))
+
+    world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert lines_at_request == [["intent", "intent"]]
+    assert [kind for kind, _ in world.journal.lines] == ["intent", "intent", "outcome", "outcome"]
+
+
+def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids_before_and_after(
+    world: World,
+) -> None:
+    grown, old = world.cluster.put_topic("grown", (1, 2, 3)), world.cluster.put_topic("old", (1, 2, 3))
+    there = world.cluster.put_topic("there", (1, 2), configs={"retention.ms": "2000"})
+    world.cluster.script("late", TOLD_TO_WAIT)
+    plan = world.plan(
+        create_topic("new", (1, 2)),
+        create_topic("late", (1, 2)),
+        expand_topic(grown, (2, 3, 1)),
+        configure_topic(there, {"retention.ms": "2000"}),
+        delete_topic(old),
+    )
+
+    world.apply(plan)
+
+    live = world.cluster.snapshot().topics
+    found = {m.change.topic: (m.requests, m.answer, m.status, m.id_before, m.id_after) for m in world.audit.mutations}
+    assert found == {
+        "new": (1, "accepted", DONE, None, live["new"].identity),
+        "late": (2, "accepted", DONE, None, live["late"].identity),
+        "grown": (1, "accepted", DONE, grown.identity, grown.identity),
+        "old": (1, "accepted", DONE, old.identity, None),
+    }
+    assert len(world.audit.mutations) == len(found)
+
+
+def test_an_id_that_cannot_be_read_back_is_said_so(world: World) -> None:
+    world.cluster.before_next_request(lambda: setattr(world.cluster, "unreachable", True))
+
+    world.statuses(create_topic("new", (1, 2)))
+
+    assert [mutation.id_after for mutation in world.audit.mutations] == [NOT_READ]
+
+
+def test_every_change_that_was_to_run_has_one_outcome_and_is_reported_once(world: World) -> None:
+    world.cluster.script("b", TOLD_TO_WAIT, UNCLEAR_BUT_DONE)
+    plan = world.plan(*[create_topic(name, (1, 2)) for name in "abc"])
+
+    outcomes = world.apply(plan)
+
+    assert [outcome.digest for outcome in outcomes] == [gated.digest for gated in plan.changes]
+    assert sorted(outcome.topic for outcome in world.seen) == ["a", "b", "c"]
+
+
+def test_one_log_line_tells_each_change_to_the_cluster(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    live = world.cluster.put_topic("t", (1, 2), (1, 2), (1, 2))
+    with caplog.at_level(logging.INFO, logger="topicops"):
+        world.statuses(expand_topic(live, (2, 1)))
+
+    assert caplog.messages == ["expanded topic=t from=3 to=4"]
+
+
+@pytest.mark.parametrize(
+    ("level", "with_traceback"), [pytest.param("INFO", False, id="info"), pytest.param("DEBUG", True, id="debug")]
+)
+def test_what_stops_apply_is_one_error_line_and_only_debug_shows_where(
+    world: World, caplog: pytest.LogCaptureFixture, level: str, with_traceback: bool
+) -> None:
+    world.cluster.unreachable = True
+    with caplog.at_level(level, logger="topicops"):
+        world.statuses(create_topic("new", (1, 2)))
+
+    (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.getMessage().startswith("apply stopped environment=local: 127.0.0.1:2181: ZooKeeper does not answer")
+    assert bool(line.exc_info) is with_traceback
+
+
+@pytest.mark.parametrize(
+    ("settings", "sizes"),
+    [
+        pytest.param({"topicsPerRequest": 2}, [2, 2, 1, 1], id="topics"),
+        pytest.param({"partitionsPerRequest": 5}, [2, 2, 1, 1], id="partitions"),
+        pytest.param({"partitionsPerRequest": 1}, [1, 1, 1, 1, 1, 1], id="a larger topic still goes, alone"),
+        pytest.param({}, [5, 1], id="one kind a request"),
+    ],
+)
+def test_requests_stay_within_the_environments_limits(world: World, settings: dict[str, int], sizes: list[int]) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    changes: list[Change] = [create_topic(name, (1, 2), (2, 1)) for name in "abcde"]
+    plan = world.plan(*changes, expand_topic(live, (2, 1)))
+
+    assert [len(batch) for batch in batches(plan.changes, with_settings(apply=settings))] == sizes

@@ -1,0 +1,344 @@
+"""Each rule of ``doctor``: what it finds, and that a clean cluster gives it nothing to find."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from topicops.model.cluster.doctor_facts import (
+    BrokerFacts,
+    Examination,
+    Examined,
+    KafkaFacts,
+    Problem,
+    Severity,
+    ZooKeeperFacts,
+    ZooKeeperServer,
+)
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.steps.doctor import RULES, examine
+from topicops.steps.reporting.doctor_text import examination_json, examination_text
+from topicops.testing.builders import (
+    CLUSTER_ID,
+    THREE_BROKERS,
+    brokers,
+    environment,
+    healthy_states,
+    live_topic,
+    partition_state,
+    round_robin,
+    snapshot,
+)
+
+SETTINGS = {
+    "auto.create.topics.enable": "false",
+    "delete.topic.enable": "true",
+    "inter.broker.protocol.version": "3.9-IV0",
+}
+SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+SERVER = ZooKeeperServer(address="zk1:2181", version="3.8.4", mode="standalone")
+ZOOKEEPER = ZooKeeperFacts(
+    hosts="zk1:2181/kafka",
+    chroot="/kafka",
+    servers=(SERVER,),
+    identities=("ip:10.0.0.1", "sasl:topicops"),
+    knows_multi_read=True,
+    migration="none",
+    features={},
+    has_lease_root=True,
+    may_hold_lease=True,
+    clocks_ahead_ms={1: -20, 2: 0, 3: -9_000},
+    newest_stamp_ms=1_000_000,
+    read_at_ms=1_009_000,
+)
+KAFKA = KafkaFacts(
+    cluster_id=CLUSTER_ID,
+    brokers={broker: BrokerFacts(release="3.9", settings=SETTINGS) for broker in THREE_BROKERS},
+    principals={"reader": "anonymous", "applier": "User:ops", "deleter": "User:ops"},
+    operations={"reader": frozenset({"DESCRIBE"}), "applier": frozenset({"DESCRIBE", "CREATE"}), "deleter": None},
+)
+
+
+def healthy_topic(name: str = "orders") -> LiveTopic:
+    return live_topic(name, states=healthy_states(round_robin(3)))
+
+
+def topic(**fields: Any) -> LiveTopic:
+    """``orders`` with something changed; healthy otherwise."""
+    return replace(healthy_topic(), **fields)
+
+
+def world(*topics: LiveTopic, **fields: Any) -> Examined:
+    return healthy(snapshot=snapshot(*topics, healthy_topic("other"), **fields))
+
+
+def healthy(**parts: Any) -> Examined:
+    whole: dict[str, Any] = {"snapshot": snapshot(healthy_topic()), "zookeeper": ZOOKEEPER, "kafka": KAFKA}
+    return Examined(**(whole | parts))
+
+
+def zookeeper(**fields: Any) -> Examined:
+    return healthy(zookeeper=replace(ZOOKEEPER, **fields))
+
+
+def broker_2(**fields: Any) -> Examined:
+    changed = replace(KAFKA.brokers[2], **fields)
+    return healthy(kafka=replace(KAFKA, brokers={**KAFKA.brokers, 2: changed}))
+
+
+def broker_2_set(**settings: str) -> Examined:
+    written = {name.replace("_", "."): value for name, value in settings.items()}
+    return broker_2(settings={**SETTINGS, **written})
+
+
+def without(area: str) -> Examined:
+    part = "kafka" if area == "brokers" else area
+    return healthy(**{part: None, "problems": {area: Problem(message="it does not answer", code="TOP504")}})
+
+
+def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
+    return replace(snapshot(healthy_topic()), brokers=brokers(found))
+
+
+def one_row(*replicas: int, **fields: Any) -> LiveTopic:
+    return live_topic("orders", assignment={0: replicas}, **{"states": {0: partition_state(replicas)}, **fields})
+
+
+FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
+    "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
+    "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
+    "undecodable-znode": (
+        zookeeper(undecodable=("/brokers/topics/a: holds no data; repair it", "/brokers/topics/b: is odd; do this")),
+        Severity.ERROR, None, "/brokers/topics/a: holds no data, /brokers/topics/b: is odd",
+    ),
+    "brokers": (without("brokers"), Severity.ERROR, "TOP504", "it does not answer"),
+    "silent-server": (
+        zookeeper(servers=(SERVER, ZooKeeperServer(address="zk2:2181", version=None, mode=None, problem="is away"))),
+        Severity.NOTICE, None, "zk2:2181 is away",
+    ),
+    "server-versions": (
+        zookeeper(servers=(SERVER, replace(SERVER, version="3.6.3"))), Severity.WARNING, None, "zk1:2181 3.6.3",
+    ),
+    "read-only-server": (
+        zookeeper(servers=(replace(SERVER, mode="read-only"),)), Severity.ERROR, "TOP802", "zk1:2181 is read-only",
+    ),
+    "multi-read": (zookeeper(knows_multi_read=False), Severity.NOTICE, None, "multiRead"),
+    "lease-right": (
+        zookeeper(may_hold_lease=False), Severity.ERROR, "TOP804", "sasl:topicops) may not create the lease",
+    ),
+    "kafka-rights": (
+        healthy(kafka=replace(KAFKA, operations={**KAFKA.operations, "applier": frozenset({"DESCRIBE"})})),
+        Severity.WARNING, "TOP804", "applier (User:ops): CREATE",
+    ),
+    "topic-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                topic_operations={
+                    "applier": {"a": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}), "b": frozenset({"DESCRIBE"})},
+                    "deleter": {"c": frozenset()},
+                },
+            )
+        ),
+        Severity.WARNING, "TOP804", "b: applier lacks ALTER, ALTER_CONFIGS, c: deleter lacks DELETE, DESCRIBE",
+    ),
+    "excessive-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                brokers={broker: BrokerFacts(release="3.9", settings=SECURED) for broker in THREE_BROKERS},
+                operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
+            )
+        ),
+        Severity.NOTICE, "TOP804", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
+    ),
+    "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
+    "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration stands"),
+    "feature-znode": (
+        zookeeper(features=None, feature_problem="/feature: holds no data; do it"), Severity.ERROR, None, "no data",
+    ),
+    "clock-skew": (zookeeper(clocks_ahead_ms={1: 0, 2: 61_000}), Severity.WARNING, "TOP807", "broker 2 by +61 s"),
+    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP421", "no controller"),
+    "mixed-racks": (
+        healthy(snapshot=in_racks({1: "a", 2: None, 3: "b"})), Severity.ERROR, "TOP421", "broker 2 without a rack",
+    ),
+    "broker-versions": (
+        broker_2_set(inter_broker_protocol_version="3.8-IV0"), Severity.WARNING, None,
+        "broker 2 3.9 (protocol 3.8-IV0)",
+    ),
+    "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
+    "auto-create": (broker_2_set(auto_create_topics_enable="TRUE"), Severity.WARNING, "TOP806", "on broker 2"),
+    "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
+    "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",
+        "broker 9 (orders)"),
+    "missing-state": (world(topic(states={0: partition_state([1])})), Severity.ERROR, "TOP601", "orders-1, orders-2"),
+    "no-leader": (
+        world(one_row(1, states={0: partition_state([1], leader=-1)})), Severity.ERROR, "TOP601", "orders-0 (ISR 1)",
+    ),
+    "isr-outside-replicas": (
+        world(one_row(1, states={0: partition_state([1, 2])})), Severity.ERROR, "TOP602", "(ISR 1, 2, replicas 1)",
+    ),
+    "uneven-replication": (
+        world(live_topic("orders", assignment={0: (1,), 1: (2, 3)}, states=healthy_states({0: (1,), 1: (2, 3)}))),
+        Severity.WARNING, "TOP423", "orders (1, 2 replicas)",
+    ),
+    "partition-gaps": (
+        world(live_topic("orders", assignment={0: (1,), 5: (2,)}, states=healthy_states({0: (1,), 5: (2,)}))),
+        Severity.WARNING, "TOP426", "orders",
+    ),
+    "missing-topic-id": (world(topic(topic_id=None)), Severity.WARNING, None, "orders"),
+    "colliding-names": (
+        world(healthy_topic("a.b"), healthy_topic("a_b")), Severity.WARNING, "TOP417", "a.b and a_b",
+    ),
+    "orphan-config": (world(orphan_configs=frozenset({"ghost"})), Severity.WARNING, None, "ghost"),
+    "missing-config": (zookeeper(topics_without_config=("orders",)), Severity.NOTICE, None, "orders"),
+    "stuck-deletion": (
+        world(healthy_topic(), deleting={"orders": 121_000}), Severity.ERROR, "TOP418", "orders (121 s)",
+    ),
+    "reassignment": (world(topic(adding={0: (3,)})), Severity.WARNING, "TOP419", "orders"),
+    "leftover-throttle": (
+        world(topic(overrides={"leader.replication.throttled.replicas": "*"})), Severity.WARNING, "TOP313",
+        "orders (leader.replication.throttled.replicas)",
+    ),
+    "wide-znode": (
+        world(topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING, "TOP428",
+        "/config/topics/orders (900",
+    ),
+    "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
+}  # fmt: skip
+"""What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""
+OTHER_FAULTS = {"few-brokers"}
+
+
+def ids_of(examination: Examination) -> list[str]:
+    return [finding.id for finding in examination.findings]
+
+
+def test_every_rule_has_a_case_that_it_finds() -> None:
+    assert sorted([*FAULTS, *OTHER_FAULTS]) == sorted(rule.id for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_fault_is_found_by_its_rule_alone(rule: str) -> None:
+    examined, severity, code, words = FAULTS[rule]
+
+    [finding] = examine(examined, environment()).findings
+
+    assert (finding.id, finding.severity, finding.code) == (rule, severity, code)
+    assert words in finding.message
+    assert finding.fix
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    examination = examine(healthy(), environment())
+
+    assert (examination.findings, examination.not_looked) == ((), ())
+    assert examination.looked == len(RULES)
+    assert not examination.has_errors
+
+
+def test_fewer_brokers_than_the_environment_asks_for_are_found() -> None:
+    [finding] = examine(healthy(), environment(min_live_brokers=4)).findings
+
+    assert (finding.id, finding.code) == ("few-brokers", "TOP421")
+    assert "3 brokers are registered" in finding.message
+
+
+def test_a_release_other_than_the_environments_is_found() -> None:
+    older = replace(KAFKA, brokers={1: BrokerFacts(release="3.7", settings=SETTINGS)})
+
+    [finding] = examine(healthy(kafka=older), environment()).findings
+
+    assert (finding.id, finding.places) == ("broker-versions", ("broker 1 3.7",))
+
+
+def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
+    behind = zookeeper(newest_stamp_ms=1_000_000, read_at_ms=900_000)
+
+    [finding] = examine(behind, environment()).findings
+
+    assert "this host by -100 s or more" in finding.message
+
+
+def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
+    fault = world(topic(topic_id=None)).snapshot
+
+    examination = examine(Examined(snapshot=fault, zookeeper=None, kafka=None), environment())
+
+    assert ids_of(examination) == ["missing-topic-id"]
+    assert set(examination.not_looked) == {rule.id for rule in RULES if {"zookeeper", "brokers"} & set(rule.needs)}
+
+
+def test_without_an_authorizer_nobody_has_too_many_rights() -> None:
+    anybody = {**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE"})}
+
+    assert ids_of(examine(healthy(kafka=replace(KAFKA, operations=anybody)), environment())) == []
+
+
+def test_a_young_marker_is_given_time_and_one_that_waits_for_a_dead_broker_is_not() -> None:
+    young = world(healthy_topic(), deleting={"orders": 1_000})
+    waiting = world(one_row(1, 9), deleting={"orders": 1_000})
+
+    assert "stuck-deletion" not in ids_of(examine(young, environment()))
+    [stuck] = [f for f in examine(waiting, environment()).findings if f.id == "stuck-deletion"]
+    assert "waits for broker 9" in stuck.message
+
+
+def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
+    going = world(one_row(1, states={0: partition_state([1], leader=-1)}), deleting={"orders": 1_000})
+
+    assert ids_of(examine(going, environment())) == []
+
+
+def test_a_throttle_is_in_place_while_replicas_move() -> None:
+    moving = topic(overrides={"leader.replication.throttled.replicas": "0:1"}, adding={0: (3,)})
+
+    assert ids_of(examine(world(moving), environment())) == ["reassignment"]
+
+
+def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
+    throttled = broker_2_set(leader_replication_throttled_rate="1000").kafka
+    moving = snapshot(topic(adding={0: (3,)}))
+
+    [finding] = examine(healthy(kafka=throttled), environment()).findings
+
+    assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (leader.replication.throttled.rate)",))
+    assert ids_of(examine(healthy(kafka=throttled, snapshot=moving), environment())) == ["reassignment"]
+
+
+def test_under_kraft_racks_may_be_mixed_and_no_broker_is_the_controller() -> None:
+    live = replace(in_racks({1: "a", 2: None, 3: "b"}), source="kafka", controller_id=None)
+
+    assert ids_of(examine(healthy(snapshot=live, zookeeper=None), environment())) == []
+
+
+def test_below_protocol_2_8_no_topic_has_an_id_and_none_is_missing() -> None:
+    live = snapshot(*(replace(healthy_topic(name), topic_id=None) for name in ("a", "b")))
+
+    assert ids_of(examine(healthy(snapshot=live), environment())) == []
+
+
+def test_many_places_are_counted_in_the_sentence_and_kept_in_the_json() -> None:
+    live = replace(snapshot(healthy_topic()), orphan_configs=frozenset(f"ghost-{n}" for n in range(9)))
+
+    examination = examine(healthy(snapshot=live), environment())
+
+    assert "ghost-0, ghost-1, ghost-2 and 6 more" in examination.findings[0].message
+    assert len(json.loads(examination_json(examination))["findings"][0]["places"]) == 9
+
+
+def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
+    ghost = "gh\x1bost"
+    live: ClusterSnapshot = replace(snapshot(healthy_topic()), orphan_configs=frozenset({ghost}), controller_id=None)
+
+    text = examination_text(examine(healthy(snapshot=live), environment()))
+
+    told = [line for line in text.splitlines() if "[" in line]
+    assert told[0].startswith("error TOP421 [no-controller]: ")
+    assert told[1].startswith("warning [orphan-config]: ")
+    assert "\x1b" not in text
+    assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules looked.")

@@ -1,0 +1,310 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import Change, GateWord, digest_of
+from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
+from topicops.model.specs.environment import Limits, Policy, Risk
+from topicops.steps.planning.gate import gate, stricter
+from topicops.testing.builders import (
+    TARGET,
+    change_set,
+    configure_change,
+    create_change,
+    delete_change,
+    environment,
+    expand_change,
+    facts,
+)
+
+ANYTHING_GOES = Policy(unattended=Risk.DESTRUCTIVE)
+RUN, HELD, DROPPED = GateWord.RUN, GateWord.HELD, GateWord.DROPPED
+
+
+def words(plan: Plan) -> list[GateWord]:
+    return [gated.gate for gated in plan.changes]
+
+
+def digests(*changes: Change) -> set[str]:
+    return {digest_of(change, TARGET) for change in changes}
+
+
+@pytest.mark.parametrize(
+    ("unattended", "expected"),
+    [
+        pytest.param(Risk.SAFE, [RUN, HELD, HELD, HELD], id="safe"),
+        pytest.param(Risk.NOTICE, [RUN, RUN, HELD, HELD], id="notice"),
+        pytest.param(Risk.RISKY, [RUN, RUN, RUN, HELD], id="risky"),
+        pytest.param(Risk.DESTRUCTIVE, [RUN, RUN, RUN, RUN], id="destructive"),
+    ],
+)
+def test_above_what_runs_unattended_a_change_needs_an_approval(unattended: Risk, expected: list[GateWord]) -> None:
+    changes = [create_change("a"), expand_change("b"), expand_change("c", risk=Risk.RISKY), delete_change("d")]
+    assert words(gate(change_set(changes), environment(policy=Policy(unattended=unattended)))) == expected
+
+
+def test_a_reason_says_both_sides_and_where_the_limit_stands() -> None:
+    (gated,) = gate(change_set([expand_change("c", risk=Risk.RISKY)]), environment()).changes
+    assert gated.reasons == ("risk risky, up to notice allowed without an approval (policy.unattended, by default)",)
+    two = gate(change_set([delete_change("a"), delete_change("b")]), environment(policy=ANYTHING_GOES))
+    assert two.changes[0].reasons == ("2 deletes, 1 allowed (limits.deletesPerRun, topics/environments/local.yaml:11)",)
+
+
+def test_an_approval_covers_exactly_the_changes_it_names() -> None:
+    one, other = expand_change("a", risk=Risk.RISKY), expand_change("b", risk=Risk.RISKY)
+    plan = gate(change_set([one, other]), environment(), approved=digests(one))
+    assert words(plan) == [RUN, HELD]
+
+
+@pytest.mark.parametrize(
+    ("limits", "managed_topics", "deletes", "expected"),
+    [
+        pytest.param(Limits(deletes_per_run=1, deletes_percent=100), 10, 1, RUN, id="within both"),
+        pytest.param(Limits(deletes_per_run=0, deletes_percent=100), 10, 1, HELD, id="deletes off"),
+        pytest.param(Limits(deletes_per_run=1, deletes_percent=100), 10, 2, HELD, id="over the count"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 11, 1, RUN, id="a small part is rounded up to one"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 20, 2, HELD, id="over the percentage"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=5), 21, 2, RUN, id="rounded up"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=1), 101, 2, RUN, id="rounded up by a hundredth"),
+        pytest.param(Limits(deletes_per_run=9, deletes_percent=0), 500, 1, RUN, id="at least one"),
+    ],
+)
+def test_over_a_limit_all_deletes_are_held(
+    limits: Limits, managed_topics: int, deletes: int, expected: GateWord
+) -> None:
+    changes = [delete_change(f"t{n}") for n in range(deletes)]
+    world = change_set(changes, about=facts(managed_topics=managed_topics))
+    assert set(words(gate(world, environment(limits=limits, policy=ANYTHING_GOES)))) == {expected}
+
+
+def test_deletes_over_a_limit_hold_nothing_but_deletes() -> None:
+    changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"), delete_change("e")]
+    world = change_set(changes, about=facts(managed_topics=2))
+    found = gate(world, environment(policy=ANYTHING_GOES))
+    assert words(found) == [RUN, RUN, RUN, HELD, HELD]
+    assert found.change_set is world
+
+
+def test_a_part_of_a_plan_is_held_to_the_whole_plans_share_of_deletes() -> None:
+    part = change_set([delete_change("a")], about=replace(facts(managed_topics=20), planned_deletes=2))
+    where = environment(policy=ANYTHING_GOES, limits=Limits(deletes_per_run=1))
+    (held,) = gate(part, where, approved=digests(*part.changes)).changes
+    assert (held.gate, held.in_question) == (HELD, False)
+    assert held.reasons[0].startswith("2 deletes, 1 allowed: 5 % of 20 managed topics (limits.deletesPercent, ")
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "_schemas", "payments.ledger"])
+def test_a_topic_that_is_protected_by_now_is_not_touched_even_with_an_approval(name: str) -> None:
+    changes = [expand_change(name), configure_change(name), delete_change(name)]
+    policy = Policy(unattended=Risk.DESTRUCTIVE, protected_topics=("payments.*",))
+    plan = gate(change_set(changes), environment(policy=policy), approved=digests(*changes))
+    assert words(plan) == [DROPPED] * 3
+    assert all(entry.reasons[0].startswith("TOP408: the topic is protected by the pattern") for entry in plan.changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("_schemas", "TOP408: the topic is protected by the pattern _schemas (built in)"),
+        ("pay", "TOP408: the topic is protected by the pattern p* (policy.protectedTopics, by default)"),
+    ],
+)
+def test_a_pattern_is_named_with_the_place_that_it_comes_from(name: str, reason: str) -> None:
+    (entry,) = gate(change_set([delete_change(name)]), environment(policy=Policy(protected_topics=("p*",)))).changes
+    assert entry.reasons == (reason,)
+
+
+def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
+    kept, dropped = delete_change("a"), delete_change("b")
+    limits = Limits(deletes_per_run=2, deletes_percent=100)
+    where = environment(policy=ANYTHING_GOES, limits=limits)
+    plan = gate(change_set([kept, dropped]), where, approved=digests(kept, dropped), tombstones={"a"})
+    assert words(plan) == [RUN, DROPPED]
+    assert plan.changes[1].reasons == (
+        "its tombstone is gone, or holds until later: no file says by now that it shall be absent",
+    )
+
+
+def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> None:
+    changes = [delete_change("a"), delete_change("b")]
+    few = gate(change_set(changes), environment(), approved=digests(changes[0]))
+    assert words(few) == [RUN, HELD]
+    many = gate(change_set(changes, about=facts(managed_topics=2)), environment(), approved=digests(*changes))
+    assert words(many) == [HELD, HELD]
+    assert [gated.reasons for gated in many.changes] == [
+        ("2 deletes, 1 allowed: 5 % of 2 managed topics (limits.deletesPercent, topics/environments/local.yaml:12)",)
+    ] * 2
+
+
+def test_what_no_approval_could_lift_is_in_no_question() -> None:
+    changes = [expand_change("c", risk=Risk.RISKY), delete_change("a"), delete_change("b")]
+    held = gate(change_set(changes, about=facts(managed_topics=2)), environment()).changes
+    assert [gated.in_question for gated in held] == [True, False, False]
+    assert all(gated.in_question for gated in gate(change_set(changes), environment()).changes)
+
+
+@pytest.mark.parametrize(
+    ("replicas_per_run", "expected"),
+    [
+        pytest.param(27, [RUN, RUN, RUN], id="all fit"),
+        pytest.param(26, [RUN, RUN, DROPPED], id="the last waits"),
+        pytest.param(9, [RUN, DROPPED, DROPPED], id="one fits"),
+        pytest.param(8, [DROPPED, DROPPED, DROPPED], id="none fits"),
+    ],
+)
+def test_new_replicas_are_counted_in_the_order_of_the_plan(replicas_per_run: int, expected: list[GateWord]) -> None:
+    changes = [create_change("a"), create_change("b"), expand_change("c")]
+    plan = gate(change_set(changes), environment(limits=Limits(replicas_per_run=replicas_per_run)))
+    assert words(plan) == expected
+
+
+def test_a_change_too_large_for_one_run_leaves_the_budget_to_others() -> None:
+    changes = [create_change("a", 9), create_change("b", 1), configure_change("c")]
+    plan = gate(change_set(changes), environment(limits=Limits(replicas_per_run=3)))
+    assert words(plan) == [DROPPED, RUN, RUN]
+    assert plan.changes[0].reasons == (
+        "27 new replicas in this run, 3 allowed (limits.replicasPerRun, topics/environments/local.yaml:13)",
+    )
+
+
+def test_a_held_change_uses_no_budget() -> None:
+    changes = [expand_change("a", risk=Risk.RISKY), expand_change("b")]
+    limits = Limits(replicas_per_run=9)
+    assert words(gate(change_set(changes), environment(limits=limits))) == [HELD, RUN]
+    assert words(gate(change_set(changes), environment(limits=limits), approved=digests(changes[0]))) == [RUN, DROPPED]
+
+
+@pytest.mark.parametrize(("after", "expected"), [(12, RUN), (13, DROPPED)])
+def test_an_expansion_beyond_the_factor_is_dropped(after: int, expected: GateWord) -> None:
+    (gated,) = gate(change_set([expand_change("a", 3, after)]), environment()).changes
+    assert gated.gate is expected
+    too_many = "TOP405: 13 partitions, 12 allowed: 4 times 3 (limits.expansionFactor, by default)"
+    assert gated.reasons == ((too_many,) if expected is DROPPED else ())
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        pytest.param(facts(live_brokers=2), "2 live brokers, 3 needed (cluster.minLiveBrokers, ", id="too few brokers"),
+        pytest.param(facts(has_controller=False), "0 controllers, 1 needed", id="no controller"),
+        pytest.param(facts(offline=1), "1 offline partition, 0 allowed", id="an offline partition"),
+    ],
+)
+def test_in_a_cluster_that_is_not_whole_only_configs_run(about: ClusterFacts, reason: str) -> None:
+    changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d")]
+    plan = gate(change_set(changes, about=about), environment(min_live_brokers=3), approved=digests(*changes))
+    assert words(plan) == [DROPPED, DROPPED, RUN, DROPPED]
+    assert all(gated.reasons[0].startswith(reason) for gated in plan.with_gate(DROPPED))
+
+
+def test_a_whole_cluster_drops_nothing() -> None:
+    changes = [create_change("a"), expand_change("b"), configure_change("c")]
+    plan = gate(change_set(changes, about=facts(live_brokers=3, offline=0)), environment(min_live_brokers=3))
+    assert words(plan) == [RUN, RUN, RUN]
+
+
+def gated_as(word: GateWord, *, in_question: bool = False) -> Plan:
+    change = expand_change("a", risk=Risk.RISKY)
+    entry = GatedChange(
+        change=change, digest=digest_of(change, TARGET), gate=word, reasons=(word.value,), in_question=in_question
+    )
+    return Plan(change_set=change_set([change]), changes=(entry,))
+
+
+@pytest.mark.parametrize("first", list(GateWord))
+@pytest.mark.parametrize("second", list(GateWord))
+def test_of_two_gates_the_stricter_word_counts(first: GateWord, second: GateWord) -> None:
+    order = [RUN, HELD, DROPPED]
+    (entry,) = stricter(gated_as(first), gated_as(second)).changes
+    assert entry.gate is max(first, second, key=order.index)
+    assert entry.reasons == (entry.gate.value,)
+
+
+@pytest.mark.parametrize("first_in_question", [True, False])
+@pytest.mark.parametrize("second_in_question", [True, False])
+def test_held_twice_is_in_question_only_if_both_gates_say_so_and_keeps_every_reason_once(
+    first_in_question: bool, second_in_question: bool
+) -> None:
+    first, second = (gated_as(HELD, in_question=asked) for asked in (first_in_question, second_in_question))
+    (entry,) = first.changes
+    other = replace(second, changes=(replace(second.changes[0], reasons=("held", "too many")),))
+    (both,) = stricter(replace(first, changes=(replace(entry, reasons=("risky", "held")),)), other).changes
+    assert both.in_question is (first_in_question and second_in_question)
+    assert both.reasons == ("held", "too many", "risky")
+
+
+def test_an_approved_change_runs_without_a_reason_left() -> None:
+    change = expand_change("a", risk=Risk.RISKY)
+    first, approved = gate(change_set([change]), environment()), digests(change)
+    (entry,) = stricter(first, gate(change_set([change]), environment(), approved=approved), approved=approved).changes
+    assert entry == GatedChange(change=change, digest=digest_of(change, TARGET), gate=RUN)
+    assert entry.in_question is False
+
+
+def test_an_approval_counts_against_the_earlier_gate_where_it_was_in_question() -> None:
+    approved = {gated_as(HELD).changes[0].digest}
+    assert words(stricter(gated_as(HELD, in_question=True), gated_as(RUN), approved=approved)) == [RUN]
+    assert words(stricter(gated_as(HELD, in_question=True), gated_as(RUN))) == [HELD]
+    assert words(stricter(gated_as(HELD), gated_as(RUN), approved=approved)) == [HELD]
+    assert words(stricter(gated_as(DROPPED), gated_as(RUN), approved=approved)) == [DROPPED]
+    assert words(stricter(gated_as(HELD, in_question=True), gated_as(DROPPED), approved=approved)) == [DROPPED]
+
+
+def test_gates_of_different_changes_are_not_compared() -> None:
+    with pytest.raises(ArtifactError, match=r"^the two gates are not of the same changes; make the plan again$"):
+        stricter(gated_as(RUN), gate(change_set([create_change("b")]), environment()))
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+LIMITS = st.builds(
+    Limits,
+    deletes_per_run=st.integers(0, 4),
+    deletes_percent=st.integers(0, 100),
+    replicas_per_run=st.integers(0, 60),
+    expansion_factor=st.integers(1, 4),
+)
+
+
+@st.composite
+def change_sets(draw: st.DrawFn) -> ChangeSet:
+    makers = [create_change, expand_change, configure_change, delete_change]
+    counts = [draw(st.integers(0, 4)) for _ in makers]
+    changes = [make(f"{make.__name__}-{n}") for make, count in zip(makers, counts, strict=True) for n in range(count)]
+    return change_set(changes, about=facts(managed_topics=draw(st.integers(0, 60))))
+
+
+@given(world=change_sets(), limits=LIMITS, unattended=st.sampled_from(Risk), approve=st.booleans())
+def test_deletes_over_a_limit_never_run_unasked(
+    world: ChangeSet, limits: Limits, unattended: Risk, approve: bool
+) -> None:
+    where = environment(limits=limits, policy=Policy(unattended=unattended))
+    approved = digests(*world.changes) if approve else set()
+    plan = gate(world, where, approved=approved)
+    deletes = [gated for gated in plan.changes if gated.change.action == "delete"]
+    part = max(1, -(-world.facts.managed_topics * limits.deletes_percent // 100))
+    if len(deletes) > part or (len(deletes) > limits.deletes_per_run and not approve):
+        assert all(gated.gate is HELD for gated in deletes)
+
+
+@given(world=change_sets(), limits=LIMITS)
+def test_what_runs_never_exceeds_the_budget_and_every_stop_has_a_reason(world: ChangeSet, limits: Limits) -> None:
+    plan = gate(world, environment(limits=limits))
+    running = [gated.change for gated in plan.with_gate(RUN)]
+    assert sum(getattr(change, "new_replicas", 0) for change in running) <= limits.replicas_per_run
+    assert all(bool(gated.reasons) == (gated.gate is not RUN) for gated in plan.changes)
+    assert [gated.change for gated in plan.changes] == list(world.changes)
+
+
+@given(world=change_sets(), one=LIMITS, other=LIMITS)
+def test_the_stricter_of_two_gates_lets_nothing_run_that_either_stops(
+    world: ChangeSet, one: Limits, other: Limits
+) -> None:
+    first, second = (gate(world, environment(limits=limits, policy=ANYTHING_GOES)) for limits in (one, other))
+    both = stricter(first, second)
+    for a, b, c in zip(first.changes, second.changes, both.changes, strict=True):
+        assert (c.gate is RUN) == (a.gate is RUN and b.gate is RUN)
+    assert replace(both, changes=()) == replace(second, changes=())

@@ -1,0 +1,570 @@
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.errors import DiffError
+from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.plans.plan import ChangeSet, TopicActivity
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Environment, Policy, Risk
+from topicops.steps.planning.blocking import Situation, create_obstacles, estimated_znode_bytes
+from topicops.steps.planning.diff import diff
+from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
+from topicops.testing.builders import (
+    NOW,
+    THREE_BROKERS,
+    desired_of,
+    desired_topic,
+    environment,
+    healthy_states,
+    live_topic,
+    location,
+    partition_state,
+    paused_topic,
+    round_robin,
+    snapshot,
+    tombstone,
+    topic_id,
+)
+
+MIXED_RACKS = {1: "r1", 2: None, 3: "r3"}
+
+
+def plan_of(desired: Desired, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
+    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    return plan(desired, live, delta, where or environment(), now=NOW)
+
+
+def planned(*topics: DesiredTopic, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
+    return plan_of(desired_of(*topics), live, where)
+
+
+def codes_of(change_set: ChangeSet) -> dict[str, tuple[str, ...]]:
+    return {blocked.topic: blocked.codes for blocked in change_set.blocked}
+
+
+def test_changes_come_in_the_order_in_which_they_run() -> None:
+    live = snapshot(live_topic("b"), live_topic("a"), live_topic("gone"), live_topic("old"))
+    found = planned(
+        tombstone("old"),
+        tombstone("gone"),
+        desired_topic("b", 6, configs={"retention.ms": "5"}),
+        desired_topic("a", 4),
+        desired_topic("z"),
+        desired_topic("new"),
+        live=live,
+    )
+    assert [(change.action, change.topic) for change in found.changes] == [
+        ("create", "new"),
+        ("create", "z"),
+        ("expand", "a"),
+        ("expand", "b"),
+        ("configure", "b"),
+        ("delete", "gone"),
+        ("delete", "old"),
+    ]
+
+
+def test_a_create_carries_its_assignment_and_wants_the_name_to_be_free() -> None:
+    topic = desired_topic("orders", 2, replication_factor=2, configs={"retention.ms": "5", "segment.ms": None})
+    (change,) = planned(topic, live=snapshot()).changes
+    assert isinstance(change, CreateTopic)
+    assert change.assignment == {0: (1, 2), 1: (3, 2)}
+    assert change.configs == {"retention.ms": "5"}
+    assert change.precondition.to_json() == {"absent": True}
+    assert (change.risk, change.codes, change.location) == (Risk.SAFE, (), topic.location)
+
+
+def test_each_placement_counts_the_changes_planned_before_it() -> None:
+    wanted = [desired_topic(name, 1, replication_factor=1) for name in "abc"]
+    found = planned(*wanted, live=snapshot())
+    assert [change.assignment for change in found.changes if isinstance(change, CreateTopic)] == [
+        {0: (1,)},
+        {0: (2,)},
+        {0: (3,)},
+    ]
+
+
+def test_an_expansion_shows_the_new_rows_only_and_wants_the_topic_unmoved() -> None:
+    topic = desired_topic("orders", 5, locations={"partitions": location("orders", 7)})
+    (change,) = planned(topic, live=snapshot(live_topic("orders"))).changes
+    assert isinstance(change, ExpandTopic)
+    assert (change.partitions_before, change.partitions, list(change.assignment)) == (3, 5, [3, 4])
+    assert set(change.precondition.to_json()) == {"identity", "partitions", "assignment_digest"}
+    assert change.location == location("orders", 7)
+    assert not change.reversible
+
+
+@pytest.mark.parametrize(
+    ("keyed", "overrides", "risk", "codes"),
+    [
+        pytest.param(False, {}, Risk.NOTICE, (), id="neither keyed nor compacted"),
+        pytest.param(True, {}, Risk.RISKY, ("TOP403",), id="keyed"),
+        pytest.param(False, {"cleanup.policy": "delete , compact"}, Risk.RISKY, ("TOP404",), id="compacted"),
+        pytest.param(True, {"cleanup.policy": "compact"}, Risk.RISKY, ("TOP403", "TOP404"), id="both"),
+    ],
+)
+def test_growing_a_keyed_or_compacted_topic_is_risky(
+    keyed: bool, overrides: dict[str, str], risk: Risk, codes: tuple[str, ...]
+) -> None:
+    live = snapshot(live_topic("orders", overrides=overrides))
+    (change,) = planned(desired_topic("orders", 6, keyed=keyed), live=live).changes
+    assert (change.risk, change.codes, len(change.notes)) == (risk, codes, len(codes))
+
+
+def test_a_broker_default_of_compaction_counts_where_it_is_known() -> None:
+    live = snapshot(live_topic("orders"), broker_defaults={"cleanup.policy": "compact"})
+    (change,) = planned(desired_topic("orders", 6), live=live).changes
+    assert change.codes == ("TOP404",)
+
+
+def test_a_configure_touches_only_what_differs_in_meaning() -> None:
+    overrides = {"retention.ms": " 007 ", "preallocate": "TRUE", "segment.ms": "9"}
+    wanted = {"retention.ms": "7", "preallocate": "false", "segment.ms": None, "flush.ms": None}
+    locations = {"configs.preallocate": location("orders", 9)}
+    live = snapshot(live_topic("orders", overrides=overrides))
+    (change,) = planned(desired_topic("orders", configs=wanted, locations=locations), live=live).changes
+    assert isinstance(change, ConfigureTopic)
+    assert change.configs_before == {"preallocate": "true", "segment.ms": "9"}
+    assert change.configs == {"preallocate": "false", "segment.ms": None}
+    assert change.precondition.overrides == change.configs_before
+    assert change.location == location("orders", 9)
+    assert any("default of segment.ms is not known" in note for note in change.notes)
+
+
+def test_a_delete_names_the_topic_by_its_id() -> None:
+    found = planned(tombstone("orders"), live=snapshot(live_topic("orders")))
+    (change,) = found.changes
+    assert isinstance(change, DeleteTopic)
+    assert (change.topic_id, change.partitions, change.risk) == (topic_id("orders"), 3, Risk.DESTRUCTIVE)
+    assert change.precondition.to_json() == {"identity": topic_id("orders"), "partitions": 3}
+
+
+def test_without_topic_ids_the_czxid_stands_in() -> None:
+    (change,) = planned(tombstone("orders"), live=snapshot(live_topic("orders", topic_id=None))).changes
+    assert change.precondition.identity == "czxid:100"
+
+
+def test_a_removed_file_deletes_nothing() -> None:
+    found = planned(live=snapshot(live_topic("orders"), live_topic("__consumer_offsets")))
+    assert (found.changes, found.unmanaged) == ((), ("__consumer_offsets", "orders"))
+
+
+MIN_ISR_2 = {"min.insync.replicas": "2"}
+ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
+
+
+@pytest.mark.parametrize(
+    ("topic", "live", "codes"),
+    [
+        pytest.param(desired_topic("a", 2), snapshot(live_topic("a")), ["TOP401"], id="fewer partitions"),
+        pytest.param(
+            desired_topic("a", replication_factor=2), snapshot(live_topic("a")), ["TOP402"], id="fewer replicas"
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=4),
+            snapshot(live_topic("a")),
+            ["TOP401", "TOP402"],
+            id="fewer partitions and more replicas",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=2),
+            snapshot(live_topic("a", assignment={0: (1, 2), 1: (2,)})),
+            ["TOP423"],
+            id="mixed replication factors",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=1, assignment={0: (1,), 1: (2,)}),
+            snapshot(live_topic("a", assignment={0: (1,), 1: (3,)})),
+            ["TOP425"],
+            id="another assignment",
+        ),
+        pytest.param(
+            desired_topic("a", 3, replication_factor=1),
+            snapshot(live_topic("a", assignment={0: (1,), 5: (3,)})),
+            ["TOP426"],
+            id="ids with a gap",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=1, assignment={0: (1,), 1: (9,)}),
+            snapshot(live_topic("a", assignment={0: (1,)})),
+            ["TOP427"],
+            id="a dead broker in the spec's assignment",
+        ),
+        pytest.param(
+            desired_topic("a", 6),
+            snapshot(live_topic("a", 3), reassigning=frozenset({"a"})),
+            ["TOP419"],
+            id="growing while the old node names it",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=1),
+            snapshot(live_topic("a", assignment={0: (2, 1)}, adding={0: (2,)}, removing={0: (1,)})),
+            ["TOP419"],
+            id="growing during a reassignment",
+        ),
+        pytest.param(
+            desired_topic("a", 4), snapshot(live_topic("a"), racks={1: "r1", 2: "r2"}), ["TOP420"], id="too few brokers"
+        ),
+        pytest.param(desired_topic("a"), snapshot(racks={1: None, 2: None}), ["TOP420"], id="too few for a create"),
+        pytest.param(
+            desired_topic("a", 4, rack_aware=False),
+            snapshot(live_topic("a"), racks=MIXED_RACKS),
+            ["TOP421"],
+            id="growing with racks on some brokers",
+        ),
+        pytest.param(desired_topic("a"), snapshot(racks=MIXED_RACKS), ["TOP421"], id="creating with racks on some"),
+        pytest.param(desired_topic("a.b"), snapshot(live_topic("a_b")), ["TOP417"], id="a collision"),
+        pytest.param(desired_topic("a"), snapshot(deleting={"a": 5}), ["TOP418"], id="the name is being deleted"),
+        pytest.param(
+            desired_topic("a"),
+            snapshot(live_topic("a"), deleting={"a": 5}),
+            ["TOP418"],
+            id="wanted as it is, and going",
+        ),
+        pytest.param(tombstone("a"), snapshot(deleting={"a": 5}), ["TOP418"], id="to go, and going"),
+        pytest.param(
+            desired_topic("a", configs=MIN_ISR_2),
+            snapshot(live_topic("a", states=ONE_SHORT)),
+            ["TOP415"],
+            id="min ISR above an ISR",
+        ),
+        pytest.param(
+            desired_topic("a", configs=MIN_ISR_2),
+            snapshot(live_topic("a", states={})),
+            ["TOP415"],
+            id="min ISR above partitions without a state",
+        ),
+        pytest.param(
+            desired_topic("a", 4), snapshot(live_topic("a", unstable=True)), ["TOP421"], id="changing while it is read"
+        ),
+        pytest.param(desired_topic("__a"), snapshot(), ["TOP408"], id="protected"),
+        pytest.param(
+            tombstone("a", not_before=NOW + timedelta(days=1), topic_id="other"),
+            snapshot(live_topic("a")),
+            ["TOP411", "TOP412"],
+            id="a tombstone that is early and for another topic",
+        ),
+        pytest.param(
+            tombstone("a"),
+            snapshot(live_topic("a"), racks={1: None, 2: None}),
+            ["TOP421"],
+            id="a replica's broker",
+        ),
+        pytest.param(
+            tombstone("a"),
+            snapshot(live_topic("a"), reassigning=frozenset({"a"})),
+            ["TOP419"],
+            id="in motion",
+        ),
+        pytest.param(
+            paused_topic("a", 2, until=NOW),
+            snapshot(live_topic("a")),
+            ["TOP322", "TOP401"],
+            id="a pause that is over, and what else holds",
+        ),
+    ],
+)
+def test_what_no_change_can_mend_is_blocked_with_every_reason(
+    topic: DesiredTopic, live: ClusterSnapshot, codes: list[str]
+) -> None:
+    found = planned(topic, desired_topic("z", 1, replication_factor=1, rack_aware=False), live=live)
+    (blocked,) = found.blocked
+    assert list(blocked.codes) == codes
+    assert len(blocked.reasons) == len(codes)
+    assert blocked.way_out
+    assert [change.topic for change in found.changes] == ["z"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "live"),
+    [
+        pytest.param(desired_topic("a"), snapshot(live_topic("a", unstable=True)), id="unstable"),
+        pytest.param(desired_topic("a"), snapshot(live_topic("a"), racks={1: "r1"}), id="brokers down"),
+        pytest.param(desired_topic("a"), snapshot(live_topic("a"), racks=MIXED_RACKS), id="mixed racks"),
+        pytest.param(desired_topic("a"), snapshot(live_topic("a"), reassigning=frozenset({"a"})), id="in motion"),
+        pytest.param(paused_topic("a", until=NOW), snapshot(live_topic("a")), id="a pause that is over"),
+        pytest.param(tombstone("a"), snapshot(orphan_configs=frozenset({"a"})), id="gone already"),
+        pytest.param(tombstone("a", not_before=NOW + timedelta(days=1)), snapshot(), id="gone already, and early"),
+    ],
+)
+def test_a_topic_without_difference_is_never_blocked(topic: DesiredTopic, live: ClusterSnapshot) -> None:
+    found = planned(topic, live=live)
+    assert (found.changes, found.blocked) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("topic", "live", "action"),
+    [
+        pytest.param(
+            desired_topic("a", rack_aware=False, replication_factor=2),
+            snapshot(racks=MIXED_RACKS),
+            "create",
+            id="racks",
+        ),
+        pytest.param(
+            tombstone("a", not_before=NOW, topic_id=topic_id("a")), snapshot(live_topic("a")), "delete", id="due"
+        ),
+        pytest.param(
+            desired_topic("a", configs={"retention.ms": "5"}),
+            snapshot(live_topic("a"), racks=MIXED_RACKS, reassigning=frozenset({"a"})),
+            "configure",
+            id="a config in a cluster that could not place anything",
+        ),
+        pytest.param(
+            desired_topic("a", configs=MIN_ISR_2),
+            snapshot(live_topic("a", states=healthy_states(round_robin(3)))),
+            "configure",
+            id="min ISR within every ISR",
+        ),
+        pytest.param(
+            desired_topic("a", configs={"min.insync.replicas": "1"}),
+            snapshot(live_topic("a", overrides=MIN_ISR_2, states={})),
+            "configure",
+            id="min ISR down",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=1, assignment={0: (9,), 1: (2,)}),
+            snapshot(live_topic("a", assignment={0: (9,)})),
+            "expand",
+            id="a dead broker in a row that is live",
+        ),
+    ],
+)
+def test_what_stands_in_nobodys_way_is_planned(topic: DesiredTopic, live: ClusterSnapshot, action: str) -> None:
+    found = planned(topic, live=live)
+    assert codes_of(found) == {}
+    assert [change.action for change in found.changes] == [action]
+
+
+def test_a_blocked_topic_points_at_the_line_that_asks_for_it() -> None:
+    topic = desired_topic("a", 2, locations={"partitions": Location("topics/profiles/durable.yaml", 5, 3)})
+    (blocked,) = planned(topic, live=snapshot(live_topic("a"))).blocked
+    assert str(blocked.location) == "topics/profiles/durable.yaml:5"
+    assert "set partitions: 3 in the spec" in blocked.way_out
+
+
+def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_moves() -> None:
+    live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 9)}), racks={**THREE_BROKERS, 4: "r1"})
+    (blocked,) = planned(desired_topic("a", 2), live=live).blocked
+    assert blocked.reassignment is not None
+    rows = {p["partition"]: p["replicas"] for p in json.loads(blocked.reassignment)["partitions"]}
+    assert rows == {0: [1, 2, 3], 1: [2, 4, 3]}
+
+
+def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_first() -> None:
+    live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
+    (blocked,) = planned(desired_topic("a", 1, replication_factor=2), live=live).blocked
+    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,2],"topic":"a"}],"version":1}'
+
+
+def test_a_reassignment_looks_at_racks_only_where_the_spec_does() -> None:
+    live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
+    (blocked,) = planned(desired_topic("a", 1, replication_factor=2, rack_aware=False), live=live).blocked
+    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,4],"topic":"a"}],"version":1}'
+
+
+def test_no_reassignment_is_offered_where_brokers_are_missing() -> None:
+    (blocked,) = planned(desired_topic("a", replication_factor=4), live=snapshot(live_topic("a"))).blocked
+    assert blocked.reassignment is None
+    assert "start brokers until 4 are live" in blocked.way_out
+
+
+RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r1"}
+BY_HAND = desired_topic("a", 2, replication_factor=2, assignment={0: (2, 1), 1: (2, 9)})
+ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("topic", "live", "way_out", "is_carried"),
+    [
+        pytest.param(
+            desired_topic("a", 2),
+            snapshot(ON_1_2, racks=RACKS),
+            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
+            "or set replicationFactor: 2 in the spec",
+            True,
+            id="another replication factor",
+        ),
+        pytest.param(
+            desired_topic("a", 2),
+            snapshot(ON_1_2, racks=RACKS, reassigning=frozenset({"a"})),
+            "wait until the reassignment that is running has ended, then plan again, "
+            "or set replicationFactor: 2 in the spec",
+            False,
+            id="while one is running",
+        ),
+        pytest.param(
+            desired_topic("a", 2, replication_factor=4),
+            snapshot(live_topic("a", assignment={0: (1, 2), 1: (1,)})),
+            "start brokers until 4 are live, then plan again",
+            False,
+            id="mixed factors, and too few brokers",
+        ),
+        pytest.param(
+            BY_HAND,
+            snapshot(ON_1_2, racks=RACKS),
+            "start broker(s) 9, then plan again, or write the live assignment into the spec",
+            False,
+            id="by hand, onto a broker that is down",
+        ),
+        pytest.param(
+            BY_HAND,
+            snapshot(ON_1_2, racks={**RACKS, 9: "r9"}),
+            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
+            "or write the live assignment into the spec",
+            True,
+            id="by hand",
+        ),
+    ],
+)
+def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
+    topic: DesiredTopic, live: ClusterSnapshot, way_out: str, is_carried: bool
+) -> None:
+    (blocked,) = planned(topic, live=live).blocked
+    assert blocked.way_out == way_out
+    assert (blocked.reassignment is not None) is is_carried
+
+
+def test_an_assignment_by_hand_is_the_reassignment() -> None:
+    wanted = {0: (2, 1), 1: (2, 3)}
+    topic = desired_topic("a", 2, replication_factor=2, assignment=wanted)
+    (blocked,) = planned(topic, live=snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 3)}))).blocked
+    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[2,1],"topic":"a"}],"version":1}'
+
+
+def test_overrides_that_no_spec_names_are_reported_or_removed_as_the_policy_says() -> None:
+    live = snapshot(live_topic("a", overrides={"flush.ms": "5", "follower.replication.throttled.replicas": "*"}))
+    reported = planned(desired_topic("a"), live=live)
+    assert reported.changes == ()
+    assert [(drift.config, drift.value) for drift in reported.drift] == [
+        ("flush.ms", "5"),
+        ("follower.replication.throttled.replicas", "*"),
+    ]
+    removed = planned(desired_topic("a"), live=live, where=environment(policy=Policy(unlisted_configs="remove")))
+    (change,) = removed.changes
+    assert isinstance(change, ConfigureTopic)
+    assert change.configs == {"flush.ms": None}
+    assert [drift.config for drift in removed.drift] == ["follower.replication.throttled.replicas"]
+
+
+def test_a_config_outside_the_allow_list_is_not_removed() -> None:
+    policy = Policy(unlisted_configs="remove", alterable_configs=("segment.ms",))
+    live = snapshot(live_topic("a", overrides={"flush.ms": "5"}))
+    found = planned(desired_topic("a"), live=live, where=environment(policy=policy))
+    assert found.changes == ()
+    assert [drift.config for drift in found.drift] == ["flush.ms"]
+
+
+def test_a_paused_topic_is_listed_and_left_alone() -> None:
+    found = planned(
+        paused_topic("a", 99, until=NOW + timedelta(days=1)), live=snapshot(live_topic("a"), deleting={"a": 1})
+    )
+    assert (found.changes, found.blocked) == ((), ())
+    assert [(entry.topic, entry.until) for entry in found.paused] == [("a", "2024-05-02T12:00:00Z")]
+
+
+def test_a_topic_of_too_many_bytes_is_blocked() -> None:
+    found = planned(desired_topic("a", 60_000), live=snapshot())
+    assert codes_of(found) == {"a": ("TOP428",)}
+
+
+def znode_text(rows: Assignment) -> str:
+    """As Kafka writes it: keys in this order, no blanks.
+
+    Source: kafka.zk.TopicZNode#encode and kafka.utils.Json#encodeAsBytes (3.9).
+    """
+    znode = {
+        "removing_replicas": {},
+        "partitions": rows,
+        "topic_id": topic_id("a"),
+        "adding_replicas": {},
+        "version": 3,
+    }
+    return json.dumps(znode, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("existing", [0, 1, 9, 10, 650])
+@pytest.mark.parametrize("brokers", [(1, 2, 3), (101, 102, 103), (8, 9, 10), (1000000001, 1000000002, 2147483647)])
+@pytest.mark.parametrize("partitions", [11, 700, 12_345])
+def test_the_estimate_of_a_znode_is_not_below_its_size(
+    partitions: int, brokers: tuple[int, ...], existing: int
+) -> None:
+    kept = min(existing, partitions - 1)
+    rows = round_robin(partitions, 3, over=brokers)
+    topic = live_topic("a", assignment={p: rows[p] for p in range(kept)}) if kept else None
+    size = len(znode_text(rows))
+    assert size <= estimated_znode_bytes(growing_to(partitions, topic, brokers)) <= size * 1.3 + 20
+
+
+def growing_to(partitions: int, topic: LiveTopic | None = None, brokers: Sequence[int] = (1, 2, 3)) -> Situation:
+    return Situation(
+        desired=desired_topic("a", partitions),
+        topic=topic,
+        live=snapshot(racks=dict.fromkeys(brokers)),
+        environment=environment(),
+        now=NOW,
+        names_by_folded={},
+    )
+
+
+def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None:
+    found = planned(desired_topic("a", 2_000_000_000), live=snapshot())
+    assert codes_of(found) == {"a": ("TOP428",)}
+
+
+@pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
+def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
+    assert [obstacle.code for obstacle in create_obstacles(growing_to(partitions))] == codes
+
+
+def test_creating_over_a_leftover_config_znode_is_said() -> None:
+    (change,) = planned(desired_topic("a"), live=snapshot(orphan_configs=frozenset({"a"}))).changes
+    assert "config znode of an earlier topic" in change.notes[0]
+
+
+def test_only_topics_whose_min_isr_may_rise_need_their_states() -> None:
+    desired = desired_of(
+        desired_topic("up", configs={"min.insync.replicas": "3"}),
+        desired_topic("down", configs={"min.insync.replicas": "1"}),
+        desired_topic("unknown", configs=MIN_ISR_2),
+        desired_topic("new", configs=MIN_ISR_2),
+        desired_topic("grows", 6),
+    )
+    live = snapshot(
+        live_topic("up", overrides=MIN_ISR_2),
+        live_topic("down", overrides=MIN_ISR_2),
+        live_topic("unknown"),
+        live_topic("grows"),
+    )
+    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    assert topics_with_rising_min_isr(desired, live, delta, environment(), now=NOW) == ("unknown", "up")
+
+
+def test_facts_for_the_gate_count_live_and_managed_topics() -> None:
+    live = snapshot(live_topic("a"), live_topic("b"), controller_id=None)
+    facts = planned(desired_topic("a"), desired_topic("new"), live=live).facts
+    assert (facts.live_topics, facts.managed_topics, facts.live_brokers) == (2, 1, 3)
+    assert not facts.has_controller
+
+
+def test_activity_is_kept_of_topics_to_delete_only() -> None:
+    desired, live = desired_of(tombstone("a"), desired_topic("b")), snapshot(live_topic("a"), live_topic("b"))
+    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    activity = {name: TopicActivity(end_offsets={1: 6, 0: 5}, groups=("y", "x")) for name in "ab"}
+    found = plan(desired, live, delta, environment(), now=NOW, activity=activity, warnings=["no broker answered"])
+    assert list(found.activity) == ["a"]
+    assert found.activity["a"].groups == ("x", "y")
+    assert list((found.activity["a"].end_offsets or {}).items()) == [(0, 5), (1, 6)]
+    assert found.warnings == ("no broker answered",)
+
+
+def test_a_delta_of_other_inputs_is_refused() -> None:
+    other = diff([desired_row(desired_topic("strange"))], [])
+    with pytest.raises(DiffError, match="strange, which no spec describes"):
+        plan(desired_of(), snapshot(), other, environment(), now=NOW)

@@ -1,0 +1,353 @@
+"""A plan is read in ten seconds: what happens, what cannot be undone, why something waits."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from topicops.model.plans.changes import CHANGE_TYPES, ExpandTopic, GateWord
+from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
+from topicops.model.plans.plan import Blocked, Drift, Paused, Plan, TopicActivity
+from topicops.model.printable import printable
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Risk
+from topicops.steps.reporting.config_wording import config_change_words, config_words
+from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
+from topicops.steps.reporting.plan_markdown import plan_markdown
+from topicops.steps.reporting.plan_text import plan_text
+from topicops.steps.reporting.plan_wording import PARTICIPLES, SIGNS, summary_line
+from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from topicops.testing.fake_cluster import FakeCluster
+
+BLOCKED = Blocked(
+    topic="shrunk",
+    owner="team-shop",
+    codes=("TOP401",),
+    reasons=("3 partitions are fewer than the 6 that are live",),
+    way_out="set 6 in the spec",
+    location=Location("topics/shop/shrunk.yaml", 7),
+)
+
+
+def a_plan() -> Plan:
+    cluster = FakeCluster()
+    grown = cluster.put_topic("grown", (1, 2), (2, 1))
+    tuned = cluster.put_topic("tuned", (1, 2), configs={"segment.ms": "5000"})
+    old = cluster.put_topic("old", (1, 2))
+    return plan_of(
+        create_topic("new", (1, 2), configs={"cleanup.policy": "compact"}),
+        expand_topic(grown, (1, 2)),
+        configure_topic(tuned, {"retention.ms": "1000", "segment.ms": None}),
+        delete_topic(old, reason="replaced by new"),
+        gates={"old": GateWord.HELD, "tuned": GateWord.DROPPED},
+        activity={"old": TopicActivity(end_offsets={0: 40, 1: 2}, groups=())},
+        blocked=[BLOCKED],
+        unmanaged=["x", "y"],
+    )
+
+
+def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
+    text = plan_text(a_plan())
+
+    assert "  + topic.new will be created  (topics/shop/new.yaml:4, team-shop)\n" in text
+    assert "      cleanup.policy: compact\n      replicas: 0: 1,2\n" in text
+    assert "  ~ topic.grown will be expanded  (topics/shop/grown.yaml:4, team-shop)\n" in text
+    assert "      risk: risky, TOP403 expanding a keyed topic\n" in text
+    assert "      partitions: 2 -> 3\n      replicas: 2: 1,2\n" in text
+    assert "  ~ topic.tuned would be configured, but is dropped" in text
+    assert "  - topic.old would be deleted, but is held" in text
+    assert "      reason: replaced by new\n" in text
+    assert "      traffic: end offsets add up to 42; groups: none\n" in text
+    assert "      cannot be undone: every record of the topic goes\n      held: needs an approval\n" in text
+
+
+def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:
+    rows = [((index % 3) + 1, ((index + 1) % 3) + 1, ((index + 2) % 3) + 1) for index in range(14)]
+    lines = plan_text(plan_of(create_topic("wide", *rows))).splitlines()
+
+    start = next(index for index, line in enumerate(lines) if "replicas:" in line)
+    assert lines[start : start + 3] == [
+        "      replicas: 0: 1,2,3   1: 2,3,1   2: 3,1,2   3: 1,2,3   4: 2,3,1   5: 3,1,2   6: 1,2,3",
+        "                7: 2,3,1   8: 3,1,2   9: 1,2,3   10: 2,3,1  11: 3,1,2  12: 1,2,3  13: 2,3,1",
+        "",
+    ]
+
+
+def test_beyond_what_anybody_reads_replica_lists_are_counted() -> None:
+    plan = plan_of(create_topic("wide", *[(1, 2)] * 300))
+
+    assert "… and 44 more partitions, all in the plan file" in plan_text(plan)
+    assert "… and 288 more partitions, all in the plan file" in plan_markdown(plan)
+
+
+def test_replica_lists_stand_in_the_comment_too() -> None:
+    comment = plan_markdown(plan_of(create_topic("new", (1, 2, 3), (2, 3, 1))))
+
+    assert "| partitions: 2<br>replication factor: 3<br>replicas: 0: 1,2,3  1: 2,3,1 |" in comment
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "shown"),
+    [
+        pytest.param("retention.ms", "604800000", "604800000 (7d)", id="days"),
+        pytest.param("retention.ms", "5400000", "5400000 (90m)", id="the largest unit without a rest"),
+        pytest.param("segment.ms", "1500", "1500", id="no unit without a rest"),
+        pytest.param("file.delete.delay.ms", "0", "0", id="nothing"),
+        pytest.param("retention.ms", "-1", "-1 (no limit)", id="without end"),
+        pytest.param("delete.retention.ms", "-1", "-1", id="no end that means something"),
+        pytest.param("retention.bytes", "1073741824", "1073741824 (1GiB)", id="bytes"),
+        pytest.param("retention.bytes", "604800000", "604800000", id="no shorter in another unit"),
+        pytest.param("retention.ms", "9" * 5000, "9" * 5000, id="no number of Kafka's"),
+        pytest.param("cleanup.policy", "", '""', id="nothing between the quotes"),
+        pytest.param("cleanup.policy", "compact", "compact", id="not a number"),
+    ],
+)
+def test_a_value_has_a_human_form_beside_it_when_that_is_exact(config: str, value: str, shown: str) -> None:
+    assert config_words(config, value) == f"{config}: {shown}"
+    assert f"      {config}: {shown}\n" in plan_text(plan_of(create_topic("t", (1, 2), configs={config: value})))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        pytest.param("5000", "9000", "5000 (5s) -> 9000 (9s)", id="two overrides"),
+        pytest.param(None, "9000", "604800000 (7d, broker default) -> 9000 (9s, override)", id="a new override"),
+        pytest.param("5001", None, "5001 (override) -> 604800000 (7d, broker default)", id="an override goes"),
+    ],
+)
+def test_a_broker_default_and_an_override_are_told_apart(before: str | None, after: str | None, shown: str) -> None:
+    said = config_change_words("retention.ms", before, after, {"retention.ms": "604800000"})
+    assert said == f"retention.ms: {shown}"
+
+
+def test_a_default_that_no_broker_told_is_said_to_be_unknown() -> None:
+    said = config_change_words("retention.ms", None, "9000", {})
+    assert said == "retention.ms: (broker default, not known) -> 9000 (9s, override)"
+
+
+def test_a_blocked_topic_stands_with_its_reasons_and_its_way_out() -> None:
+    text = plan_text(a_plan())
+
+    assert "  ! topic.shrunk is blocked  (topics/shop/shrunk.yaml:7, team-shop)\n" in text
+    assert "      TOP401: 3 partitions are fewer than the 6 that are live\n      way out: set 6 in the spec\n" in text
+
+
+def test_the_summary_counts_everything() -> None:
+    expected = "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 1 blocked, 2 unmanaged, 1 held, 1 dropped."
+    assert summary_line(a_plan()) == expected
+    assert expected in plan_text(a_plan())
+
+
+def test_held_changes_come_with_the_way_to_approve_them() -> None:
+    plan = a_plan()
+    assert f"1 held: to run them too, apply with --approve {plan.fingerprint}\n" in plan_text(plan)
+
+
+def test_no_approval_is_offered_for_what_none_can_lift() -> None:
+    plan = a_plan()
+    final = replace(plan, changes=tuple(replace(gated, in_question=False) for gated in plan.changes))
+    assert "--approve" not in plan_text(final)
+    assert "1 held by a limit that no approval lifts" in plan_text(final)
+
+
+def test_nothing_to_do_is_said_in_two_words() -> None:
+    assert summary_line(plan_of()) == "No changes."
+    assert summary_line(plan_of(unmanaged=[f"t{i}" for i in range(40)])) == "No changes. 40 unmanaged."
+
+
+def test_a_plan_with_only_blocked_topics_is_not_without_changes() -> None:
+    assert summary_line(plan_of(blocked=[BLOCKED])).startswith("Plan: 0 to create")
+
+
+def test_what_is_no_change_is_told_beside() -> None:
+    place = Location("topics/shop/t.yaml", 4)
+    plan = a_plan()
+    change_set = replace(
+        plan.change_set,
+        drift=(Drift(topic="t", owner="team-t", config="segment.ms", value="5", location=place),),
+        paused=(Paused(topic="p", reason="migration", until="2030-01-01T00:00:00Z", location=place),),
+        warnings=("broker defaults could not be asked",),
+    )
+    text = plan_text(replace(plan, change_set=change_set))
+
+    assert "drift: t has segment.ms: 5, which no spec names; it stays  (topics/shop/t.yaml:4, team-t)\n" in text
+    assert "paused: p until 2030-01-01T00:00:00Z: migration  (topics/shop/t.yaml:4)\n" in text
+    assert "warning: broker defaults could not be asked\n" in text
+    assert "unmanaged: x, y\n" in text
+
+
+def test_in_markdown_what_cannot_be_undone_comes_first() -> None:
+    comment = plan_markdown(a_plan())
+
+    order = ("Look at these first", "** old<br>", "** grown<br>", "Other changes", "** new<br>")
+    places = [comment.index(word) for word in order]
+    assert places == sorted(places)
+
+
+def test_a_comment_is_never_too_long_and_says_what_is_left_out() -> None:
+    plan = plan_of(*[create_topic(f"topic-{i}", (1, 2), configs={"retention.ms": "1"}) for i in range(2000)])
+
+    comment = plan_markdown(plan)
+
+    assert len(comment) <= MARKDOWN_LIMIT
+    left_out = re.search(r"^\*(\d+) changes are left out here; the plan file has all\.\*$", comment, re.MULTILINE)
+    assert left_out is not None
+    assert int(left_out[1]) + comment.count("**+ create**") == 2000
+
+
+def test_a_tombstones_words_cannot_draw_in_a_terminal_or_a_comment() -> None:
+    old = FakeCluster().put_topic("old", (1, 2))
+    plan = plan_of(delete_topic(old, reason="\x1b[2Jgone\n| a | [x](http://y) <b> @all" + "z" * 70_000))
+
+    text, comment = plan_text(plan), plan_markdown(plan)
+
+    assert "\x1b" not in text + comment
+    assert "reason: \\x1b[2Jgone\\n| a |" in text
+    assert "[x](" not in comment
+    assert "@all" not in comment
+    assert "<b>" not in comment
+    assert len(comment) < 3000
+
+
+def test_every_action_has_its_sign_and_its_word() -> None:
+    assert set(SIGNS) == set(PARTICIPLES) == set(CHANGE_TYPES)
+
+
+def test_what_cannot_be_undone_is_said_at_the_change_and_at_the_end() -> None:
+    text = plan_text(a_plan())
+
+    assert "      cannot be undone: Kafka takes no partition away again\n" in text
+    assert "      cannot be undone: every record of the topic goes\n" in text
+    assert "\nCannot be undone: expand grown; delete old.\n" in text
+    assert "\nCannot be undone: expand grown; delete old.\n" in plan_markdown(a_plan())
+
+
+def test_a_change_of_configs_says_when_it_cannot_be_undone() -> None:
+    live = FakeCluster().put_topic("t", (1, 2))
+    change = replace(configure_topic(live, {"retention.ms": "1"}), risk=Risk.DESTRUCTIVE, reversible=False)
+
+    assert "      cannot be undone: records that the new values let go do not come back\n" in plan_text(plan_of(change))
+
+
+def test_a_plan_that_can_be_undone_does_not_speak_of_it() -> None:
+    assert "undone" not in plan_text(plan_of(create_topic("new", (1, 2)))).lower()
+
+
+def with_load(plan: Plan, load: LoadTable) -> Plan:
+    return replace(plan, change_set=replace(plan.change_set, load=load))
+
+
+def broker_load(broker: int, rack: str | None, replicas: tuple[int, int], leaders: tuple[int, int]) -> BrokerLoad:
+    before, after = (Share(replicas=r, leaders=p) for r, p in zip(replicas, leaders, strict=True))
+    return BrokerLoad(broker=broker, rack=rack, before=before, after=after)
+
+
+def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
+    brokers = (broker_load(1, "a", (10, 12), (5, 5)), broker_load(2, "a", (9, 9), (3, 4)))
+    rack = RackLoad(rack="a", brokers=2, before=Share(replicas=19, leaders=8), after=Share(replicas=21, leaders=9))
+    plan = with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,)))
+
+    lines = plan_text(plan).splitlines()
+    start = lines.index("Load, if all of it runs  replicas       leaders")
+    assert lines[start + 1 : start + 5] == [
+        "  broker 1, rack a       10 -> 12 (+2)  5",
+        "  broker 2, rack a       9              3 -> 4 (+1)",
+        "  rack a, 2 brokers      19 -> 21 (+2)  8 -> 9 (+1)",
+        "",
+    ]
+    assert "| broker 1, rack a | 10 -> 12 (+2) | 5 |" in plan_markdown(plan)
+
+
+def test_racks_of_one_broker_each_are_not_said_twice() -> None:
+    brokers = (broker_load(1, "a", (1, 2), (1, 1)), broker_load(2, None, (1, 1), (0, 0)))
+    rack = RackLoad(rack="a", brokers=1, before=Share(replicas=1, leaders=1), after=Share(replicas=2, leaders=1))
+    text = plan_text(with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,))))
+
+    assert "broker 1, rack a       1 -> 2 (+1)" in text
+    assert "broker 2               1" in text
+    assert "rack a, 1" not in text
+
+
+def test_owners_are_plain_words_and_never_a_mention() -> None:
+    owned = replace(create_topic("new", (1, 2)), owner="@org/payments")
+    comment = plan_markdown(plan_of(owned))
+
+    assert "@&#8203;org/payments" in comment
+    assert "@org" not in comment
+
+
+def test_a_reassignment_comes_as_a_block_to_copy() -> None:
+    text = '{"partitions":[],"version":1}'
+    comment = plan_markdown(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+
+    assert f"\nshrunk:\n\n```json\n{text}\n```\n" in comment
+    assert f"      reassignment: {text}\n" in plan_text(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+    long = plan_text(plan_of(blocked=[replace(BLOCKED, reassignment="{" * 5000)]))
+    assert "      reassignment: in the plan file, as JSON\n" in long
+
+
+@pytest.mark.parametrize("text", ["```", "`````", "~~~", "    ", "\n```\n# t"])
+def test_nothing_that_a_reassignment_holds_ends_its_block(text: str) -> None:
+    comment = plan_markdown(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+
+    blocks = [token for token in MarkdownIt("gfm-like").parse(comment) if token.type == "fence"]
+    assert [(block.info, block.content) for block in blocks] == [("json", f"{printable(text)}\n")]
+
+
+# ---- a comment holds 60,000 characters ----
+
+
+def risky(name: str, notes: int = 0) -> ExpandTopic:
+    live = FakeCluster().put_topic(name, (1, 2))
+    return replace(expand_topic(live, (1, 2)), notes=("x" * 290,) * notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "notes", "table"),
+    [
+        pytest.param(50, 1, "| change | what | risk | gate |", id="with all their facts"),
+        pytest.param(50, 9, "| change | owner | risk | gate |", id="in brief"),
+        pytest.param(1000, 1, "| change | topics |", id="by name alone"),
+    ],
+)
+def test_risky_changes_are_never_cut_but_told_in_fewer_words(changes: int, notes: int, table: str) -> None:
+    names = [f"payments.orders-{index:04}" for index in range(changes)]
+    others = [create_topic(f"t{index}", (1, 2)) for index in range(500)]
+    plan = plan_of(*others, *[risky(name, notes) for name in names], blocked=[BLOCKED])
+
+    comment = plan_markdown(plan)
+
+    first = comment[comment.index("#### Look at these first") : comment.index("#### Blocked")]
+    assert table in first
+    assert [name for name in names if name not in first] == []
+    assert len(comment) <= MARKDOWN_LIMIT
+    assert "left out here" not in first
+
+
+def test_where_not_even_the_names_fit_the_table_counts_them_all() -> None:
+    names = [f"{'x' * 200}-{index:04}" for index in range(600)]
+    old = [FakeCluster().put_topic(f"old-{index}", (1, 2)) for index in range(3)]
+    plan = plan_of(*map(risky, names), *map(delete_topic, old))
+
+    comment = plan_markdown(plan)
+
+    assert "| **~ expand**, risky: 600 |" in comment
+    assert "| **- delete**, destructive: 3 | old-0, old-1, old-2 |" in comment
+    more = re.search(r"\*\*and (\d+) more, which only the plan file names\*\*", comment)
+    assert more is not None
+    assert sum(name in comment for name in names) + int(more[1]) == 600
+    assert len(comment) <= MARKDOWN_LIMIT
+
+
+def test_every_section_that_is_cut_keeps_its_heading_and_says_so() -> None:
+    blocked = [replace(BLOCKED, topic=f"b{index}", reassignment='{"a":1}' * 50) for index in range(900)]
+    comment = plan_markdown(plan_of(*[create_topic(f"t{i}", (1, 2)) for i in range(900)], blocked=blocked))
+
+    assert [line for line in comment.splitlines() if line.startswith("####")] == [
+        "#### Blocked",
+        "#### Other changes",
+        "#### For Kafka's reassignment tool",
+    ]
+    assert "*900 reassignments are left out here; the plan file has all.*" in comment
+    assert len(comment) <= MARKDOWN_LIMIT

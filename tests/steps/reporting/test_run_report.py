@@ -1,0 +1,249 @@
+"""A report says what was done, what was not, and what a person does next."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.steps.reporting.run_report import (
+    RunReport,
+    headline,
+    next_steps,
+    outcome_table,
+    report_json,
+    report_markdown,
+    report_text,
+    verdict_table,
+)
+from topicops.testing.changes import create_topic, plan_of
+
+DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
+
+
+def a_plan(*topics: str, held: tuple[str, ...] = ()) -> Plan:
+    changes = [create_topic(topic, (1, 2)) for topic in (*topics, *held)]
+    return plan_of(*changes, gates=dict.fromkeys(held, GateWord.HELD))
+
+
+def outcome(topic: str, status: OutcomeStatus, message: str = "") -> Outcome:
+    return Outcome(topic=topic, action="create", digest=topic, status=status, message=message, sent=status is DONE)
+
+
+def check(topic: str, verdict: Verdict, message: str = "") -> Check:
+    return Check(id="V07", topic=topic, verdict=verdict, message=message, code="TOP601")
+
+
+GOOD = RunReport(
+    environment="local",
+    plan=a_plan("a", "b"),
+    outcomes=(outcome("a", DONE), outcome("b", OutcomeStatus.ALREADY_SO, "")),
+    checks=(check("a", Verdict.HEALTHY), check("b", Verdict.HEALTHY)),
+)
+RULE = QualityResult(
+    rule="Q1", title="every partition is led", severity="critical", success=False, rows_checked=9, rows_failed=2
+)
+PARTIAL = RunReport(
+    environment="local",
+    plan=a_plan("a", "b", "c", "d", "e", held=("f",)),
+    outcomes=(
+        outcome("a", DONE),
+        outcome("b", OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
+        outcome("c", REFUSED, "it moved since the plan (TOP501): partitions: planned 3, live 6; plan again"),
+        outcome("d", OutcomeStatus.UNKNOWN, "timed out"),
+        outcome("e", OutcomeStatus.NOT_SENT, "the lease is no longer ours"),
+    ),
+    checks=(check("a", Verdict.DEGRADED, "partition 0 lacks broker 3 in its ISR"),),
+    quality_after=(RULE,),
+)
+
+
+def test_a_good_run_is_told_in_one_line_and_asks_for_nothing() -> None:
+    assert headline(GOOD) == "Applied and verified: 1 done, 1 already so."
+    assert list(next_steps(GOOD)) == []
+    assert GOOD.is_success
+
+
+def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:
+    text = report_text(PARTIAL)
+
+    assert text.startswith("Applied in part: 1 done, 1 refused, 1 failed, 1 unknown, 1 not sent.\n")
+    assert "  topic.a created\n" in text
+    assert "  topic.b create: failed: POLICY_VIOLATION (44)\n" in text
+    assert "partitions: planned 3, live 6" in text
+    assert "  degraded: topic.a V07: partition 0 lacks broker 3 in its ISR (TOP601)\n" in text
+    assert "  after: Q1 every partition is led: FAILED (critical), 2 of 9 rows\n" in text
+    assert not PARTIAL.is_success
+
+
+def test_every_kind_of_trouble_has_a_next_step() -> None:
+    steps = list(next_steps(PARTIAL))
+
+    assert [step.split(":")[0] for step in steps] == [
+        "1 of unknown outcome",
+        "1 failed",
+        "1 refused",
+        "1 not sent",
+        "1 topic not healthy",
+        "1 held",
+    ]
+    assert PARTIAL.plan is not None
+    assert PARTIAL.plan.fingerprint in steps[-1]
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        pytest.param(RunReport(environment="e", plan=plan_of()), "No changes.", id="empty plan"),
+        pytest.param(RunReport(environment="e", plan=a_plan(held=("a",))), "Nothing was applied.", id="all held"),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
+            "Nothing was applied: 1 refused.",
+            id="all refused",
+        ),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), outcomes=(replace(outcome("a", UNKNOWN), sent=True),)),
+            "Applied in part: 1 unknown.",
+            id="a request left and nobody knows what came of it",
+        ),
+        pytest.param(
+            RunReport(
+                environment="e",
+                plan=a_plan("a"),
+                outcomes=(outcome("a", DONE),),
+                checks=(check("a", Verdict.CONVERGING, "x"),),
+            ),
+            "Applied, not verified: 1 done, 1 topic not healthy.",
+            id="not healthy",
+        ),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", DONE),)),
+            "Applied, not verified yet: 1 done.",
+            id="verify has not run",
+        ),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", DONE),), interrupted=True),
+            "Interrupted: 1 done.",
+            id="interrupted",
+        ),
+        pytest.param(
+            RunReport(environment="e", checks=(check("a", Verdict.HEALTHY), check("b", Verdict.HEALTHY))),
+            "The cluster is healthy: 2 topics checked.",
+            id="a healthy cluster",
+        ),
+        pytest.param(
+            RunReport(
+                environment="e",
+                checks=(
+                    check("a", Verdict.HEALTHY),
+                    check("b", Verdict.DEGRADED, "x"),
+                    check("", Verdict.FAILED, "no controller is elected"),
+                ),
+            ),
+            "The cluster is not healthy: no controller is elected, 1 topic not healthy, 2 topics checked.",
+            id="an unhealthy cluster",
+        ),
+        pytest.param(RunReport(environment="e"), "The cluster is healthy: 0 topics checked.", id="an empty cluster"),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan("a"), checks=(check("a", Verdict.HEALTHY),)),
+            "What the plan names is healthy: 1 topic checked.",
+            id="verify of a plan",
+        ),
+        pytest.param(
+            RunReport(environment="e", failed_tasks=("snapshot",)),
+            "The run did not end as it should.",
+            id="task failed",
+        ),
+    ],
+)
+def test_the_first_line_says_how_it_ended(report: RunReport, sentence: str) -> None:
+    assert headline(report) == sentence
+
+
+@pytest.mark.parametrize(
+    ("report", "success"),
+    [
+        pytest.param(RunReport(environment="e", plan=a_plan(held=("a",))), True, id="held ones fail nothing"),
+        pytest.param(
+            RunReport(environment="e", checks=(check("a", Verdict.PRE_EXISTING, "x"),)), True, id="old trouble"
+        ),
+        pytest.param(RunReport(environment="e", failed_tasks=("t",)), False, id="a task failed"),
+        pytest.param(RunReport(environment="e", problem="no lease"), False, id="a problem"),
+        pytest.param(RunReport(environment="e", interrupted=True), False, id="interrupted"),
+        pytest.param(RunReport(environment="e", quality_before=(RULE,)), False, id="a critical rule"),
+        pytest.param(RunReport(environment="e", outcomes=(outcome("a", REFUSED),)), False, id="refused"),
+        pytest.param(RunReport(environment="e", checks=(check("a", Verdict.FAILED, "x"),)), False, id="not healthy"),
+    ],
+)
+def test_only_trouble_of_this_run_fails_it(report: RunReport, success: bool) -> None:
+    assert report.is_success is success
+
+
+def test_the_json_holds_all_outcomes_and_only_checks_that_found_something() -> None:
+    found = json.loads(json.dumps(report_json(PARTIAL)))
+
+    assert [entry["status"] for entry in found["outcomes"]] == ["done", "failed", "refused", "unknown", "not sent"]
+    assert found["summary"]["outcomes"]["unknown"] == 1
+    assert found["summary"]["verdicts"]["degraded"] == 1
+    assert found["summary"]["held"] == 1
+    assert found["checks"] == [
+        {
+            "id": "V07",
+            "topic": "a",
+            "verdict": "degraded",
+            "message": "partition 0 lacks broker 3 in its ISR",
+            "code": "TOP601",
+        }
+    ]
+    assert found["quality"]["after"][0]["rows_failed"] == 2
+    assert json.loads(json.dumps(report_json(GOOD)))["checks"] == []
+
+
+def test_in_markdown_the_next_step_comes_before_what_was_done() -> None:
+    comment = report_markdown(PARTIAL)
+
+    places = [comment.index(word) for word in ("#### Next", "#### Not done", "#### Verified", "#### Done")]
+    assert places == sorted(places)
+
+
+def test_no_control_character_reaches_a_report() -> None:
+    evil = RunReport(
+        environment="local",
+        plan=a_plan("a"),
+        outcomes=(outcome("a", OutcomeStatus.FAILED, "\x1b]0;title\x07\n| x | <img>"),),
+        checks=(check("a", Verdict.FAILED, "\u202e\x9b"),),
+        problem="bad \x08",
+    )
+
+    for rendered in (report_text(evil), report_markdown(evil)):
+        assert not any(c in rendered for c in "\x1b\x07\x08\x9b\u202e")
+    assert "<img>" not in report_markdown(evil)
+
+
+def test_a_run_that_never_got_to_a_plan_has_a_report_too() -> None:
+    report = RunReport(environment="local", failed_tasks=("snapshot",), problem="127.0.0.1:2181 does not answer")
+
+    assert "Task snapshot failed; its log says why.\n" in report_text(report)
+    assert "127.0.0.1:2181 does not answer\n" in report_text(report)
+    assert report_json(report)["fingerprint"] is None
+
+
+def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> None:
+    checks = [
+        check("b", Verdict.HEALTHY),
+        check("a", Verdict.HEALTHY),
+        check("a", Verdict.FAILED, "partition 0 has no leader"),
+        check("a", Verdict.DEGRADED, "broker 3 is | down"),
+        check("", Verdict.DEGRADED, "no controller is elected"),
+    ]
+    assert verdict_table(checks).splitlines()[2:] == [
+        "| cluster | degraded | V07: no controller is elected |",
+        "| a | failed | V07: partition 0 has no leader; V07: broker 3 is &#124; down |",
+        "| b | healthy |  |",
+    ]
+
+
+def test_where_nothing_was_done_there_is_no_table() -> None:
+    assert (outcome_table(()), verdict_table(())) == ("", "")

@@ -1,0 +1,497 @@
+"""One row for each way in which a rule can fail: what is written, and what comes of it, on which characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.spec_folder import (
+    HEAD,
+    LOCAL,
+    configs,
+    diagnostics,
+    is_mended,
+    proposes_an_edit,
+    topic,
+    validated,
+    world,
+    write,
+)
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.document import Span
+from topicops.steps.specs.rules import (
+    RULES,
+    Rule,
+    assignments,
+    config_combinations,
+    environments,
+    lifecycles,
+    name_clashes,
+    names,
+    numbers,
+    references,
+    single_configs,
+)
+
+KRAFT = LOCAL.replace("sandbox", "sandbox, source: kafka, lease: none")
+
+
+@dataclass(frozen=True)
+class Row:
+    rule: Rule
+    code: str
+    file: str
+    marked: str
+    """The characters that the problem is shown on."""
+    files: Mapping[str, str]
+    local: str = LOCAL
+    warns: bool = False
+
+
+def row(
+    name: str,
+    rule: Rule,
+    code: str,
+    marked: str,
+    text: str,
+    *,
+    file: str = "web/a.yaml",
+    local: str = LOCAL,
+    warns: bool = False,
+) -> Any:
+    """One file, a topic's, which is wrong."""
+    return pytest.param(Row(rule, code, file, marked, {file: text}, local, warns), id=name)
+
+
+def rows(
+    name: str,
+    rule: Rule,
+    code: str,
+    file: str,
+    marked: str,
+    files: Mapping[str, str],
+    *,
+    local: str = LOCAL,
+    warns: bool = False,
+) -> Any:
+    """Several files, of which ``file`` is wrong."""
+    return pytest.param(Row(rule, code, file, marked, files, local, warns), id=name)
+
+
+def named(name: str) -> str:
+    return topic(f'"{name}"')
+
+
+def profile(name: str, spec: str) -> str:
+    return HEAD.format(kind="Profile", name=name) + f"  {spec}\n"
+
+
+def policy(text: str) -> str:
+    return f"{LOCAL}  policy: {{{text}}}\n"
+
+
+ROWS = [
+    row("an odd character", names.names_are_legal, "TOP207", '"a b"', named("a b")),
+    row("250 characters", names.names_are_legal, "TOP208", '"' + "a" * 250 + '"', named("a" * 250)),
+    row("two dots", names.names_are_legal, "TOP209", '".."', named("..")),
+    row("file and topic", names.files_are_named_after_topics, "TOP117", '"b"', named("b")),
+    rows(
+        "file and profile",
+        names.files_are_named_after_topics,
+        "TOP117",
+        "profiles/p.yaml",
+        "q",
+        {"profiles/p.yaml": profile("q", "partitions: 3")},
+    ),
+    row("two underscores", names.protected_names_stay_out, "TOP210", "__a", topic("__a"), file="web/__a.yaml"),
+    row(
+        "a pattern of the environment",
+        names.protected_names_stay_out,
+        "TOP210",
+        "a",
+        topic("a"),
+        local=policy('protectedTopics: ["?"]'),
+    ),
+    rows(
+        "one name twice",
+        name_clashes.names_do_not_clash,
+        "TOP301",
+        "web/a.yaml",
+        "a",
+        {"shop/a.yaml": topic("a"), "web/a.yaml": topic("a")},
+    ),
+    rows(
+        "one name to Kafka's metrics",
+        name_clashes.names_do_not_clash,
+        "TOP302",
+        "web/a_b.yaml",
+        "a_b",
+        {"web/a.b.yaml": topic("a.b"), "web/a_b.yaml": topic("a_b")},
+    ),
+    rows(
+        "case only",
+        name_clashes.names_do_not_clash,
+        "TOP303",
+        "web/orders.yaml",
+        "orders",
+        {"web/Orders.yaml": topic("Orders"), "web/orders.yaml": topic("orders")},
+    ),
+    rows(
+        "a look-alike",
+        name_clashes.names_do_not_clash,
+        "TOP304",
+        "web/payrnents.yaml",
+        "payrnents",
+        {"web/payments.yaml": topic("payments"), "web/payrnents.yaml": topic("payrnents")},
+        warns=True,
+    ),
+    row("no such config", single_configs.configs_are_valid, "TOP305", "retention.mss", configs("retention.mss: 7d")),
+    row(
+        "a broker's setting",
+        single_configs.configs_are_valid,
+        "TOP305",
+        "log.retention.hours",
+        configs("log.retention.hours: 7"),
+    ),
+    row("below the range", single_configs.configs_are_valid, "TOP306", "-2", configs("retention.ms: -2")),
+    row("an unknown word", single_configs.configs_are_valid, "TOP306", "Compact", configs("cleanup.policy: Compact")),
+    row("octal to some", single_configs.configs_are_valid, "TOP204", "010", configs("retention.ms: 010")),
+    row("a unit of people", single_configs.configs_are_valid, "TOP214", "7 days", configs("retention.ms: 7 days")),
+    rows(
+        "a value of a profile",
+        single_configs.configs_are_valid,
+        "TOP306",
+        "profiles/p.yaml",
+        "0",
+        {"profiles/p.yaml": profile("p", "configs: {segment.ms: 0}")},
+    ),
+    row(
+        "a throttle list",
+        single_configs.configs_are_usable,
+        "TOP313",
+        "leader.replication.throttled.replicas",
+        configs('leader.replication.throttled.replicas: "*"'),
+    ),
+    row(
+        "newer than the cluster",
+        single_configs.configs_are_usable,
+        "TOP314",
+        "compression.gzip.level",
+        configs("compression.gzip.level: 9"),
+        local=LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "3.7"'),
+    ),
+    row(
+        "gone from the cluster",
+        single_configs.configs_are_usable,
+        "TOP314",
+        "message.downconversion.enable",
+        configs("message.downconversion.enable: false"),
+        local=LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "4.0"'),
+    ),
+    row(
+        "without effect",
+        single_configs.configs_are_usable,
+        "TOP314",
+        "message.format.version",
+        configs("message.format.version: 3.0-IV1"),
+    ),
+    row(
+        "only without ZooKeeper, copy",
+        single_configs.configs_are_usable,
+        "TOP314",
+        "remote.log.copy.disable",
+        configs("remote.log.copy.disable: true"),
+    ),
+    row(
+        "only without ZooKeeper, delete",
+        single_configs.configs_are_usable,
+        "TOP314",
+        "remote.log.delete.on.disable",
+        configs("remote.log.delete.on.disable: true"),
+    ),
+    row(
+        "not on the list",
+        single_configs.configs_are_usable,
+        "TOP311",
+        "segment.ms",
+        configs("segment.ms: 1d"),
+        local=policy("alterableConfigs: [retention.ms]"),
+    ),
+    row(
+        "a broker twice",
+        assignments.assignments_are_sound,
+        "TOP205",
+        "[1, 1]",
+        topic("a", "spec: {assignment: {0: [1, 1]}}\n"),
+    ),
+    row(
+        "an assignment and a placement",
+        assignments.assignments_are_sound,
+        "TOP205",
+        "kafka",
+        topic("a", "spec: {placement: kafka, assignment: {0: [1]}}\n"),
+    ),
+    row(
+        "numbers and the assignment",
+        assignments.assignments_are_sound,
+        "TOP205",
+        "2",
+        topic("a", "spec: {partitions: 2, assignment: {0: [1]}}\n"),
+    ),
+    row(
+        "no layer gives it",
+        numbers.numbers_are_given,
+        "TOP202",
+        "keyed",
+        topic("a", "spec: {keyed: true}\n"),
+        local=LOCAL.replace("replicationFactor: 3", "configs: {}"),
+    ),
+    row(
+        "above the limit", numbers.partitions_stay_in_the_limit, "TOP320", "25", topic("a", "spec: {partitions: 25}\n")
+    ),
+    row(
+        "too few replicas",
+        numbers.replication_is_high_enough,
+        "TOP310",
+        "2",
+        topic("a", "spec: {replicationFactor: 2}\n"),
+        local=policy("minReplicationFactor: 3"),
+    ),
+    row(
+        "above the replicas",
+        config_combinations.replicas_in_sync_fit_the_replication,
+        "TOP308",
+        "4",
+        configs("min.insync.replicas: 4"),
+    ),
+    row(
+        "all the replicas",
+        config_combinations.replicas_in_sync_fit_the_replication,
+        "TOP309",
+        "3",
+        configs("min.insync.replicas: 3"),
+        warns=True,
+    ),
+    row(
+        "lags crossed",
+        config_combinations.compaction_lags_agree,
+        "TOP307",
+        "2h",
+        configs("min.compaction.lag.ms: 2h, max.compaction.lag.ms: 1h"),
+    ),
+    row(
+        "more here than in all, time",
+        config_combinations.local_retention_fits_the_total,
+        "TOP315",
+        "2d",
+        configs("remote.storage.enable: true, local.retention.ms: 2d, retention.ms: 1d"),
+    ),
+    row(
+        "more here than in all, size",
+        config_combinations.local_retention_fits_the_total,
+        "TOP315",
+        "-1",
+        configs("remote.storage.enable: true, local.retention.bytes: -1, retention.bytes: 1GiB"),
+    ),
+    row(
+        "less here and nothing copied",
+        config_combinations.local_retention_is_the_total_where_nothing_is_copied,
+        "TOP315",
+        "50",
+        configs(
+            "remote.storage.enable: true, remote.log.copy.disable: true, local.retention.ms: 50, retention.ms: 100"
+        ),
+        local=KRAFT,
+    ),
+    row(
+        "older than kept",
+        config_combinations.segments_roll_before_they_expire,
+        "TOP316",
+        "7d",
+        configs("segment.ms: 7d, retention.ms: 1d"),
+        warns=True,
+    ),
+    row(
+        "smaller than a batch",
+        config_combinations.segments_hold_the_largest_batch,
+        "TOP327",
+        "512KiB",
+        configs("segment.bytes: 512KiB, max.message.bytes: 1MiB"),
+        warns=True,
+    ),
+    row(
+        "jitter above the age",
+        config_combinations.segments_keep_most_of_their_age,
+        "TOP328",
+        "2h",
+        configs("segment.jitter.ms: 2h, segment.ms: 1h"),
+        warns=True,
+    ),
+    row(
+        "compacted without keys",
+        config_combinations.compaction_has_keys,
+        "TOP323",
+        "compact",
+        configs("cleanup.policy: compact", "keyed: false, "),
+    ),
+    row(
+        "tiered and compacted",
+        config_combinations.tiered_topics_are_not_compacted,
+        "TOP324",
+        "true",
+        configs("remote.storage.enable: true, cleanup.policy: compact"),
+    ),
+    row(
+        "an unclean election",
+        config_combinations.unclean_elections_are_noticed,
+        "TOP312",
+        "true",
+        configs("unclean.leader.election.enable: true"),
+        warns=True,
+    ),
+    row("no spec", lifecycles.lifecycles_are_complete, "TOP202", "", topic("a", "")),
+    row(
+        "a tombstone without a reason",
+        lifecycles.lifecycles_are_complete,
+        "TOP322",
+        "state",
+        topic("a", "lifecycle: {state: absent}\n"),
+    ),
+    row(
+        "a tombstone with a spec",
+        lifecycles.lifecycles_are_complete,
+        "TOP322",
+        "spec",
+        topic("a", "lifecycle: {state: absent, reason: r}\nspec: {}\n"),
+    ),
+    row(
+        "a pause without an end",
+        lifecycles.lifecycles_are_complete,
+        "TOP322",
+        "state",
+        topic("a", "spec: {}\nlifecycle: {state: paused, reason: r}\n"),
+    ),
+    row(
+        "a pause that is over",
+        lifecycles.lifecycles_are_complete,
+        "TOP322",
+        "2030-01-01T00:00:00Z",
+        topic("a", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2030-01-01T00:00:00Z}\n"),
+        warns=True,
+    ),
+    row(
+        "a field of the other state",
+        lifecycles.lifecycles_are_complete,
+        "TOP201",
+        "until",
+        topic("a", "lifecycle: {state: absent, reason: r, until: 2031-01-01T00:00:00Z}\n"),
+    ),
+    row("no such profile", references.profiles_exist, "TOP318", "p", topic("a", "spec: {profile: p}\n")),
+    rows(
+        "an override of nothing",
+        references.overrides_have_topics,
+        "TOP319",
+        "environments/local.yaml",
+        "b",
+        {"web/a.yaml": topic("a")},
+        local=LOCAL + "  overrides: {b: {partitions: 4}}\n",
+    ),
+    rows(
+        "production without an id",
+        environments.production_names_its_cluster,
+        "TOP325",
+        "environments/local.yaml",
+        "class",
+        {"web/a.yaml": topic("a")},
+        local=LOCAL.replace("sandbox", "production"),
+    ),
+    rows(
+        "brokers as the source, and a lease in ZooKeeper",
+        environments.leases_can_be_had,
+        "TOP325",
+        "environments/local.yaml",
+        "zookeeper",
+        {"web/a.yaml": topic("a")},
+        local=LOCAL.replace("sandbox", "sandbox, source: kafka, lease: zookeeper"),
+    ),
+    rows(
+        "brokers as the source, and no lease named",
+        environments.leases_can_be_had,
+        "TOP325",
+        "environments/local.yaml",
+        "kafka",
+        {"web/a.yaml": topic("a")},
+        local=LOCAL.replace("sandbox", "sandbox, source: kafka"),
+    ),
+    rows(
+        "a version that is none",
+        environments.production_names_its_cluster,
+        "TOP205",
+        "environments/local.yaml",
+        "newest",
+        {"web/a.yaml": topic("a")},
+        local=LOCAL.replace("sandbox", "sandbox, kafkaVersion: newest"),
+    ),
+    rows(
+        "an exception that is over",
+        environments.exceptions_are_current,
+        "TOP326",
+        "environments/local.yaml",
+        "2030-01-31T12:00:00Z",
+        {"web/a.yaml": topic("a")},
+        warns=True,
+        local=policy("exceptions: [{topic: a, code: TOP320, reason: r, until: 2030-01-31T12:00:00Z}]"),
+    ),
+    rows(
+        "an exception of no code",
+        environments.exceptions_are_current,
+        "TOP205",
+        "environments/local.yaml",
+        "TOP999",
+        {"web/a.yaml": topic("a")},
+        local=policy("exceptions: [{topic: a, code: TOP999, reason: r}]"),
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_rule_finds_what_it_is_for(row: Row) -> None:
+    found = row.rule(world(Path(), row.files, local=row.local))
+
+    assert [(f.code, f.file, characters(f.file, f.span)) for f in found] == [(row.code, row.file, row.marked)]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nothing_else_is_said_of_it(row: Row) -> None:
+    answer = validated(Path(), row.files, local=row.local)
+
+    said = [(d.code, d.severity.value, d.file, characters(d.file, d)) for d in answer.diagnostics]
+    assert said == [(row.code, "warning" if row.warns else "error", row.file, row.marked)]
+
+
+def test_every_edit_that_a_rule_proposes_mends_the_file() -> None:
+    mended = []
+    for number, parameters in enumerate(ROWS):
+        row, folder = parameters.values[0], Path(str(number))
+        write(folder, row.files, local=row.local)
+        mended += [(parameters.id, is_mended(folder, p)) for p in diagnostics(folder) if proposes_an_edit(p)]
+
+    assert mended == [(row, True) for row in ("no such config", "an unknown word", "octal to some", "a unit of people")]
+
+
+def characters(file: str, place: Span | Diagnostic) -> str:
+    assert place.line == place.end_line
+    return Path(file).read_text().split("\n")[place.line - 1][place.column - 1 : place.end_column - 1]
+
+
+def test_every_rule_has_a_row_and_every_row_a_rule_in_force() -> None:
+    assert {parameters.values[0].rule for parameters in ROWS} == set(RULES)

@@ -1,0 +1,435 @@
+"""Each check of verify, by its id: healthy where all is well, and broken by the one thing that it is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from topicops.model.cluster.snapshot import PartitionState
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
+from topicops.model.specs.environment import Verify
+from topicops.steps.reporting.run_report import RunReport, report_json, report_text
+from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
+from topicops.steps.verifying.verify import trouble_of, verify, verify_cluster
+from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.fakes import FakeClock
+
+ALL_CHECKS = tuple(dict.fromkeys(check for check, _ in [*RULES, *ABSENCE_RULES]))
+OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"
+
+
+@dataclass
+class World:
+    """A cluster on which topic ``t`` was made by the run, and one check is about to be broken."""
+
+    cluster: FakeCluster = field(default_factory=FakeCluster)
+    clock: FakeClock = field(default_factory=FakeClock)
+    change: Change = field(default_factory=lambda: create_topic("t", (1, 2, 3), configs={"retention.ms": "1000"}))
+
+    def make(self) -> None:
+        assert isinstance(self.change, CreateTopic)
+        self.cluster.create([self.change])
+
+    def make_configured(self) -> None:
+        assert isinstance(self.change, ConfigureTopic)
+        self.cluster.configure([self.change])
+
+    def alter(self, **fields: object) -> None:
+        """Give ``t`` other fields than the controller would."""
+        self.cluster.put_as_is(replace(self.cluster.live("t"), **fields))  # type: ignore[arg-type]  # of a test's choice
+
+    def state(self, **fields: object) -> None:
+        """Give the state of its partition other fields."""
+        state: PartitionState = (self.cluster.live("t").states or {})[0]
+        self.alter(states={0: replace(state, **fields)})  # type: ignore[arg-type]  # of a test's choice
+
+    def verify(self) -> tuple[Check, ...]:
+        plan = plan_of(self.change)
+        done = [
+            Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
+            for g in plan.changes
+        ]
+        return verify(
+            plan,
+            done,
+            reader=self.cluster,
+            metadata=self.cluster,
+            deadlines=Verify(),
+            clock=self.clock,
+            sleep=self.clock.sleep,
+        )
+
+
+def another_cluster(world: World) -> None:
+    world.cluster.cluster_id_of_brokers = "another"
+
+
+def other_rows(world: World) -> None:
+    world.alter(assignment={0: (3, 2, 1)})
+
+
+def no_partitions(world: World) -> None:
+    world.alter(assignment={}, states={})
+
+
+def without_id(world: World) -> None:
+    world.cluster.freeze_metadata(1)
+    world.alter(topic_id=None)
+
+
+def reassigned(world: World) -> None:
+    world.alter(adding={0: (4,)})
+
+
+def marked(world: World) -> None:
+    world.cluster.pause_broker(2)
+    world.cluster.delete(delete_topic(world.cluster.live("t")))
+
+
+def without_state(world: World) -> None:
+    world.alter(states={})
+
+
+def led_from_outside(world: World) -> None:
+    world.state(leader=9)
+
+
+def follower_behind(world: World) -> None:
+    world.cluster.hold_back(3)
+
+
+def too_few_in_sync(world: World) -> None:
+    world.cluster.defaults["min.insync.replicas"] = "2"
+    world.alter(overrides={"retention.ms": "1000", "min.insync.replicas": "3"})
+    world.cluster.hold_back(3)
+
+
+def epoch_goes_back(world: World) -> None:
+    world.state(leader_epoch=3)
+    world.clock.at(0.1, lambda: world.state(leader_epoch=2))
+
+
+def later_controller(world: World) -> None:
+    world.state(controller_epoch=99)
+
+
+def without_controller(world: World) -> None:
+    world.cluster.has_controller = False
+
+
+def a_broker_behind(world: World) -> None:
+    world.cluster.freeze_metadata(3)
+    world.state(leader=2, leader_epoch=1)
+
+
+def a_broker_ahead(world: World) -> None:
+    world.cluster.add_rows("t", (1, 2, 3))
+    world.cluster.freeze_metadata(3)
+    live = world.cluster.live("t")
+    world.alter(assignment={0: live.assignment[0]}, states={0: (live.states or {})[0]})
+
+
+def other_value(world: World) -> None:
+    world.cluster.set_configs("t", {"retention.ms": "2000"})
+
+
+def brokers_tell_another_value(world: World) -> None:
+    world.cluster.told_overrides["t"] = {"retention.ms": "3000"}
+
+
+def brokers_tell_no_value(world: World) -> None:
+    world.cluster.told_overrides["t"] = "the brokers do not tell its configs: refused"
+
+
+def without_log(world: World) -> None:
+    world.cluster.missing_logs.add((2, "t", 0))
+
+
+def log_not_served(world: World) -> None:
+    world.cluster.idle_logs.add((2, "t", 0))
+
+
+def unreadable_log(world: World) -> None:
+    world.cluster.unread_logs[1, "t", 0] = "UNKNOWN_LEADER_EPOCH (75)"
+
+
+def silent_disks(world: World) -> None:
+    world.cluster.silent_disks.add(2)
+
+
+BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
+    ("V01", another_cluster, Verdict.FAILED, "broker 1 belongs to cluster another, ZooKeeper to fake-cluster"),
+    ("V02", other_rows, Verdict.FAILED, "replicas of partition 0: planned [1, 2, 3], live [3, 2, 1]"),
+    ("V02", no_partitions, Verdict.FAILED, "it has no partitions"),
+    ("V03", without_id, Verdict.CONVERGING, "ZooKeeper by none"),
+    ("V04", reassigned, Verdict.CONVERGING, "partition 0 is being reassigned: replicas [1, 2, 3]"),
+    ("V05", marked, Verdict.FAILED, "marked for deletion"),
+    ("V06", without_state, Verdict.CONVERGING, "partition 0 has no state yet: replicas [1, 2, 3]"),
+    ("V07", led_from_outside, Verdict.FAILED, "partition 0 is led by broker 9, which is not live"),
+    ("V08", follower_behind, Verdict.CONVERGING, "partition 0 lacks broker 3 in its ISR"),
+    ("V09", too_few_in_sync, Verdict.DEGRADED, "partition 0 has 2 of 3 in-sync replicas"),
+    ("V11", epoch_goes_back, Verdict.FAILED, "partition 0 went back from leader epoch 3 to 2"),
+    ("V12", later_controller, Verdict.CONVERGING, "partition 0 was written under controller epoch 99"),
+    ("V13", without_controller, Verdict.CONVERGING, "no controller is elected"),
+    ("V14", a_broker_behind, Verdict.CONVERGING, "broker 3 sees leader 1 of partition 0, ZooKeeper 2"),
+    ("V14", a_broker_ahead, Verdict.CONVERGING, "broker 3 sees a partition 1, ZooKeeper does not"),
+    ("V15", other_value, Verdict.FAILED, "retention.ms: planned 1000, live 2000"),
+    ("V15", brokers_tell_another_value, Verdict.CONVERGING, "retention.ms: the brokers tell 3000, ZooKeeper 1000"),
+    ("V15", brokers_tell_no_value, Verdict.DEGRADED, "the brokers do not tell its configs: refused"),
+    ("V16", without_log, Verdict.CONVERGING, "broker 2 has no log directory for partition 0"),
+    ("V16", log_not_served, Verdict.CONVERGING, "broker 2 has a log of partition 0 and does not serve it"),
+    ("V16", unreadable_log, Verdict.CONVERGING, "broker 1 leads partition 0 and cannot read its log: UNKNOWN_LEADER"),
+    ("V16", silent_disks, Verdict.DEGRADED, "broker 2 does not tell its log directories: refused"),
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "break_it", "verdict", "message"),
+    [pytest.param(*row, id=f"{row[0]} {row[1].__name__}") for row in BREAKS],
+)
+def test_each_check_is_healthy_until_what_it_is_for_is_broken(
+    check: str, break_it: Callable[[World], None], verdict: Verdict, message: str
+) -> None:
+    well, ill = World(), World()
+    well.make()
+    ill.make()
+    break_it(ill)
+
+    assert [(c.verdict, c.message) for c in well.verify() if c.id == check] == [(Verdict.HEALTHY, "")]
+    found = [(c.verdict, c.message) for c in ill.verify() if c.id == check]
+    assert any(found_verdict is verdict and message in text for found_verdict, text in found), found
+
+
+def test_every_check_is_broken_by_some_test_here_but_the_two_that_deletes_and_remarks_are_for() -> None:
+    assert {check for check, *_ in BREAKS} | {"V10", "V17"} == set(ALL_CHECKS)
+
+
+# --- remarks --------------------------------------------------------------------------------------------------------
+
+
+def test_a_leader_that_is_not_the_first_replica_is_noted_and_healthy() -> None:
+    world = World()
+    world.make()
+    world.cluster.stop_broker(1)
+    world.cluster.start_broker(1)
+
+    (found,) = (check for check in world.verify() if check.message)
+
+    assert (found.id, found.verdict, found.message) == (
+        "V10",
+        Verdict.HEALTHY,
+        "partition 0: not led by its first replica",
+    )
+    assert world.clock.now < 1
+
+
+def test_many_elections_of_a_new_topic_are_noted() -> None:
+    world = World()
+    world.make()
+    world.state(leader_epoch=7)
+
+    assert [c.message for c in world.verify() if c.message] == [
+        "partition 0: up to 7 elections since the topic was made"
+    ]
+
+
+def test_logs_that_a_deleted_topic_leaves_are_noted_and_not_waited_for() -> None:
+    world = deleted()
+    world.cluster.leftover_logs["t"] = frozenset({0})
+
+    checks = world.verify()
+
+    assert {c.verdict for c in checks} == {Verdict.HEALTHY}
+    assert [c.message for c in checks if c.message] == [
+        f"broker {broker} still has logs of partition 0" for broker in (1, 2, 3)
+    ]
+
+
+def test_the_report_shows_remarks_behind_all_trouble_and_one_line_for_many() -> None:
+    checks = tuple(
+        Check(id="V10", topic=name, verdict=Verdict.HEALTHY, message="partition 0: not led by its first replica")
+        for name in ("a", "b", "c")
+    )
+    report = RunReport(environment="local", checks=checks)
+
+    assert "3 topics healthy" in report_text(report)
+    assert "noted: topic.a V10: partition 0: not led by its first replica (and 2 topics more)" in report_text(report)
+    assert len(report_json(report)["checks"]) == 3  # type: ignore[arg-type]
+
+
+# --- deletes --------------------------------------------------------------------------------------------------------
+
+
+def deleted() -> World:
+    """A world whose run deleted ``t``."""
+    world = World()
+    change = delete_topic(world.cluster.put_topic("t", (1, 2, 3)))
+    world.change = change
+    world.cluster.delete(change)
+    return world
+
+
+def test_a_name_that_something_brings_back_at_once_fails_without_waiting() -> None:
+    world = deleted()
+    world.clock.at(0.1, lambda: world.cluster.put_topic("t", (1, 2, 3)))
+
+    (found,) = (check for check in world.verify() if not check.is_healthy)
+
+    assert (found.id, found.verdict, found.code) == ("V17", Verdict.FAILED, "TOP607")
+    assert world.clock.now < 1
+
+
+def test_a_name_is_watched_as_long_as_anything_else_is_waited_for() -> None:
+    cluster, clock = FakeCluster(), FakeClock()
+    going = delete_topic(cluster.put_topic("going", (1, 2)))
+    slow = create_topic("slow", (1, 2, 3))
+    cluster.delete(going)
+    cluster.create([slow])
+    cluster.hold_back(3)
+    clock.at(10.0, lambda: cluster.put_topic("going", (1, 2)))
+    clock.at(20.0, lambda: cluster.catch_up(3))
+    plan = plan_of(going, slow)
+    done = [
+        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
+        for g in plan.changes
+    ]
+
+    checks = verify(plan, done, reader=cluster, metadata=cluster, deadlines=Verify(), clock=clock, sleep=clock.sleep)
+
+    assert [(c.topic, c.code) for c in checks if not c.is_healthy] == [("going", "TOP607")]
+
+
+# --- how often and whom it asks ---------------------------------------------------------------------------------------
+
+
+def test_looks_follow_closely_while_something_moves_and_grow_rare_while_nothing_does() -> None:
+    world = World()
+    world.cluster.hold_back(3)
+    world.make()
+    world.verify()
+
+    waits = world.clock.waits
+    assert (waits[0], max(waits)) == (0.2, 2.0)
+    assert waits == sorted(waits)
+
+
+def test_disks_and_configs_are_asked_about_once_where_all_is_well() -> None:
+    world = World()
+    world.make()
+    world.verify()
+
+    assert world.cluster.asked == ["views", "views", "logs", "overrides"]
+
+
+def test_a_topic_whose_state_was_written_between_two_looks_is_not_right_twice_in_a_row() -> None:
+    world = World()
+    world.make()
+
+    def flap() -> None:
+        world.cluster.stop_broker(3)
+        world.cluster.start_broker(3)
+
+    for tenth in range(1, 400):
+        world.clock.at(tenth / 10, flap)
+
+    (found,) = (check for check in world.verify() if not check.is_healthy)
+    assert found.message == "leaders or ISRs changed between two looks"
+
+
+# --- old trouble on the brokers' side ---------------------------------------------------------------------------------
+
+
+def test_old_trouble_of_logs_is_old_for_its_replica_alone() -> None:
+    cluster = FakeCluster()
+    live = cluster.put_topic("t", (1, 2, 3), (1, 2, 3))
+    cluster.missing_logs.add((2, "t", 0))
+    old = trouble_of(cluster.snapshot(states=True), cluster, topics=["t"])
+    world = World(cluster, FakeClock(), configure_topic(live, {"retention.ms": "5"}))
+    world.make_configured()
+    cluster.missing_logs.add((3, "t", 1))
+
+    assert verdicts_of(world, old) == [
+        (Verdict.PRE_EXISTING, "broker 2 has no log directory for partition 0 (so before the run)"),
+        (Verdict.CONVERGING, "broker 3 has no log directory for partition 1"),
+    ]
+
+
+def test_a_broker_that_was_silent_before_is_no_excuse_for_what_it_does_not_tell_now() -> None:
+    cluster = FakeCluster()
+    live = cluster.put_topic("t", (1, 2, 3))
+    cluster.pause_broker(3)
+    old = trouble_of(cluster.snapshot(states=True), cluster, topics=["t"])
+    change = expand_topic(live, (3, 1, 2))
+    cluster.expand([change])
+
+    assert verdicts_of(World(cluster, FakeClock(), change), old) == [
+        (Verdict.DEGRADED, "broker 3 gave no answer within 2 s")
+    ]
+
+
+def test_topics_whose_states_nobody_read_have_no_old_trouble() -> None:
+    cluster = FakeCluster()
+    cluster.put_topic("t", (1, 2, 3))
+
+    assert trouble_of(cluster.snapshot(), cluster, topics=["t"]) == frozenset()
+
+
+# --- a whole cluster --------------------------------------------------------------------------------------------------
+
+
+def whole(cluster: FakeCluster) -> list[tuple[str, str, str]]:
+    checks = verify_cluster(cluster.snapshot(states=True), cluster)
+    return [(check.topic, check.id, check.message) for check in checks if not check.is_healthy]
+
+
+def test_a_topic_that_only_brokers_know_is_told() -> None:
+    cluster = FakeCluster()
+    cluster.put_topic("t", (1, 2))
+    for broker in (1, 3):
+        cluster.freeze_metadata(broker)
+    cluster.remove_topic("t")
+
+    message = "broker 1, broker 3 serve it, and there is no such topic in ZooKeeper"
+    assert whole(cluster) == [("t", "V14", message)]
+
+
+def test_a_topic_that_was_made_since_the_snapshot_is_no_trouble() -> None:
+    cluster = FakeCluster()
+    before = cluster.snapshot(states=True)
+    cluster.put_topic("young", (1, 2))
+
+    checks = verify_cluster(before, cluster, confirmed=lambda names: [n for n in names if n != "young"])
+
+    assert checks == ()
+
+
+def test_logs_and_end_offsets_of_a_whole_cluster_are_looked_at_too() -> None:
+    cluster = FakeCluster()
+    cluster.put_topic("t", (1, 2))
+    cluster.idle_logs.add((2, "t", 0))
+    cluster.unread_logs[1, "t", 0] = "NOT_LEADER_FOR_PARTITION (6)"
+
+    assert [found[:2] for found in whole(cluster)] == [("t", "V16"), ("t", "V16")]
+
+
+def verdicts_of(world: World, old: frozenset[tuple[str, str, str]]) -> list[tuple[Verdict, str]]:
+    plan = plan_of(world.change)
+    done = [
+        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
+        for g in plan.changes
+    ]
+    checks = verify(
+        plan,
+        done,
+        reader=world.cluster,
+        metadata=world.cluster,
+        deadlines=Verify(),
+        clock=world.clock,
+        sleep=world.clock.sleep,
+        old_trouble=old,
+    )
+    return [(check.verdict, check.message) for check in checks if not check.is_healthy]
