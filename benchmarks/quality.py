@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, QualityInput, rows_after
 from topicops.model.runs.quality_rules import AFTER
 from topicops.testing import builders
@@ -33,7 +33,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     from topicops.edges.spark.session import spark_session
 
     sick = kind_tables("after", rows(SICK_TOPICS, sick=True))
-    with collector_off():
+    with gc_paused():
         healthy = kind_tables("after", rows(topics))
     with spark_session("local[*]") as spark:
         found = by_hand(spark, sick)

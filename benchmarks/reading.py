@@ -31,7 +31,7 @@ from benchmarks.lone_zookeeper import (
 from topicops.edges.zookeeper.multi_read import MultiRead, read_batched
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 
 _LENGTH = struct.Struct("!i")
 _HEADER = struct.Struct("!ii")
@@ -161,7 +161,7 @@ def by_loop(client: KazooClient, paths: Sequence[str]) -> None:
 
 def in_bulk(session: ZooKeeperSession, paths: Sequence[str]) -> None:
     """As the reader does it."""
-    with collector_off():
+    with gc_paused():
         read_batched(session, paths)
 
 

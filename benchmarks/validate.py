@@ -27,7 +27,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Si
 from topicops.cli.files.cached_validation import judge
 from topicops.edges.specs.cache import Judgement, ParseCache
 from topicops.edges.specs.reader import read_tree
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.steps.specs.layers import ReadFile
 from topicops.steps.specs.validate import read_files
 
@@ -179,14 +179,14 @@ def _sides_of(folder: Path, size: int) -> dict[str, Side]:
 def read_by_other(topics: Path) -> list[Topic]:
     """Every topic's file, as fast as a few lines can; the collector is off, as it is for us."""
     domains = (folder for folder in os.scandir(topics) if folder.name not in ("profiles", "environments"))
-    with collector_off():
+    with gc_paused():
         files = [Path(file).read_bytes() for folder in domains for file in os.scandir(folder)]
         return [msgspec.convert(yaml.load(data, yaml.CSafeLoader), Topic, strict=False) for data in files]
 
 
 def read_values(topics: Path) -> Mapping[str, ReadFile]:
     """What all files say, typed, each value with its place."""
-    with collector_off():
+    with gc_paused():
         return read_files(read_tree(topics))[0]
 
 

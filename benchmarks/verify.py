@@ -34,7 +34,7 @@ from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_checks import log_questions, merged
 from topicops.steps.verifying.checks import problems
-from topicops.steps.verifying.observation import Expected, Look
+from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 
@@ -189,8 +189,8 @@ def is_right(reader: ZooKeeperReader, metadata: BrokerViews, wanted: Mapping[str
     epoch, traces, brokers = reader.controller_epoch(), reader.traces(list(wanted), states=True), reader.brokers()
     views = metadata.views(sorted(brokers), list(wanted))
     looks = [
-        Look(
-            expected=Expected(topic=topic, absent=action == "delete", partitions=partitions_after(action)),
+        Observation(
+            expected=Expectation(topic=topic, absent=action == "delete", partitions=partitions_after(action)),
             traces=traces[topic],
             brokers=frozenset(brokers),
             controller_epoch=epoch,
@@ -198,10 +198,12 @@ def is_right(reader: ZooKeeperReader, metadata: BrokerViews, wanted: Mapping[str
         )
         for topic, action in wanted.items()
     ]
-    if any(found.verdict != "healthy" for look in looks for found in problems(look)):
+    if any(found.verdict != "healthy" for observation in looks for found in problems(observation)):
         return False
     logs = metadata.logs(merged(map(log_questions, looks)))
-    return not any(found.verdict != "healthy" for look in looks for found in problems(replace(look, logs=logs)))
+    return not any(
+        found.verdict != "healthy" for observation in looks for found in problems(replace(observation, logs=logs))
+    )
 
 
 def partitions_after(action: str) -> int:

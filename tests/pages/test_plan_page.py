@@ -29,7 +29,7 @@ def shown(plan: Plan, question: Question | None = None, *outcomes: Outcome) -> S
     return Seen(plan_page(PlanModel(run=RUN, plan=plan, question=question, outcomes=by_digest)))
 
 
-def askable(plan: Plan) -> dict[str, str]:
+def approvable(plan: Plan) -> dict[str, str]:
     return {gated.digest: gated.change.address for gated in plan.changes if gated.in_question}
 
 
@@ -110,7 +110,7 @@ def test_nothing_held_asks_nothing(tmp_path: Path) -> None:
 
 def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
     plan = rich_plan()
-    held = HeldSet(addresses=askable(plan), found_by=f"{DAG}/one")
+    held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
     write_run(tmp_path, DAG, "one", plan=plan)
     write_held(held_path(tmp_path, "local"), held)
     for n in (1, 2, 10):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from topicops import __version__
-from topicops.cli.output import complain
+from topicops.cli.output import print_error
 from topicops.model.errors import SpecError, TopicopsError
 
 if TYPE_CHECKING:
@@ -94,16 +94,16 @@ def run(arguments: list[str] | None = None) -> int:
     except SpecError as error:
         from topicops.cli.files.validate import render_text
 
-        complain(render_text(error.diagnostics))
+        print_error(render_text(error.diagnostics))
         return error.exit_code
     except TopicopsError as error:
-        complain(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
+        print_error(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
         return error.exit_code
     except typer.exceptions.TyperException as error:
-        complain(f"topicops: {error.format_message()}" if error.format_message() else "see `topicops --help`")
+        print_error(f"topicops: {error.format_message()}" if error.format_message() else "see `topicops --help`")
         return 1
     except (KeyboardInterrupt, typer.Abort):
-        complain("topicops: interrupted")
+        print_error("topicops: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does; nothing is left to say.
@@ -111,7 +111,7 @@ def run(arguments: list[str] | None = None) -> int:
         return 1
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
-        complain(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
+        print_error(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
         return 1
 
 

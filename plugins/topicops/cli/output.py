@@ -13,12 +13,12 @@ Format = Literal["text", "json", "markdown"]
 Engine = Literal["spark", "python"]
 
 
-def tell(text: str) -> None:
+def print_result(text: str) -> None:
     """Print a result."""
     print(text)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print an error or a warning."""
     print(printable_lines(text), file=sys.stderr)
 

@@ -16,7 +16,7 @@ def new_run(environment: str, topics: Path) -> Run:
     """A run whose progress goes to stderr."""
     from topicops import flow
 
-    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
     progress(f"Keeping this run's files in {os.path.relpath(run.store.folder)}")
     return run
 
@@ -25,4 +25,4 @@ def unrecorded_run(environment: str, topics: Path) -> Run:
     """For a command that only looks and tells: its folder is never made."""
     from topicops import flow
 
-    return flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), say=progress)
+    return flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import Role, kafka_properties, principal_of, zookeeper_address
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, is_overtaken
-from topicops.edges.home.open_journals import announced
-from topicops.edges.home.topic_count import LastGood
-from topicops.flow.interception import SEAMS
-from topicops.flow.recovery import settle_earlier, unsettled_folder
+from topicops.edges.home.open_journals import registered
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.interception import PORT_WRAPPERS
+from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     Facts,
@@ -41,7 +41,7 @@ from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.applying.outdated import refuse_rewritten, rewritten_topics
 from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.gate import stricter
+from topicops.steps.planning.gate import strictest_of
 from topicops.steps.reporting.exit_status import apply_exit_status
 
 if TYPE_CHECKING:
@@ -93,18 +93,18 @@ def apply(
         require_cluster_id(cluster_id, environment)
         require_planned_target(plan, cluster_id, reader.chroot)
         held = _lease(run, environment, f"apply {kind}", lock_timeout_s)
-        with SEAMS.get().lease(held) as lease:
+        with PORT_WRAPPERS.get().lease(held) as lease:
             _keep_up(environment, reader, held)
             # Behind it: the wait may have been long, and what the holder before made is whole by now.
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
             require_whole(run, environment, live)
-            final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
-            note(run, _notes_of(environment) + settle_earlier(run, reader))
+            final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
+            note(run, _notes_of(environment) + recover_earlier_runs(run, reader))
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
             final, stale = refuse_rewritten(final, _rewritten(run, desired), actions)
             for outcome in stale:
-                run.say(outcome_line(outcome))
+                run.progress(outcome_line(outcome))
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
             identities = _identities(run, environment, _to_run(final, actions))
             audit = _audit_log(run, environment, final, approver, identities)
@@ -112,7 +112,7 @@ def apply(
                 run, environment, identities, final, actions, live, reader, lease, journal, audit, interrupted
             )
     if is_overtaken(journal.path):  # this try slept through the end of its session, and Airflow started another
-        run.say("A later try of this has begun: its outcomes count, and not these.")
+        run.progress("A later try of this has begun: its outcomes count, and not these.")
         return _counts(run, outcomes)
     return _close_sent(run, actions, [*stale, *outcomes], live)
 
@@ -130,13 +130,13 @@ def apply_plan(
     from topicops.flow.planning import snapshot
     from topicops.flow.verifying import report, run_report, verify_or_say_why
 
-    run.say(f"Reading the live topics of {run.environment}")
+    run.progress(f"Reading the live topics of {run.environment}")
     environment, desired = read_specs(run).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
     snapshot(run, states=True)
     live = run.live
     require_planned_target(plan, live.cluster_id, live.chroot)
-    final = regated(plan, environment, live, approved, tombstones=tombstones_of(desired))
+    final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
     run.store.write_text("plan.json", plan_to_json(final))
     apply(run, approved=approved, approver=approver, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
@@ -157,7 +157,7 @@ def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
 
 def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> None:
     """Raise ``ShrunkenWorldError`` when too many topics went since the last good snapshot, the plan's own perhaps."""
-    topics_before = LastGood(run.home, live.cluster_id).read()
+    topics_before = TopicCount(run.home, live.cluster_id).read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
 
 
@@ -186,7 +186,7 @@ def _rewritten(run: Run, desired: Desired) -> frozenset[str]:
     return rewritten_topics(run.desired, desired) if run.store.has("desired.json") else frozenset()
 
 
-def regated(
+def gate_again(
     plan: Plan,
     environment: Environment,
     live: ClusterSnapshot,
@@ -205,7 +205,7 @@ def regated(
         offline_partitions=live.offline_partitions,
     )
     anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved, tombstones=tombstones)
-    return stricter(plan, anew, approved=approved)
+    return strictest_of(plan, anew, approved=approved)
 
 
 def kind_of(actions: Collection[Action]) -> str:
@@ -271,7 +271,7 @@ def _keep_up(environment: Environment, reader: LiveReader, held: AbstractContext
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     if isinstance(reader, ZooKeeperReader) and isinstance(held, ZooKeeperLease):
-        reader.keep_up_with(held.session)
+        reader.catch_up_with(held.session)
 
 
 def _admin(
@@ -344,7 +344,7 @@ def _send(
     interrupted: Callable[[], bool],
 ) -> Sequence[Outcome]:
     """Brokers are asked only where something may run."""
-    from topicops.flow.verifying import take_baseline
+    from topicops.flow.verifying import record_baseline
 
     to_run = _to_run(plan, actions)
     if not to_run:
@@ -353,10 +353,10 @@ def _send(
         require_same_cluster(admin.cluster_id(), live)
         audit.check()
         _expect_deletes(run, live, to_run)
-        take_baseline(run, live, [gated.change.topic for gated in to_run], kind=kind_of(actions))
-        seams = SEAMS.get()
+        record_baseline(run, live, [gated.change.topic for gated in to_run], kind=kind_of(actions))
+        seams = PORT_WRAPPERS.get()
         before = reader.controller_epoch()
-        with announced(unsettled_folder(run), journal.path, audit.origin):
+        with registered(open_journals_folder(run), journal.path, audit.origin):
             outcomes = apply_step(
                 plan,
                 actions=actions,
@@ -369,7 +369,7 @@ def _send(
                 environment=environment.spec,
                 clock=time.monotonic,
                 sleep=time.sleep,
-                progress=lambda outcome: run.say(outcome_line(outcome)),
+                progress=lambda outcome: run.progress(outcome_line(outcome)),
                 interrupted=interrupted,
             )
         note(run, _controller_note(before, reader))
@@ -390,9 +390,9 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
 def _tell_audit_end(run: Run, audit: FileAuditLog) -> None:
     """Whoever keeps this line elsewhere, as a task's log does, can tell later whether the log was rewritten."""
     try:
-        run.say(f"The audit log of {run.environment} ends with line {audit.check()}")
+        run.progress(f"The audit log of {run.environment} ends with line {audit.check()}")
     except ArtifactError as error:
-        run.say(str(error))
+        run.progress(str(error))
 
 
 def _earlier_trouble(run: Run, plan: Plan, actions: Collection[Action]) -> str | None:
@@ -425,7 +425,7 @@ def _expect_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[GatedChang
     """Our own deletes are no reason to call the world shrunken, even when this process dies right after one."""
     going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
     if going:
-        LastGood(run.home, live.cluster_id).write(len(live.topics) - len(going))
+        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(going))
 
 
 def _close_sent(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot) -> Facts:
@@ -444,7 +444,7 @@ def _count_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome])
     deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
     gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
     if deletes:
-        LastGood(run.home, live.cluster_id).write(len(live.topics) - len(gone))
+        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(gone))
 
 
 def _close(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> Facts:

@@ -11,11 +11,11 @@ from topicops.model.errors import UsageError
 from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
-    from topicops.steps.authoring.import_topics import Adoption, Before, Wishes
+    from topicops.steps.authoring.import_topics import Before, ImportOptions, ImportResult
     from topicops.steps.planning.drift import DriftEntry
 
 
-def import_topics(run: Run, wishes: Wishes) -> Adoption:
+def import_topics(run: Run, wishes: ImportOptions) -> ImportResult:
     """Write specs for the live topics that none describes. Files that are there stay, but for new exceptions.
 
     Raises:
@@ -25,10 +25,10 @@ def import_topics(run: Run, wishes: Wishes) -> Adoption:
 
     """
     from topicops.edges.specs.writer import document_of
-    from topicops.steps.authoring.import_topics import adopt
+    from topicops.steps.authoring.import_topics import import_topics as import_step
 
     before = _before(run)
-    adoption = adopt(before, wishes, partial(document_of, run.topics))
+    adoption = import_step(before, wishes, partial(document_of, run.topics))
     _write(run, adoption, before.exceptions_text)
     return adoption
 
@@ -40,10 +40,10 @@ def _before(run: Run) -> Before:
     from topicops.steps.specs.validate import validate
 
     at = now()
-    run.say(f"Reading {run.topics}")
+    run.progress(f"Reading {run.topics}")
     tree = read_tree(run.topics)
     environment, desired = validate(tree, environment=run.environment, now=at).require()
-    run.say(f"Reading the live topics of {run.environment}")
+    run.progress(f"Reading the live topics of {run.environment}")
     return Before(
         tree=tree,
         environment=environment,
@@ -63,7 +63,7 @@ def live_side(run: Run, environment: Environment) -> ClusterSnapshot:
         return reader.snapshot()
 
 
-def _write(run: Run, adoption: Adoption, exceptions_before: str | None) -> None:
+def _write(run: Run, adoption: ImportResult, exceptions_before: str | None) -> None:
     """Exceptions first, topics last: what a cut-off leaves is valid, and another import goes on from there."""
     from topicops.edges.specs.writer import replace_text, write_new
     from topicops.steps.authoring.exceptions_file import exceptions_file
@@ -81,9 +81,9 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
     """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
     from topicops.steps.planning.drift import drift as drift_step
 
-    run.say(f"Reading {run.topics}")
+    run.progress(f"Reading {run.topics}")
     environment, desired = read_specs(run).require()
-    run.say(f"Reading the live topics of {run.environment}")
+    run.progress(f"Reading the live topics of {run.environment}")
     return drift_step(desired, live_side(run, environment), environment, only=only)
 
 
@@ -95,8 +95,8 @@ def tell_drift(run: Run, *, only: str | None = None) -> Facts:
 
     entries = drift_step(run.desired, run.live, read_environment(run), only=only)
     for line in drift_lines(entries):
-        run.say(line)
-    run.say(drift_summary(entries))
+        run.progress(line)
+    run.progress(drift_summary(entries))
     path = run.store.write_json("drift.json", drift_json(entries))
     counts: Facts = {kind.value: topics for kind, topics in counted(entries).items()}
     return {"path": str(path), "summary": drift_summary(entries), "differences": len(entries), **counts}

@@ -12,8 +12,8 @@ from topicops.edges.connections.lookup import kafka_properties, zookeeper_addres
 from topicops.flow.run import Run, cluster_reader, read_specs, with_broker_defaults
 from topicops.model.cluster.doctor_facts import (
     Area,
-    Examination,
-    Examined,
+    DoctorFacts,
+    DoctorReport,
     KafkaFacts,
     KafkaRole,
     Problem,
@@ -40,14 +40,14 @@ def topics(run: Run, wanted: Wanted) -> Listing:
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics)
 
 
-def doctor(run: Run) -> Examination:
+def doctor(run: Run) -> DoctorReport:
     """What can be seen of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
     environment, desired = read_specs(run).require()
     problems: dict[Area, Problem] = {}
     snapshot, zookeeper = _live_side(run, environment, problems)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
     kafka = _broker_side(run, environment, changing, problems)
-    return examine(Examined(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, problems=problems), environment)
+    return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, problems=problems), environment)
 
 
 def _live_side(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topicops.model.ports import AuditLog, Journal, Lease, LiveReader, TopicAdmin
 
 
-class Seams:
+class PortWrappers:
     """Gives each port back as it is."""
 
     def store(self, store: ArtifactStore) -> ArtifactStore:
@@ -44,4 +44,4 @@ class Seams:
         return audit
 
 
-SEAMS: ContextVar[Seams] = ContextVar("SEAMS", default=Seams())  # noqa: B039 - it has no state
+PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("SEAMS", default=PortWrappers())  # noqa: B039 - it has no state

@@ -33,7 +33,7 @@ from topicops.model.ports import LiveReader
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.only import narrow
+from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 
@@ -68,7 +68,7 @@ def validate(run: Run) -> Facts:
 
 def snapshot(run: Run, *, states: bool = False) -> Facts:
     """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
-    from topicops.edges.home.topic_count import LastGood
+    from topicops.edges.home.topic_count import TopicCount
     from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 
     environment = read_environment(run)
@@ -77,10 +77,10 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.snapshot(states=states)
         _require_seen(run, reader, live)
-    last_good = LastGood(run.home, live.cluster_id)
-    topics_before = last_good.read()
+    topic_count = TopicCount(run.home, live.cluster_id)
+    topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
-    last_good.write(len(live.topics))
+    topic_count.write(len(live.topics))
     path = run.store.write_value("live.json", live)
     read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
     run.store.write_json("run.json", read)
@@ -138,7 +138,7 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
         warnings = (*warnings, unheld)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
-        change_set = narrow(change_set, live, desired.topics, only)
+        change_set = keep_only(change_set, live, desired.topics, only)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     return {
         "path": str(path),
@@ -165,11 +165,11 @@ def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
 
 def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
     """All five steps in a row."""
-    run.say(f"Reading {run.topics}")
+    run.progress(f"Reading {run.topics}")
     validate(run)
-    run.say(f"Reading the live topics of {run.environment}")
+    run.progress(f"Reading the live topics of {run.environment}")
     found = snapshot(run, states=states)
-    run.say(f"Comparing with {found['topics']} live topics ({engine})")
+    run.progress(f"Comparing with {found['topics']} live topics ({engine})")
     diff(run, engine=engine)
     plan(run, only=only)
     gate(run)

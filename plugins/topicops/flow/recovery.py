@@ -7,9 +7,9 @@ from pathlib import Path
 
 from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
-from topicops.edges.home.open_journals import Unsettled, left_behind
+from topicops.edges.home.open_journals import OpenJournal, abandoned
 from topicops.edges.home.open_journals import settled as forget
-from topicops.flow.interception import SEAMS
+from topicops.flow.interception import PORT_WRAPPERS
 from topicops.flow.run import Run, audit_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import GatedChange
@@ -19,11 +19,11 @@ from topicops.model.runs.results import Mutation
 from topicops.steps.applying.recovery import settle
 
 
-def unsettled_folder(run: Run) -> Path:
+def open_journals_folder(run: Run) -> Path:
     return run.home / "unsettled" / run.environment
 
 
-def settle_earlier(run: Run, reader: LiveReader) -> list[str]:
+def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
     What cannot be settled is said too, and stays open: safety does not hang on it.
@@ -32,9 +32,9 @@ def settle_earlier(run: Run, reader: LiveReader) -> list[str]:
         ClusterError: The cluster cannot be read.
 
     """
-    folder = unsettled_folder(run)
+    folder = open_journals_folder(run)
     sentences: list[str] = []
-    with left_behind(folder) as entries:
+    with abandoned(folder) as entries:
         for entry in entries:
             try:
                 sentences += _settle(run, entry, reader)
@@ -42,18 +42,18 @@ def settle_earlier(run: Run, reader: LiveReader) -> list[str]:
             except ArtifactError as error:
                 sentences.append(f"run {entry.origin.run} ended in the middle, and cannot be settled: {error}")
     for sentence in sentences:
-        run.say(f"Earlier: {sentence}")
+        run.progress(f"Earlier: {sentence}")
     return sentences
 
 
-def _settle(run: Run, entry: Unsettled, reader: LiveReader) -> list[str]:
+def _settle(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if journal.exists() else ()
     found = settle(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
     if not found:
         return []
     mutations = [each.mutation for each in found if each.mutation is not None]
-    seams = SEAMS.get()
+    seams = PORT_WRAPPERS.get()
     if missing := _without_line(run, entry, intents, mutations):
         seams.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
     seams.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
@@ -75,7 +75,7 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
 
 
 def _without_line(
-    run: Run, entry: Unsettled, intents: Sequence[JournalEntry], mutations: Sequence[Mutation]
+    run: Run, entry: OpenJournal, intents: Sequence[JournalEntry], mutations: Sequence[Mutation]
 ) -> list[Mutation]:
     """Those that are not in the audit log: a run may have ended between its two lines."""
     since = {intent.digest: intent.at for intent in intents}

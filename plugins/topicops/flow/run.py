@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.connections.lookup import ConnectionSource, from_environment, kafka_properties, zookeeper_address
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
-from topicops.flow.interception import SEAMS
+from topicops.flow.interception import PORT_WRAPPERS
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import (
     ArtifactError,
@@ -52,7 +52,7 @@ def audit_folder(home: Path) -> Path:
     return home / "audit"
 
 
-def silent(_: str) -> None:
+def no_progress(_: str) -> None:
     """Take a line of progress and drop it."""
 
 
@@ -67,7 +67,7 @@ class Run:
     name: str
     """``<group>/<run id>``; shown to whoever waits for the lease."""
     connections: ConnectionSource = from_environment
-    say: Callable[[str], None] = silent
+    progress: Callable[[str], None] = no_progress
     """Takes one line of progress."""
 
     @property
@@ -99,7 +99,7 @@ def open_run(
     run_id: str,
     home: Path | None = None,
     connections: ConnectionSource = from_environment,
-    say: Callable[[str], None] = silent,
+    progress: Callable[[str], None] = no_progress,
 ) -> Run:
     """The run whose folder is ``<home>/runs/<group>/<run id>``.
 
@@ -111,13 +111,13 @@ def open_run(
     """
     home = home or home_folder()
     return Run(
-        store=SEAMS.get().store(ArtifactStore(runs_folder(home, group, run_id))),
+        store=PORT_WRAPPERS.get().store(ArtifactStore(runs_folder(home, group, run_id))),
         environment=environment,
         topics=topics,
         home=home,
         name=f"{group}/{run_id}",
         connections=connections,
-        say=say,
+        progress=progress,
     )
 
 

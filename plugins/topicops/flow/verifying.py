@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections.lookup import kafka_properties
-from topicops.edges.home.topic_identities import Identities, own_identities
+from topicops.edges.home.topic_identities import TopicIdentities, own_topic_identities
 from topicops.flow.applying import read_outcomes, require_planned_target
 from topicops.flow.run import (
     KINDS,
@@ -43,7 +43,7 @@ from topicops.model.specs.environment import Environment
 from topicops.steps.reporting.exit_status import verify_exit_status
 from topicops.steps.reporting.run_report import RunReport, headline, report_json, report_markdown, report_text
 from topicops.steps.verifying.observation import Trouble
-from topicops.steps.verifying.side_comparison import sides_differ
+from topicops.steps.verifying.side_comparison import view_differences
 from topicops.steps.verifying.verify import Progress, trouble_of
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.verify import verify_cluster as verify_cluster_step
@@ -58,10 +58,10 @@ DELETES: tuple[Action, ...] = ("delete",)
 def quality_before(run: Run) -> Facts:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     read = run.store.read_json("run.json")
-    last_good = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
+    topic_count = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
     live = run.live
     rows = rows_before(
-        run.desired, live, read_environment(run), topics_last_good=last_good if isinstance(last_good, int) else None
+        run.desired, live, read_environment(run), topics_last_good=topic_count if isinstance(topic_count, int) else None
     )
     return _check_quality(run, "before", live, rows)
 
@@ -74,14 +74,14 @@ def quality_after(run: Run) -> Facts:
     environment = read_environment(run)
     with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as brokers:
         live = with_broker_defaults(run, environment, reader.snapshot(states=True))
-        differences = sides_differ(live, reader=reader, brokers=brokers, sleep=time.sleep)
-    identities = Identities(run.home, live.cluster_id)
+        differences = view_differences(live, reader=reader, brokers=brokers, sleep=time.sleep)
+    identities = TopicIdentities(run.home, live.cluster_id)
     known = Afterwards(
         managed=run.desired.topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
         known_identities=identities.read(),
-        own_identities=own_identities(audit_folder(run.home), run.environment),
+        own_topic_identities=own_topic_identities(audit_folder(run.home), run.environment),
         differences=differences,
     )
     facts = _check_quality(
@@ -99,7 +99,7 @@ def _rows_earlier(run: Run, known: Afterwards, defaults: Mapping[str, str] | Non
     return rows_after(live, replace(known, deleted=(), known_identities=None, differences=None))
 
 
-def take_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
+def record_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
     """``baseline-<kind>.json``: what is wrong with these topics before anything is sent, on both sides.
 
     What this run did is no old trouble: a file that an earlier try of the same task left stays, and topics that another
@@ -153,7 +153,7 @@ def verify_cluster(run: Run) -> int:
     snapshot(run, states=True)
     environment = read_environment(run)
     live = with_broker_defaults(run, environment, run.live)
-    run.say(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
+    run.progress(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
     with closing(_broker_views(run, environment)) as metadata:
         checks = verify_cluster_step(
             live,
@@ -268,7 +268,7 @@ def _verify_outcomes(
             deadlines=environment.spec.verify,
             clock=time.monotonic,
             sleep=time.sleep,
-            progress=lambda seen: run.say(progress_line(seen)),
+            progress=lambda seen: run.progress(progress_line(seen)),
             interrupted=interrupted,
             old_trouble=old_trouble,
             broker_defaults=broker_defaults(run, environment),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_off() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Without the collector; it is on again behind the outermost of these.
 
     What is alive by then counts as old. Else the next allocation would have the collector walk all of it at once.

@@ -52,7 +52,7 @@ class Flow(Protocol):
         group: str,
         run_id: str,
         connections: ConnectionSource,
-        say: Callable[[str], None],
+        progress: Callable[[str], None],
     ) -> Run: ...
     def validate(self, run: Run) -> Facts: ...
     def snapshot(self, run: Run, *, states: bool) -> Facts: ...
@@ -119,7 +119,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
                 group=ti.dag_id,
                 run_id=ti.run_id,
                 connections=from_airflow,
-                say=log.info,
+                progress=log.info,
             ),
         )
     except NO_RETRY as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from topicops import cli
-from topicops.flow.interception import SEAMS
-from topicops.testing.kill_points import KillSeams, from_environment
+from topicops.flow.interception import PORT_WRAPPERS
+from topicops.testing.kill_points import KillWrappers, from_environment
 
 if __name__ == "__main__":
-    SEAMS.set(KillSeams(from_environment()))
+    PORT_WRAPPERS.set(KillWrappers(from_environment()))
     cli.main()

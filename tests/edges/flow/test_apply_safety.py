@@ -15,10 +15,10 @@ from fixtures.zookeeper import Chroot
 from topicops import flow
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
-from topicops.edges.home.open_journals import announced
-from topicops.edges.home.topic_count import LastGood
+from topicops.edges.home.open_journals import registered
+from topicops.edges.home.topic_count import TopicCount
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
-from topicops.flow.verifying import take_baseline
+from topicops.flow.verifying import record_baseline
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, Change, GateWord
 from topicops.model.plans.plan import Plan
@@ -88,7 +88,7 @@ def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chr
     run = run_of(world, plan_of(chroot, CREATE))
     world.limits["shrinkPercent"] = 10
     world.write_environment()
-    LastGood(run.home, CLUSTER_ID).write(40)
+    TopicCount(run.home, CLUSTER_ID).write(40)
 
     with pytest.raises(ShrunkenWorldError, match="0 topics are live, 40 were"):
         flow.apply(run)
@@ -163,7 +163,7 @@ def leave_open(run: flow.Run) -> None:
         approver=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
-    with announced(run.home / "unsettled" / "local", journal.path, origin):
+    with registered(run.home / "unsettled" / "local", journal.path, origin):
         journal.intend([gated for gated in run.plan.changes if gated.change.action == "create"])
 
 
@@ -236,6 +236,6 @@ def test_what_another_task_of_the_run_has_begun_to_change_is_no_old_trouble(worl
     run = run_of(world, plan)
     FileJournal(run.store.path("journal-expand-1.jsonl")).intend(plan.changes)
 
-    take_baseline(run, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
+    record_baseline(run, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
 
     assert not run.store.has("baseline-configure.json")

@@ -129,7 +129,9 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     drifted.write_environment()
     said: list[str] = []
     topics = drifted.folder / "topics"
-    step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1", say=said.append)
+    step = flow.open_run(
+        environment="local", topics=topics, group="topic_drift_local", run_id="1", progress=said.append
+    )
     flow.validate(step)
     flow.snapshot(step)
 

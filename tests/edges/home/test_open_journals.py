@@ -8,7 +8,7 @@ import pytest
 
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.open_journals import Unsettled, announced, left_behind, settled
+from topicops.edges.home.open_journals import OpenJournal, abandoned, registered, settled
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.testing.changes import create_topic, plan_of
@@ -35,13 +35,13 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "run" / "journal-all-1.jsonl"
 
 
-def found(folder: Path) -> tuple[Unsettled, ...]:
-    with left_behind(folder) as entries:
+def found(folder: Path) -> tuple[OpenJournal, ...]:
+    with abandoned(folder) as entries:
         return entries
 
 
 def test_a_run_that_closed_all_it_began_leaves_nothing_behind(folder: Path, journal: Path) -> None:
-    with announced(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN):
         FileJournal(journal).intend([GATED])
         FileJournal(journal).record([DONE])
 
@@ -49,18 +49,18 @@ def test_a_run_that_closed_all_it_began_leaves_nothing_behind(folder: Path, jour
 
 
 def test_a_run_that_ended_in_the_middle_is_found_with_what_its_audit_lines_say(folder: Path, journal: Path) -> None:
-    with announced(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN):
         FileJournal(journal).intend([GATED])
 
     (entry,) = found(folder)
-    assert entry == Unsettled(journal=str(journal), origin=ORIGIN)
+    assert entry == OpenJournal(journal=str(journal), origin=ORIGIN)
 
     settled(folder, entry)
     assert found(folder) == ()
 
 
 def test_a_run_that_still_lives_is_left_alone(folder: Path, journal: Path) -> None:
-    with announced(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN):
         FileJournal(journal).intend([GATED])
         assert found(folder) == ()
 
@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_sent(tmp_pa
     (tmp_path / "unsettled").write_text("in the way")
     with (
         pytest.raises(ArtifactError, match="nothing was sent"),
-        announced(tmp_path / "unsettled" / "x", journal, ORIGIN),
+        registered(tmp_path / "unsettled" / "x", journal, ORIGIN),
     ):
         raise AssertionError("it must not come this far")
 

@@ -2,29 +2,29 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.topic_identities import Identities, own_identities
+from topicops.edges.home.topic_identities import TopicIdentities, own_topic_identities
 from topicops.model.errors import ArtifactError
 
 
 def test_there_is_nothing_to_remember_before_the_first_look(tmp_path: Path) -> None:
-    assert Identities(tmp_path, "cluster").read() is None
+    assert TopicIdentities(tmp_path, "cluster").read() is None
 
 
 def test_what_was_seen_last_is_remembered_and_nothing_older(tmp_path: Path) -> None:
-    memory = Identities(tmp_path, "cluster")
+    memory = TopicIdentities(tmp_path, "cluster")
     memory.write({"orders": "a", "gone": "b"})
     memory.write({"orders": "c"})
-    assert Identities(tmp_path, "cluster").read() == {"orders": "c"}
-    assert Identities(tmp_path, "another").read() is None
+    assert TopicIdentities(tmp_path, "cluster").read() == {"orders": "c"}
+    assert TopicIdentities(tmp_path, "another").read() is None
 
 
 def test_no_cluster_id_leads_out_of_the_folder(tmp_path: Path) -> None:
-    Identities(tmp_path, "../../x").write({})
+    TopicIdentities(tmp_path, "../../x").write({})
     assert [path.name for path in (tmp_path / "identities").iterdir()] == ["..%2F..%2Fx.json"]
 
 
 def test_a_damaged_memory_is_named_and_not_taken_for_none(tmp_path: Path) -> None:
-    memory = Identities(tmp_path, "cluster")
+    memory = TopicIdentities(tmp_path, "cluster")
     memory.write({})
     memory.path.write_text("[", encoding="utf-8")
     with pytest.raises(ArtifactError, match=r"identities/cluster\.json: cannot be read .*repair or remove it"):
@@ -32,4 +32,4 @@ def test_a_damaged_memory_is_named_and_not_taken_for_none(tmp_path: Path) -> Non
 
 
 def test_without_an_audit_log_this_tool_made_nothing(tmp_path: Path) -> None:
-    assert own_identities(tmp_path, "local") == frozenset()
+    assert own_topic_identities(tmp_path, "local") == frozenset()

@@ -65,7 +65,7 @@ AFTER_SICK = Afterwards(
     unmanaged_percent=5,
     deleted={"deleted-by-us"},
     known_identities={"q24": "another", "own": "another", "foreign": "another", "q11": builders.topic_id("q11")},
-    own_identities={builders.topic_id("own")},
+    own_topic_identities={builders.topic_id("own")},
     differences={"q11": "", "q23": "broker 1 has leader 2 for partition 0, ZooKeeper 1"},
 )
 BEFORE_THE_SICKNESS = rows_after(cluster(BEHIND, topic("q26", isr(2, 3))), Afterwards(managed={"q12", "q26"}))

@@ -128,15 +128,15 @@ def test_the_least_isr_of_a_partition_is_never_more_than_it_has_replicas_while_t
 
 
 @pytest.mark.parametrize(
-    ("last_good", "at_least"),
+    ("topic_count", "at_least"),
     [
         pytest.param(100, 90, id="a tenth may go"),
         pytest.param(15, 14, id="of fifteen one may go and not two"),
         pytest.param(0, 0, id="there was no topic before"),
     ],
 )
-def test_what_must_be_left_of_the_last_good_snapshot(last_good: int, at_least: int) -> None:
-    assert topics_at_least(last_good, 10) == at_least
+def test_what_must_be_left_of_the_last_good_snapshot(topic_count: int, at_least: int) -> None:
+    assert topics_at_least(topic_count, 10) == at_least
 
 
 def test_a_broker_counts_the_partitions_that_prefer_it_and_those_of_them_that_it_leads() -> None:
@@ -160,7 +160,7 @@ def test_a_topic_named_in_the_reassignment_znode_is_being_reassigned_and_a_throt
 
 
 def test_a_topic_is_told_with_who_it_was_and_whether_we_made_it() -> None:
-    known = Afterwards(managed={"orders"}, known_identities={"orders": "czxid:0"}, own_identities={"czxid:1"})
+    known = Afterwards(managed={"orders"}, known_identities={"orders": "czxid:0"}, own_topic_identities={"czxid:1"})
     [row] = rows_after(snapshot(topic()), known)["topic"]
     assert (row.identity, row.known_identity, row.is_own, row.is_managed) == ("czxid:1", "czxid:0", True, True)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from topicops.model.specs.spellings import (
+    boolean_word,
     config_name_of_broker_setting,
     exact_word,
     human_unit,
     known_unit,
     plain_number,
     same_unit,
-    truth_word,
     utc_time,
 )
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, Unit
@@ -75,7 +75,7 @@ def test_a_time_with_an_offset_is_a_time_in_utc(text: str, meant: str | None) ->
     ("text", "meant"), [("Yes", "true"), (" on ", "true"), ("NO", "false"), ("1", None), ("", None)]
 )
 def test_words_of_yaml_1_1_are_true_or_false(text: str, meant: str | None) -> None:
-    assert truth_word(text) == meant
+    assert boolean_word(text) == meant
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.authoring.import_topics import Adoption, Before, Wishes, adopt
+from topicops.steps.authoring.import_topics import Before, ImportOptions, ImportResult, import_topics
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import DriftKind, drift
 from topicops.steps.planning.plan import plan
@@ -36,7 +36,7 @@ def tree_of(files: Mapping[str, str]) -> Tree:
     return Tree(documents=tuple(documents), files=len(documents))
 
 
-def adopted(files: Mapping[str, str], live: ClusterSnapshot, wishes: Wishes | None = None) -> Adoption:
+def adopted(files: Mapping[str, str], live: ClusterSnapshot, wishes: ImportOptions | None = None) -> ImportResult:
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
     before = Before(
@@ -47,10 +47,10 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, wishes: Wishes | No
         exceptions_text=files.get("environments/local.exceptions.yaml"),
         now=NOW,
     )
-    return adopt(before, wishes or Wishes(owner="team-platform"), READ)
+    return import_topics(before, wishes or ImportOptions(owner="team-platform"), READ)
 
 
-def files_after(files: Mapping[str, str], adoption: Adoption) -> dict[str, str]:
+def files_after(files: Mapping[str, str], adoption: ImportResult) -> dict[str, str]:
     found = {**files, **adoption.files}
     if adoption.exceptions_text is not None:
         found["environments/local.exceptions.yaml"] = adoption.exceptions_text
@@ -248,4 +248,4 @@ def test_an_exception_for_an_older_file_may_be_needed() -> None:
 
 def test_a_text_that_is_no_spec_is_never_handed_out() -> None:
     with pytest.raises(SpecError):
-        adopted(FILES, cluster(1, {}), Wishes(owner="x" * 201))
+        adopted(FILES, cluster(1, {}), ImportOptions(owner="x" * 201))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from topicops.edges.specs.reader import FORBIDDEN, read_document
-from topicops.model.specs.document_values import meaning_of
+from topicops.model.specs.document_values import plain_value
 from topicops.steps.authoring.yaml_text import config_content, scalar, text_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(
@@ -31,8 +31,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(
 def test_a_text_stays_the_same_text_for_every_reader(text: str) -> None:
     in_block, inside = f"a: {scalar(text)}\n", f"a: [{scalar(text, inside=True)}, b]\n"
 
-    assert meaning_of(read_document(in_block.encode(), "f")) == {"a": text}
-    assert meaning_of(read_document(inside.encode(), "f")) == {"a": [text, "b"]}
+    assert plain_value(read_document(in_block.encode(), "f")) == {"a": text}
+    assert plain_value(read_document(inside.encode(), "f")) == {"a": [text, "b"]}
     assert yaml.safe_load(in_block) == {"a": text}
     assert yaml.safe_load(inside) == {"a": [text, "b"]}
 

@@ -11,8 +11,8 @@ import pytest
 
 from topicops.model.cluster.doctor_facts import (
     BrokerFacts,
-    Examination,
-    Examined,
+    DoctorFacts,
+    DoctorReport,
     KafkaFacts,
     Problem,
     Severity,
@@ -21,7 +21,7 @@ from topicops.model.cluster.doctor_facts import (
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.steps.doctor import RULES, examine
-from topicops.steps.reporting.doctor_text import examination_json, examination_text
+from topicops.steps.reporting.doctor_text import doctor_json, doctor_text
 from topicops.testing.builders import (
     CLUSTER_ID,
     THREE_BROKERS,
@@ -72,30 +72,30 @@ def topic(**fields: Any) -> LiveTopic:
     return replace(healthy_topic(), **fields)
 
 
-def world(*topics: LiveTopic, **fields: Any) -> Examined:
+def world(*topics: LiveTopic, **fields: Any) -> DoctorFacts:
     return healthy(snapshot=snapshot(*topics, healthy_topic("other"), **fields))
 
 
-def healthy(**parts: Any) -> Examined:
+def healthy(**parts: Any) -> DoctorFacts:
     whole: dict[str, Any] = {"snapshot": snapshot(healthy_topic()), "zookeeper": ZOOKEEPER, "kafka": KAFKA}
-    return Examined(**(whole | parts))
+    return DoctorFacts(**(whole | parts))
 
 
-def zookeeper(**fields: Any) -> Examined:
+def zookeeper(**fields: Any) -> DoctorFacts:
     return healthy(zookeeper=replace(ZOOKEEPER, **fields))
 
 
-def broker_2(**fields: Any) -> Examined:
+def broker_2(**fields: Any) -> DoctorFacts:
     changed = replace(KAFKA.brokers[2], **fields)
     return healthy(kafka=replace(KAFKA, brokers={**KAFKA.brokers, 2: changed}))
 
 
-def broker_2_set(**settings: str) -> Examined:
+def broker_2_set(**settings: str) -> DoctorFacts:
     written = {name.replace("_", "."): value for name, value in settings.items()}
     return broker_2(settings={**SETTINGS, **written})
 
 
-def without(area: str) -> Examined:
+def without(area: str) -> DoctorFacts:
     part = "kafka" if area == "brokers" else area
     return healthy(**{part: None, "problems": {area: Problem(message="it does not answer", code="TOP504")}})
 
@@ -108,7 +108,7 @@ def one_row(*replicas: int, **fields: Any) -> LiveTopic:
     return live_topic("orders", assignment={0: replicas}, **{"states": {0: partition_state(replicas)}, **fields})
 
 
-FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
+FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
     "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
     "undecodable-znode": (
@@ -214,7 +214,7 @@ FAULTS: Mapping[str, tuple[Examined, Severity, str | None, str]] = {
 OTHER_FAULTS = {"few-brokers"}
 
 
-def ids_of(examination: Examination) -> list[str]:
+def ids_of(examination: DoctorReport) -> list[str]:
     return [finding.id for finding in examination.findings]
 
 
@@ -267,7 +267,7 @@ def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
 def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
     fault = world(topic(topic_id=None)).snapshot
 
-    examination = examine(Examined(snapshot=fault, zookeeper=None, kafka=None), environment())
+    examination = examine(DoctorFacts(snapshot=fault, zookeeper=None, kafka=None), environment())
 
     assert ids_of(examination) == ["missing-topic-id"]
     assert set(examination.not_looked) == {rule.id for rule in RULES if {"zookeeper", "brokers"} & set(rule.needs)}
@@ -328,14 +328,14 @@ def test_many_places_are_counted_in_the_sentence_and_kept_in_the_json() -> None:
     examination = examine(healthy(snapshot=live), environment())
 
     assert "ghost-0, ghost-1, ghost-2 and 6 more" in examination.findings[0].message
-    assert len(json.loads(examination_json(examination))["findings"][0]["places"]) == 9
+    assert len(json.loads(doctor_json(examination))["findings"][0]["places"]) == 9
 
 
 def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
     ghost = "gh\x1bost"
     live: ClusterSnapshot = replace(snapshot(healthy_topic()), orphan_configs=frozenset({ghost}), controller_id=None)
 
-    text = examination_text(examine(healthy(snapshot=live), environment()))
+    text = doctor_text(examine(healthy(snapshot=live), environment()))
 
     told = [line for line in text.splitlines() if "[" in line]
     assert told[0].startswith("error TOP421 [no-controller]: ")

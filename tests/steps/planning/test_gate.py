@@ -8,7 +8,7 @@ from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Change, GateWord, digest_of
 from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
 from topicops.model.specs.environment import Limits, Policy, Risk
-from topicops.steps.planning.gate import gate, stricter
+from topicops.steps.planning.gate import gate, strictest_of
 from topicops.testing.builders import (
     TARGET,
     change_set,
@@ -218,7 +218,7 @@ def gated_as(word: GateWord, *, in_question: bool = False) -> Plan:
 @pytest.mark.parametrize("second", list(GateWord))
 def test_of_two_gates_the_stricter_word_counts(first: GateWord, second: GateWord) -> None:
     order = [RUN, HELD, DROPPED]
-    (entry,) = stricter(gated_as(first), gated_as(second)).changes
+    (entry,) = strictest_of(gated_as(first), gated_as(second)).changes
     assert entry.gate is max(first, second, key=order.index)
     assert entry.reasons == (entry.gate.value,)
 
@@ -231,7 +231,7 @@ def test_held_twice_is_in_question_only_if_both_gates_say_so_and_keeps_every_rea
     first, second = (gated_as(HELD, in_question=asked) for asked in (first_in_question, second_in_question))
     (entry,) = first.changes
     other = replace(second, changes=(replace(second.changes[0], reasons=("held", "too many")),))
-    (both,) = stricter(replace(first, changes=(replace(entry, reasons=("risky", "held")),)), other).changes
+    (both,) = strictest_of(replace(first, changes=(replace(entry, reasons=("risky", "held")),)), other).changes
     assert both.in_question is (first_in_question and second_in_question)
     assert both.reasons == ("held", "too many", "risky")
 
@@ -239,23 +239,25 @@ def test_held_twice_is_in_question_only_if_both_gates_say_so_and_keeps_every_rea
 def test_an_approved_change_runs_without_a_reason_left() -> None:
     change = expand_change("a", risk=Risk.RISKY)
     first, approved = gate(change_set([change]), environment()), digests(change)
-    (entry,) = stricter(first, gate(change_set([change]), environment(), approved=approved), approved=approved).changes
+    (entry,) = strictest_of(
+        first, gate(change_set([change]), environment(), approved=approved), approved=approved
+    ).changes
     assert entry == GatedChange(change=change, digest=digest_of(change, TARGET), gate=RUN)
     assert entry.in_question is False
 
 
 def test_an_approval_counts_against_the_earlier_gate_where_it_was_in_question() -> None:
     approved = {gated_as(HELD).changes[0].digest}
-    assert words(stricter(gated_as(HELD, in_question=True), gated_as(RUN), approved=approved)) == [RUN]
-    assert words(stricter(gated_as(HELD, in_question=True), gated_as(RUN))) == [HELD]
-    assert words(stricter(gated_as(HELD), gated_as(RUN), approved=approved)) == [HELD]
-    assert words(stricter(gated_as(DROPPED), gated_as(RUN), approved=approved)) == [DROPPED]
-    assert words(stricter(gated_as(HELD, in_question=True), gated_as(DROPPED), approved=approved)) == [DROPPED]
+    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(RUN), approved=approved)) == [RUN]
+    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(RUN))) == [HELD]
+    assert words(strictest_of(gated_as(HELD), gated_as(RUN), approved=approved)) == [HELD]
+    assert words(strictest_of(gated_as(DROPPED), gated_as(RUN), approved=approved)) == [DROPPED]
+    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(DROPPED), approved=approved)) == [DROPPED]
 
 
 def test_gates_of_different_changes_are_not_compared() -> None:
     with pytest.raises(ArtifactError, match=r"^the two gates are not of the same changes; make the plan again$"):
-        stricter(gated_as(RUN), gate(change_set([create_change("b")]), environment()))
+        strictest_of(gated_as(RUN), gate(change_set([create_change("b")]), environment()))
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
@@ -304,7 +306,7 @@ def test_the_stricter_of_two_gates_lets_nothing_run_that_either_stops(
     world: ChangeSet, one: Limits, other: Limits
 ) -> None:
     first, second = (gate(world, environment(limits=limits, policy=ANYTHING_GOES)) for limits in (one, other))
-    both = stricter(first, second)
+    both = strictest_of(first, second)
     for a, b, c in zip(first.changes, second.changes, both.changes, strict=True):
         assert (c.gate is RUN) == (a.gate is RUN and b.gate is RUN)
     assert replace(both, changes=()) == replace(second, changes=())

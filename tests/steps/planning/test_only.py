@@ -5,7 +5,7 @@ from topicops.model.plans.plan import ChangeSet, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json
 from topicops.model.specs.desired import Desired
 from topicops.steps.planning.gate import gate
-from topicops.steps.planning.only import narrow
+from topicops.steps.planning.only import keep_only
 from topicops.testing.builders import (
     NOW,
     desired_of,
@@ -48,7 +48,7 @@ def whole(desired: Desired = DESIRED, live: ClusterSnapshot = LIVE) -> ChangeSet
 
 
 def test_only_what_matches_is_left_of_everything() -> None:
-    found = narrow(whole(), LIVE, DESIRED.topics, "pay.*")
+    found = keep_only(whole(), LIVE, DESIRED.topics, "pay.*")
     assert [(change.action, change.topic) for change in found.changes] == [("create", "pay.new"), ("delete", "pay.old")]
     assert [entry.topic for entry in found.blocked] == ["pay.blocked"]
     assert [entry.topic for entry in found.drift] == ["pay.drift"]
@@ -58,40 +58,40 @@ def test_only_what_matches_is_left_of_everything() -> None:
 
 
 def test_the_load_is_that_of_the_part() -> None:
-    part = narrow(whole(), LIVE, DESIRED.topics, "pay.new")
+    part = keep_only(whole(), LIVE, DESIRED.topics, "pay.new")
     assert sum(broker.after.replicas - broker.before.replicas for broker in part.load.brokers) == 9
     # In the whole plan as many replicas go as come.
     assert sum(broker.after.replicas - broker.before.replicas for broker in whole().load.brokers) == 0
 
 
 def test_the_plan_says_how_much_is_left_out() -> None:
-    assert narrow(whole(), LIVE, DESIRED.topics, "pay.*").warnings == (
+    assert keep_only(whole(), LIVE, DESIRED.topics, "pay.*").warnings == (
         "only pay.*: 5 of 10 described topics match; 2 changes and 1 blocked topics of the others are left out",
     )
-    assert narrow(whole(), LIVE, DESIRED.topics, "payment.*").warnings == (
+    assert keep_only(whole(), LIVE, DESIRED.topics, "payment.*").warnings == (
         "only payment.*: 0 of 10 described topics match; 4 changes and 2 blocked topics of the others are left out",
     )
 
 
 def test_a_change_is_the_same_in_the_part_as_in_the_whole() -> None:
     every = gate(whole(), environment())
-    part = gate(narrow(whole(), LIVE, DESIRED.topics, "pay.*"), environment())
+    part = gate(keep_only(whole(), LIVE, DESIRED.topics, "pay.*"), environment())
     assert [(gated.change, gated.digest) for gated in part.changes] == [
         (gated.change, gated.digest) for gated in every.changes if gated.change.topic.startswith("pay.")
     ]
 
 
 def test_asking_for_one_topic_after_the_other_is_no_way_around_the_share_of_deletes() -> None:
-    part = narrow(whole(), LIVE, DESIRED.topics, "pay.old")
+    part = keep_only(whole(), LIVE, DESIRED.topics, "pay.old")
     (held,) = gate(part, environment()).changes
     assert (held.gate, held.in_question) == ("held", False)
 
 
 def test_case_counts_as_it_does_for_kafka() -> None:
-    assert narrow(whole(), LIVE, DESIRED.topics, "PAY.*").changes == ()
+    assert keep_only(whole(), LIVE, DESIRED.topics, "PAY.*").changes == ()
 
 
 def test_nothing_is_read_from_a_clock() -> None:
-    once, again = (changes_to_json(narrow(whole(), LIVE, DESIRED.topics, "pay.*")) for _ in range(2))
+    once, again = (changes_to_json(keep_only(whole(), LIVE, DESIRED.topics, "pay.*")) for _ in range(2))
     assert once == again
     assert f"{NOW:%Y-%m}" not in once

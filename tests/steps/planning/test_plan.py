@@ -12,7 +12,7 @@ from topicops.model.plans.plan import ChangeSet, TopicActivity
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
-from topicops.steps.planning.blocking import Situation, create_obstacles, estimated_znode_bytes
+from topicops.steps.planning.blocking import Situation, create_findings, estimated_znode_bytes
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
 from topicops.testing.builders import (
@@ -520,7 +520,7 @@ def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None
 
 @pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
 def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
-    assert [obstacle.code for obstacle in create_obstacles(growing_to(partitions))] == codes
+    assert [obstacle.code for obstacle in create_findings(growing_to(partitions))] == codes
 
 
 def test_creating_over_a_leftover_config_znode_is_said() -> None:

@@ -30,7 +30,7 @@ from topicops.model.specs.topic_config import THROTTLE_LISTS, canonical_override
 from topicops.steps.applying.precondition import Match, compare
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.gate import gate
-from topicops.steps.planning.only import narrow
+from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan
 from topicops.testing.builders import NOW, TARGET, desired_like, desired_of, environment
 from topicops.testing.fake_cluster import FakeCluster
@@ -280,7 +280,7 @@ def deletes_over_a_limit_are_held_always(world: World) -> None:
     deletes = [change.topic for change in whole.changes if isinstance(change, DeleteTopic)]
     limits = world.environment.spec.limits
     share = max(1, -(-whole.facts.managed_topics * limits.deletes_percent // 100))
-    parts = [whole, *(narrow(whole, world.live, world.desired.topics, name) for name in deletes)]
+    parts = [whole, *(keep_only(whole, world.live, world.desired.topics, name) for name in deletes)]
     if len(deletes) > share:
         assert not any(running_deletes(part, world, approved=True) for part in parts)
     if len(deletes) > limits.deletes_per_run:

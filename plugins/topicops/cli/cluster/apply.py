@@ -13,7 +13,7 @@ from typing import Annotated, Self
 import typer
 
 from topicops.cli.cluster.plan import TopicsOption
-from topicops.cli.output import Format, progress, tell
+from topicops.cli.output import Format, print_result, progress
 from topicops.cli.runs import new_run
 from topicops.model.errors import UsageError
 
@@ -45,7 +45,7 @@ def apply_command(
                 interrupted=stop.is_asked,
             )
         )
-    tell(flow.render_report(run, output))
+    print_result(flow.render_report(run, output))
     raise typer.Exit(stop.exit_code or ended)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from topicops.cli.output import complain, tell
+from topicops.cli.output import print_error, print_result
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def verify_command(
 
     files = audit_files(environment)
     noted = _noted(head, files)
-    tell(verification_json(files, noted) if output == "json" else verification_text(files, noted))
+    print_result(verification_json(files, noted) if output == "json" else verification_text(files, noted))
     if not is_whole(files, noted):
         raise typer.Exit(1)
 
@@ -76,13 +76,13 @@ def _tell_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: s
     from topicops.steps.audit_queries import is_whole, lines_json, lines_text
 
     if output == "json":
-        tell(lines_json(lines))
+        print_result(lines_json(lines))
     elif lines:
-        tell(lines_text(lines))
+        print_result(lines_text(lines))
     else:
-        complain(f"no mutation of {about} is in the audit log")
+        print_error(f"no mutation of {about} is in the audit log")
     if not is_whole(files, None):
-        complain("the audit log is not whole: see `topicops audit verify`")
+        print_error("the audit log is not whole: see `topicops audit verify`")
 
 
 def _noted(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 
 FOUND_ERRORS = 1
@@ -21,9 +21,9 @@ def doctor_command(
 ) -> None:
     """Look for what would get in the way: versions, rights, settings, clocks and metadata. Nothing is written."""
     from topicops import flow
-    from topicops.steps.reporting.doctor_text import examination_json, examination_text
+    from topicops.steps.reporting.doctor_text import doctor_json, doctor_text
 
     examination = flow.doctor(unrecorded_run(environment, topics))
-    tell(examination_json(examination) if output == "json" else examination_text(examination))
+    print_result(doctor_json(examination) if output == "json" else doctor_text(examination))
     if examination.has_errors:
         raise typer.Exit(FOUND_ERRORS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from topicops.cli.cluster.plan import CHANGES_PENDING, EnvironmentOption, TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def drift_command(
     from topicops import flow
 
     entries = flow.drift(unrecorded_run(environment, topics), only=only)
-    tell(as_json(entries) if output == "json" else as_text(entries))
+    print_result(as_json(entries) if output == "json" else as_text(entries))
     if detailed_exitcode and entries:
         raise typer.Exit(CHANGES_PENDING)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
-    from topicops.steps.authoring.import_topics import Adoption
+    from topicops.steps.authoring.import_topics import ImportResult
 
 FORMAT_VERSION = "1.0"
 
@@ -33,15 +33,17 @@ def import_command(
 ) -> None:
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
     from topicops import flow
-    from topicops.steps.authoring.import_topics import Wishes
+    from topicops.steps.authoring.import_topics import ImportOptions
     from topicops.steps.authoring.owners_and_domains import checked_domain, checked_owner
 
-    wishes = Wishes(owner=checked_owner(owner), domain=None if domain is None else checked_domain(domain), only=only)
+    wishes = ImportOptions(
+        owner=checked_owner(owner), domain=None if domain is None else checked_domain(domain), only=only
+    )
     adoption = flow.import_topics(unrecorded_run(environment, topics), wishes)
-    tell(as_json(adoption) if output == "json" else "\n".join(as_lines(adoption)))
+    print_result(as_json(adoption) if output == "json" else "\n".join(as_lines(adoption)))
 
 
-def as_lines(adoption: Adoption) -> Iterator[str]:
+def as_lines(adoption: ImportResult) -> Iterator[str]:
     """Counts first; then everything that is not as one might expect, each with its reason."""
     files = [printable(path) for path in adoption.files if path not in adoption.profiles]
     yield from _section("Imported", "topic", files)
@@ -84,7 +86,7 @@ def _coded(code: str, reason: str) -> str:
     return f"{code}: {printable(reason)}" if code else printable(reason)
 
 
-def as_json(adoption: Adoption) -> str:
+def as_json(adoption: ImportResult) -> str:
     """One JSON object, ASCII only."""
     return json.dumps(
         {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Engine, Format, tell
+from topicops.cli.output import Engine, Format, print_result
 from topicops.cli.runs import new_run
 
 CHANGES_PENDING = 2
@@ -35,7 +35,7 @@ def plan_command(
 
     run = new_run(environment, topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    tell(flow.render(plan, output))
+    print_result(flow.render(plan, output))
     if out is not None:
         flow.save_plan(plan, out)
     if detailed_exitcode and not plan.is_empty:

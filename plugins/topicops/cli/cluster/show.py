@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Format, tell
+from topicops.cli.output import Format, print_result
 
 
 def show_command(
@@ -17,4 +17,4 @@ def show_command(
     """Print a saved plan; no connection is made."""
     from topicops import flow
 
-    tell(flow.render(flow.load_plan(plan), output))
+    print_result(flow.render(flow.load_plan(plan), output))

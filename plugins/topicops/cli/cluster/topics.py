@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import complain, tell
+from topicops.cli.output import print_error, print_result
 from topicops.cli.runs import unrecorded_run
 
 
@@ -37,10 +37,10 @@ def topics_command(
     wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)
     listing = flow.topics(unrecorded_run(environment, topics), wanted)
     if output == "json":
-        tell(listing_json(listing))
+        print_result(listing_json(listing))
         return
     if listing.topics:
-        tell(listing_text(listing))
-    complain(summary(listing))
+        print_result(listing_text(listing))
+    print_error(summary(listing))
     if listing.knows_broker_defaults is False:
-        complain("no broker told its min.insync.replicas: 1, Kafka's default, was taken where a topic has none")
+        print_error("no broker told its min.insync.replicas: 1, Kafka's default, was taken where a topic has none")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import Format, tell
+from topicops.cli.output import Format, print_result
 from topicops.cli.runs import new_run
 
 
@@ -23,5 +23,5 @@ def verify_command(
 
     run = new_run(environment, topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
-    tell(flow.render_report(run, output))
+    print_result(flow.render_report(run, output))
     raise typer.Exit(ended)

@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.specs.cache import Judgement, ParseCache, users_cache
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 
 
-@collector_off()
+@gc_paused()
 def judge(topics: Path, *, environment: str | None, now: datetime, cache: ParseCache | None = None) -> Judgement:
     """Every problem of every file, as ``steps.validate.validate`` finds them.
 

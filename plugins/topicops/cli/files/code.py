@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.errors import UsageError
 from topicops.model.specs.codes import CODES, Code
 
@@ -21,9 +21,9 @@ def code_command(
 ) -> None:
     """Explain a code, or list all of them."""
     if code is None:
-        tell("\n".join(map(_as_line, CODES.values())))
+        print_result("\n".join(map(_as_line, CODES.values())))
     else:
-        tell("\n".join(_lines(find_code(code))))
+        print_result("\n".join(_lines(find_code(code))))
 
 
 def find_code(text: str) -> Code:

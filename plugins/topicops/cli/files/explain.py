@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def explain_command(
     tree, now = read_tree(topics), datetime.now(UTC)
     validate(tree, environment=environment, now=now).require()
     explanation = explain(tree, topic, environment, now=now)
-    tell(as_json(explanation) if output == "json" else as_text(explanation))
+    print_result(as_json(explanation) if output == "json" else as_text(explanation))
 
 
 def as_text(explanation: Explanation) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicops.cli.output import complain, tell
+from topicops.cli.output import print_error, print_result
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def fmt_command(
     for file, (before, after) in changed.items():
         if not check:
             replace_text(Path(file), after, before=before)
-        tell(printable(file))
+        print_result(printable(file))
     for file, found in sorted(problems.items()):
-        complain(f"left alone: {file}:{found.line}: {found.code}: {found.summary}")
-    complain(_summary(len(changed), len(documents), len(problems), check=check))
+        print_error(f"left alone: {file}:{found.line}: {found.code}: {found.summary}")
+    print_error(_summary(len(changed), len(documents), len(problems), check=check))
     if check and changed:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.cluster.plan import TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
@@ -63,7 +63,7 @@ def new_command(
     below = f"{folder}/{stem}.yaml"
     require_sound(tree, document_of(topics, below, text), datetime.now(UTC))
     write_new(topics, {below: text})
-    tell(f"Wrote {printable(shown(topics / below))}")
+    print_result(f"Wrote {printable(shown(topics / below))}")
 
 
 def _checked_stem(topic: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.cluster.plan import TopicsOption
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
@@ -53,7 +53,7 @@ def retire_command(
     edited = tombstone_of(document, below, text, tombstone, partial(document_of, topics))
     require_sound(tree, document_of(topics, below, edited), datetime.now(UTC))
     replace_text(path, edited, before=text)
-    tell(f"{printable(shown(path))} is a tombstone; the next plan deletes {printable(topic)}")
+    print_result(f"{printable(shown(path))} is a tombstone; the next plan deletes {printable(topic)}")
 
 
 def _document(tree: Tree, topic: str) -> Document:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.errors import UsageError
 
 PLAN = "plan"
@@ -24,11 +24,11 @@ def schema_command(
     kinds = schema_kinds()
     if kind is None:
         folder = resources.files("topicops").joinpath("schema")
-        tell("\n".join(f"{name}: {folder.joinpath(f'{name}.v1.json')}" for name in kinds))
+        print_result("\n".join(f"{name}: {folder.joinpath(f'{name}.v1.json')}" for name in kinds))
         return
     if kind not in kinds:
         raise UsageError(f"no kind is called {kind!r}; there are: {', '.join(kinds)}")
-    tell(render_schema(kind))
+    print_result(render_schema(kind))
 
 
 def schema_kinds() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicops.cli.output import tell
+from topicops.cli.output import print_result
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Document
@@ -38,17 +38,17 @@ def validate_command(
     match output:
         case "json":
             shown = _with_sure_fixes(validated.diagnostics, topics, environment)
-            tell(render_json(shown, files=validated.files))
+            print_result(render_json(shown, files=validated.files))
         case "github":
-            tell(
+            print_result(
                 "\n".join(
                     [*map(annotation, validated.diagnostics), _count(validated.diagnostics, validated.files, took_s)]
                 )
             )
         case "text":
             if validated.diagnostics:
-                tell(render_text(validated.diagnostics))
-            tell(_count(validated.diagnostics, validated.files, took_s))
+                print_result(render_text(validated.diagnostics))
+            print_result(_count(validated.diagnostics, validated.files, took_s))
     raise typer.Exit(int(validated.has_errors))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from topicops.cli.output import new_run_id, tell
+from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
         plan = flow.make_plan(run, engine="spark")
-    tell(flow.render(plan, "text"))
+    print_result(flow.render(plan, "text"))
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
         with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests as approved"):
@@ -92,10 +92,10 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         again = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
         with _step(7, "Planning again"):
             rest = flow.make_plan(again, engine="spark")
-        tell(flow.render(rest, "text"))
+        print_result(flow.render(rest, "text"))
         verified = succeeded and rest.is_empty
         words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
-        tell(f"\n{words} ({time.monotonic() - started:.0f} s).")
+        print_result(f"\n{words} ({time.monotonic() - started:.0f} s).")
         if sys.stdout.isatty():
             _wait_for_interrupt(airflow, cluster)
     return verified
@@ -142,26 +142,26 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
 
     _heading(6, "What the run did, and what was verified")
     try:
-        tell(flow.render_report(run, "text"))
+        print_result(flow.render_report(run, "text"))
     except ArtifactError as error:
-        tell(f"  the run left no report: {error}")
+        print_result(f"  the run left no report: {error}")
     if succeeded:
         return
     for task in client.tasks(PIPELINE, run_id).values():
         if task.state == "failed":
-            tell(f"  {task.task_id} failed; the end of its log:")
-            tell(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
+            print_result(f"  {task.task_id} failed; the end of its log:")
+            print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
 
 
 def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
-    tell(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
-    tell(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {cluster.zookeeper_hosts}")
-    tell("Both stay up until Ctrl-C.")
+    print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
+    print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {cluster.zookeeper_hosts}")
+    print_result("Both stay up until Ctrl-C.")
     try:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
-        tell("\nStopping Airflow, the brokers and ZooKeeper: some 10 s")
+        print_result("\nStopping Airflow, the brokers and ZooKeeper: some 10 s")
 
 
 def _last_lines(text: str, count: int = 20) -> str:

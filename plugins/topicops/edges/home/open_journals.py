@@ -20,7 +20,7 @@ from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
 
 
-class Unsettled(msgspec.Struct, frozen=True, kw_only=True):
+class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
     """Its path."""
     origin: AuditOrigin
@@ -28,7 +28,7 @@ class Unsettled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def announced(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None]:
+def registered(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None]:
     """Let later runs know of a journal while it may hold open intents, and after that if it still does.
 
     Raises:
@@ -37,7 +37,7 @@ def announced(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None
     """
     path = _marker(folder, str(journal))
     try:
-        write_atomically(path, msgspec.json.encode(Unsettled(journal=str(journal), origin=origin)))
+        write_atomically(path, msgspec.json.encode(OpenJournal(journal=str(journal), origin=origin)))
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         message = f"{path}: cannot be written: {error.strerror}; nothing was sent: see to the disk, then run again"
@@ -52,7 +52,7 @@ def announced(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None
 
 
 @contextmanager
-def left_behind(folder: Path) -> Iterator[tuple[Unsettled, ...]]:
+def abandoned(folder: Path) -> Iterator[tuple[OpenJournal, ...]]:
     """Give those whose process has ended; no other run takes them up meanwhile. Raises ``ArtifactError``."""
     handles: list[int] = []
     try:
@@ -62,7 +62,7 @@ def left_behind(folder: Path) -> Iterator[tuple[Unsettled, ...]]:
             os.close(handle)
 
 
-def settled(folder: Path, entry: Unsettled) -> None:
+def settled(folder: Path, entry: OpenJournal) -> None:
     """Forget a journal whose intents are all closed."""
     _marker(folder, entry.journal).unlink(missing_ok=True)
 
@@ -78,7 +78,7 @@ def _is_closed(journal: Path) -> bool:
         return False
 
 
-def _taken(path: Path, handles: list[int]) -> Unsettled | None:
+def _taken(path: Path, handles: list[int]) -> OpenJournal | None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _taken(path: Path, handles: list[int]) -> Unsettled | None:
     handles.append(handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return msgspec.json.decode(path.read_bytes(), type=Unsettled)
+        return msgspec.json.decode(path.read_bytes(), type=OpenJournal)
     except (BlockingIOError, FileNotFoundError):
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -14,13 +14,13 @@ import msgspec
 from topicops.model.errors import ArtifactError
 
 
-class _LastGood(msgspec.Struct):
+class _TopicCount(msgspec.Struct):
     format_version: str
     cluster_id: str
     topics: int
 
 
-class LastGood:
+class TopicCount:
     """The memory of one cluster, in the folder ``home``."""
 
     def __init__(self, home: Path, cluster_id: str) -> None:
@@ -31,7 +31,7 @@ class LastGood:
     def read(self) -> int | None:
         """Topics at the last good snapshot of this cluster; None where there was none."""
         try:
-            found = msgspec.json.decode(self.path.read_bytes(), type=_LastGood)
+            found = msgspec.json.decode(self.path.read_bytes(), type=_TopicCount)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -54,5 +54,5 @@ class LastGood:
             raise ArtifactError(f"{self.path}: cannot be written ({error.strerror}); check TOPICOPS_HOME") from error
 
     def _encoded(self, topics: int) -> bytes:
-        record = _LastGood("1.0", self._cluster_id, topics)
+        record = _TopicCount("1.0", self._cluster_id, topics)
         return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"

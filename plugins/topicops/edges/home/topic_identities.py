@@ -16,7 +16,7 @@ from topicops.edges.home.audit_log import read_audit_log
 from topicops.model.errors import ArtifactError
 
 
-class Identities:
+class TopicIdentities:
     """The memory of one cluster, in the folder ``home``."""
 
     def __init__(self, home: Path, cluster_id: str) -> None:
@@ -40,7 +40,7 @@ class Identities:
             raise ArtifactError(f"{self.path}: cannot be written: {error.strerror}; check the disk") from error
 
 
-def own_identities(audit_folder: Path, environment: str) -> frozenset[str]:
+def own_topic_identities(audit_folder: Path, environment: str) -> frozenset[str]:
     """Of all topics that this tool has made, by the audit log. Raises ``ArtifactError``."""
     lines = read_audit_log(audit_folder, environment).lines
     return frozenset(line.topic_id_after for line in lines if line.action == "create" and line.topic_id_after)

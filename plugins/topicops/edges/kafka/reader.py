@@ -31,7 +31,7 @@ from topicops.edges.kafka.clients import BrokerConnections, Confluent, settled
 from topicops.edges.kafka.quorum import ask_quorum
 from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError, ClusterUnreachableError
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import BrokerView
 from topicops.model.printable import printable
 
@@ -149,7 +149,7 @@ class KafkaReader:
             ClusterError: A broker refuses an answer, or brokers and controller do not come to rest.
 
         """
-        with collector_off():
+        with gc_paused():
             for _ in range(FRAMES):
                 before = self._frame()
                 looks = self._look_at_all()

@@ -40,7 +40,7 @@ from topicops.edges.specs.reader import (
     tree_of,
     walk,
 )
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Fields, Items, Node, Text, Tree
@@ -127,7 +127,7 @@ class ParseCache:
             UsageError: there is no such folder.
         """
         require_folder(topics)
-        with collector_off():
+        with gc_paused():
             if self.folder is None:
                 places = list(walk(topics))
                 return Found(topics=topics, places=places, blobs=[None] * len(places))
@@ -140,7 +140,7 @@ class ParseCache:
     def read(self, found: Found) -> tuple[Tree, bool]:
         """What all files say, and whether each that was opened held what git holds."""
         path = self._path(found.topics, "nodes")
-        with collector_off():
+        with gc_paused():
             reading = _Reading(known=_load(path, _Nodes) or {})
             pairs = zip(found.places, found.blobs, strict=True)
             tree = tree_of([read_place(place, reading.reader(blob)) for place, blob in pairs])

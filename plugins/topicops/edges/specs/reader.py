@@ -19,7 +19,7 @@ import yaml
 from topicops.edges.specs.fast_path import read_simple
 from topicops.edges.specs.repairs import blanks_for_tabs, without_invisible
 from topicops.model.errors import UsageError
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic, Fix, Note, Severity
 from topicops.model.specs.document import START, Document, Entry, Fields, FileKind, Items, Node, Span, Text, Tree
 
@@ -62,7 +62,7 @@ def read_tree(topics: Path) -> Tree:
         UsageError: there is no such folder.
     """
     require_folder(topics)
-    with collector_off():
+    with gc_paused():
         return tree_of([read_place(place) for place in walk(topics)])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from topicops.model.specs.diagnostics import Fix, Position
 from topicops.model.specs.document import Node, Span
-from topicops.model.specs.document_values import meaning_of
+from topicops.model.specs.document_values import plain_value
 
 _INDENTATION_WITH_TABS = re.compile(r"^ *\t[ \t]*", re.MULTILINE)
 _WIDTHS = (2, 4, 8)
@@ -27,7 +27,7 @@ def blanks_for_tabs(text: str, read: Callable[[str], Node | None]) -> Fix | None
     found = list(_INDENTATION_WITH_TABS.finditer(text))
     if not found:
         return None
-    meanings = [None if node is None else meaning_of(node) for node in (read(_expanded(text, w)) for w in _WIDTHS)]
+    meanings = [None if node is None else plain_value(node) for node in (read(_expanded(text, w)) for w in _WIDTHS)]
     readable = [meaning for meaning in meanings if meaning is not None]
     if not readable or any(meaning != readable[0] for meaning in readable):
         return None

@@ -33,7 +33,7 @@ from topicops.model.errors import (
     UnsupportedTargetError,
     WrongTargetError,
 )
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -151,7 +151,7 @@ class ZooKeeperReader:
         """Whether the server reads many znodes in one request; else each znode is a request."""
         return self._knows_multi_read
 
-    def keep_up_with(self, ahead: ZooKeeperSession) -> None:
+    def catch_up_with(self, ahead: ZooKeeperSession) -> None:
         """Refuse, from now on, what a server shows that has not heard of all that ``ahead`` was told before.
 
         A leader that is cut off from its followers, and does not know yet that they have another one, answers a
@@ -187,7 +187,7 @@ class ZooKeeperReader:
             ClusterError: No broker is alive, a znode may not be read, or brokers and controller do not come to rest.
 
         """
-        with collector_off():
+        with gc_paused():
             return self._connected(lambda: self._snapshot(states=states))
 
     def _snapshot(self, *, states: bool) -> ClusterSnapshot:

@@ -91,7 +91,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class DoctorFacts:
     """All that was read; an area that is None has its reason in ``problems``, unless it is not there to be read."""
 
     snapshot: ClusterSnapshot | None
@@ -122,7 +122,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
+class DoctorReport:
     """What ``doctor`` tells."""
 
     environment: str

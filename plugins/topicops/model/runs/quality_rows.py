@@ -205,7 +205,7 @@ class Afterwards:
     """Topics whose deletion this run saw through."""
     known_identities: Mapping[str, str] | None = None
     """Of each topic when it was last looked at."""
-    own_identities: Collection[str] = ()
+    own_topic_identities: Collection[str] = ()
     """Of topics that this tool made."""
     differences: Mapping[str, str] | None = None
     """By topic, where the brokers say otherwise; None: they were not asked."""
@@ -339,7 +339,7 @@ def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) 
         is_throttled=any(topic.overrides.get(name) for name in THROTTLE_LISTS),
         identity=topic.identity,
         known_identity=known.get(topic.name),
-        is_own=topic.identity in afterwards.own_identities,
+        is_own=topic.identity in afterwards.own_topic_identities,
     )
 
 
@@ -362,12 +362,12 @@ def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
 
 def _inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
     topics = len(live.topics)
-    last_good = topics if topics_last_good is None else topics_last_good
+    topic_count = topics if topics_last_good is None else topics_last_good
     has_controller = live.controller_id is not None and (live.source == "kafka" or live.controller_id in live.brokers)
     return InputsRow(
         topics=topics,
-        topics_last_good=last_good,
-        topics_at_least=topics_at_least(last_good, environment.spec.limits.shrink_percent),
+        topics_last_good=topic_count,
+        topics_at_least=topics_at_least(topic_count, environment.spec.limits.shrink_percent),
         live_brokers=len(live.brokers),
         min_live_brokers=environment.spec.cluster.min_live_brokers,
         brokers_without_rack=sum(rack is None for rack in live.racks.values()),

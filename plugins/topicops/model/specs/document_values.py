@@ -7,15 +7,15 @@ from topicops.model.specs.document import Fields, Items, Node, Text
 Meaning = str | None | list["Meaning"] | dict[str, "Meaning"]
 
 
-def meaning_of(node: Node | None) -> Meaning:
+def plain_value(node: Node | None) -> Meaning:
     """Equal for two nodes exactly when every reader of specs takes them for the same."""
     match node:
         case Text():
             return None if node.is_null else node.text
         case Items():
-            return [meaning_of(item) for item in node.items]
+            return [plain_value(item) for item in node.items]
         case Fields():
-            return {key.text: meaning_of(value) for key, value in node.entries}
+            return {key.text: plain_value(value) for key, value in node.entries}
         case None:
             return None
 

@@ -45,7 +45,7 @@ def plain_number(text: str) -> str | None:
     return f"{'-' if sign == '-' else ''}{digits.replace('_', '').lstrip('0') or '0'}{unit}"
 
 
-def truth_word(text: str) -> str | None:
+def boolean_word(text: str) -> str | None:
     """``true`` or ``false`` for the words of YAML 1.1."""
     return _TRUTH.get(text.strip().lower())
 

@@ -101,8 +101,8 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
     final = final_hold_line(plan)
     if question is None:
         return tag("p", final, cls="card warn") if final else None
-    askable = sum(gated.in_question for gated in plan.changes)
-    title = tag("h2", f"{askable:,} {'change needs' if askable == 1 else 'changes need'} an approval")
+    approvable = sum(gated.in_question for gated in plan.changes)
+    title = tag("h2", f"{approvable:,} {'change needs' if approvable == 1 else 'changes need'} an approval")
     digests = [gated.digest for gated in plan.changes if gated.in_question]
     covered = together(
         tag("summary", "the digests that an approval covers"), tag("div", lines(digests), cls="replicas")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Items, Node, Text
-from topicops.model.specs.document_values import Meaning, field_of, meaning_of
+from topicops.model.specs.document_values import Meaning, field_of, plain_value
 from topicops.steps.authoring.yaml_text import document_text, text_of
 
 Read = Callable[[str, str], Document]
@@ -89,4 +89,4 @@ def _entries(document: Document) -> tuple[Node, ...]:
 
 
 def _meanings(document: Document) -> list[Meaning]:
-    return [meaning_of(entry) for entry in _entries(document)]
+    return [plain_value(entry) for entry in _entries(document)]

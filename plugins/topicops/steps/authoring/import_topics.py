@@ -28,16 +28,16 @@ from topicops.steps.authoring.importable import (
     unsayable_overrides,
 )
 from topicops.steps.authoring.owners_and_domains import domain_of
-from topicops.steps.authoring.shared_profiles import Values, new_profiles, profile_text, shared_by
+from topicops.steps.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
 from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.fields import Finding
-from topicops.steps.specs.validate import is_liftable, unlifted, validate, world_of
+from topicops.steps.specs.validate import is_liftable, unlifted, validate, view_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ImportOptions:
     """What a person says of the files to be."""
 
     owner: str
@@ -48,7 +48,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adoption:
+class ImportResult:
     """Files to write, and what became of every live topic that was asked for."""
 
     files: Mapping[str, str]
@@ -81,7 +81,7 @@ class Before:
     now: datetime
 
 
-def adopt(before: Before, wishes: Wishes, read: Read) -> Adoption:
+def import_topics(before: Before, wishes: ImportOptions, read: Read) -> ImportResult:
     """Specs for every live topic that a spec can say.
 
     Raises:
@@ -117,8 +117,8 @@ def _adoption(
     found: Sorted,
     left_out: Iterable[LeftOut],
     exceptions: tuple[WrittenException, ...],
-) -> Adoption:
-    return Adoption(
+) -> ImportResult:
+    return ImportResult(
         files=draft.texts,
         exceptions_text=drafting.exceptions_text(exceptions) if exceptions else None,
         topics=tuple(topics),
@@ -158,10 +158,10 @@ class _Draft(NamedTuple):
 class _Drafting:
     """One adoption: drafts are made and judged until one holds."""
 
-    def __init__(self, before: Before, wishes: Wishes, read: Read) -> None:
+    def __init__(self, before: Before, wishes: ImportOptions, read: Read) -> None:
         self.before, self.wishes, self.read = before, wishes, read
-        world = world_of(before.tree, before.environment.name, before.now)
-        self.shared = shared_by(world)
+        world = view_of(before.tree, before.environment.name, before.now)
+        self.shared = shared_profiles(world)
         self.taken = tuple(world.profiles)
         self.environments = [d.stem for d in before.tree.documents if d.kind == "Environment"]
         self.own_configs: frozenset[str] = frozenset()
@@ -220,7 +220,7 @@ class _Drafting:
             return self.wishes.domain
         return domain_of(topic)
 
-    def _topic_text(self, topic: str, profile: str | None, own: Values) -> str:
+    def _topic_text(self, topic: str, profile: str | None, own: SpecValues) -> str:
         metadata: dict[str, Content] = {"name": topic, "owner": self.wishes.owner}
         if len(self.environments) > 1:  # else the spec would create the topic in all the others
             metadata["environments"] = (self.before.environment.name,)
@@ -228,9 +228,11 @@ class _Drafting:
         return document_text("Topic", metadata, {"spec": {**spec, **own.content()}})
 
 
-def _values_of(topic: LiveTopic) -> Values:
+def _values_of(topic: LiveTopic) -> SpecValues:
     (replication_factor,) = topic.replication_factors
-    return Values(partitions=topic.partitions, replication_factor=replication_factor, configs=sayable_configs(topic))
+    return SpecValues(
+        partitions=topic.partitions, replication_factor=replication_factor, configs=sayable_configs(topic)
+    )
 
 
 def _keys_at(profile: Document, span: Span) -> list[str]:

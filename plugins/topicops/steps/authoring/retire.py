@@ -8,7 +8,7 @@ from datetime import datetime
 
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields
-from topicops.model.specs.document_values import field_of, meaning_of
+from topicops.model.specs.document_values import field_of, plain_value
 from topicops.steps.authoring.exceptions_file import Read
 from topicops.steps.authoring.yaml_blocks import chunks_of, is_block, lines_of
 from topicops.steps.authoring.yaml_text import Content, text_of
@@ -50,7 +50,7 @@ def tombstone_of(document: Document, below: str, text: str, tombstone: Tombstone
     if not isinstance(root, Fields):
         raise UsageError(f"{document.file}: it cannot be read; `topicops validate` says why")
     state = field_of(root, "lifecycle", "state")
-    if meaning_of(state) == "absent":
+    if plain_value(state) == "absent":
         raise UsageError(f"{document.file}:{state.span.line if state else 1}: this is a tombstone already")
     edited = _edited(root, text, text_of({"lifecycle": tombstone.content}))
     if edited is None or _kept(read(below, edited)) != _kept(document):
@@ -81,4 +81,4 @@ def _kept(document: Document) -> object:
     """What must be the same before and after."""
     root = document.root
     entries = root.entries if isinstance(root, Fields) else ()
-    return {key.text: meaning_of(value) for key, value in entries if key.text not in _REPLACED}
+    return {key.text: plain_value(value) for key, value in entries if key.text not in _REPLACED}

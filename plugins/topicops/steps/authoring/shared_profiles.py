@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicops.steps.authoring.yaml_text import Content, config_content, document_text
-from topicops.steps.specs.layers import Layer, World, layer_of
+from topicops.steps.specs.layers import EnvironmentView, Layer, layer_of
 
 Configs = Mapping[str, str | None]
 """Canonical values; None: no override may be live."""
@@ -19,18 +19,18 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class SpecValues:
     """What a topic shall be, or what a layer gives."""
 
     partitions: int | None = None
     replication_factor: int | None = None
     configs: Configs = field(default_factory=dict)
 
-    def without(self, below: Values) -> Values:
+    def without(self, below: SpecValues) -> SpecValues:
         """What must be written above ``below`` to get these values."""
         configs = {name: value for name, value in self.configs.items() if below.configs.get(name) != value}
         gone = {name: None for name, value in below.configs.items() if value is not None and name not in self.configs}
-        return Values(
+        return SpecValues(
             partitions=None if self.partitions == below.partitions else self.partitions,
             replication_factor=(
                 None if self.replication_factor == below.replication_factor else self.replication_factor
@@ -38,9 +38,9 @@ class Values:
             configs=dict(sorted({**configs, **gone}.items())),
         )
 
-    def over(self, below: Values) -> Values:
+    def over(self, below: SpecValues) -> SpecValues:
         """These values laid over ``below``."""
-        return Values(
+        return SpecValues(
             partitions=below.partitions if self.partitions is None else self.partitions,
             replication_factor=(
                 below.replication_factor if self.replication_factor is None else self.replication_factor
@@ -73,44 +73,44 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class Profiles:
     """Below every topic: the environment's defaults, and each profile that can be read."""
 
-    defaults: Values
-    profiles: Mapping[str, Values]
+    defaults: SpecValues
+    profiles: Mapping[str, SpecValues]
 
-    def best(self, wanted: Values) -> tuple[str | None, Values]:
+    def best(self, wanted: SpecValues) -> tuple[str | None, SpecValues]:
         """The profile above which least is left to write, if it saves a line; and what is left."""
-        found: list[tuple[Values, str | None]] = [(wanted.without(self.defaults), None)]
+        found: list[tuple[SpecValues, str | None]] = [(wanted.without(self.defaults), None)]
         for name, profile in sorted(self.profiles.items()):
             found.append((wanted.without(profile.over(self.defaults)), name))
         own, best = min(found, key=lambda pair: pair[0].lines + (pair[1] is not None))
         return best, own
 
-    def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, tuple[str | None, Values]]:
+    def best_of_each(self, wanted: Mapping[str, SpecValues]) -> dict[str, tuple[str | None, SpecValues]]:
         """As ``best``, by the same names; most topics are like another one."""
-        found: dict[object, tuple[str | None, Values]] = {}
+        found: dict[object, tuple[str | None, SpecValues]] = {}
         for values in wanted.values():
             if values.key not in found:
                 found[values.key] = self.best(values)
         return {name: found[values.key] for name, values in wanted.items()}
 
-    def with_profiles(self, more: Mapping[str, Values]) -> Shared:
-        return Shared(defaults=self.defaults, profiles={**self.profiles, **more})
+    def with_profiles(self, more: Mapping[str, SpecValues]) -> Profiles:
+        return Profiles(defaults=self.defaults, profiles={**self.profiles, **more})
 
 
-def shared_by(world: World) -> Shared:
+def shared_profiles(view: EnvironmentView) -> Profiles:
     """What the files give below the topics of the world's environment."""
-    readable = {name: file for name, file in world.profiles.items() if file is not None}
-    return Shared(
-        defaults=_values_of(layer_of(world.environment_spec.section("defaults"))),
+    readable = {name: file for name, file in view.profiles.items() if file is not None}
+    return Profiles(
+        defaults=_values_of(layer_of(view.environment_spec.section("defaults"))),
         profiles={name: _values_of(layer_of(file.spec)) for name, file in readable.items()},
     )
 
 
-def _values_of(layer: Layer) -> Values:
+def _values_of(layer: Layer) -> SpecValues:
     settings = layer.settings
-    return Values(
+    return SpecValues(
         partitions=settings["partitions"].number if "partitions" in settings else None,
         replication_factor=settings["replicationFactor"].number if "replicationFactor" in settings else None,
         configs={name: setting.text for name, setting in layer.configs.items()},
@@ -118,8 +118,8 @@ def _values_of(layer: Layer) -> Values:
 
 
 def new_profiles(
-    topics: Mapping[str, Values], shared: Shared, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
-) -> dict[str, Values]:
+    topics: Mapping[str, SpecValues], shared: Profiles, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
+) -> dict[str, SpecValues]:
     """Sets of configs that several topics share, where a profile of them saves lines in all; by name.
 
     Partitions stay with the topics, since each grows for itself.
@@ -128,13 +128,13 @@ def new_profiles(
         own_configs: Configs that no profile may hold.
         taken: Names that other profiles have.
     """
-    groups: defaultdict[tuple[tuple[str, str | None], ...], list[Values]] = defaultdict(list)
+    groups: defaultdict[tuple[tuple[str, str | None], ...], list[SpecValues]] = defaultdict(list)
     kept_apart = frozenset(own_configs)
     for name, own in shared.best_of_each(topics).values():
         configs = tuple((key, value) for key, value in own.configs.items() if key not in kept_apart)
         if name is None and configs:
             groups[configs].append(own)
-    found: dict[str, Values] = {}
+    found: dict[str, SpecValues] = {}
     for configs, members in sorted(groups.items(), key=lambda group: (-len(group[1]), str(group[0]))):
         profile = _profile_of(dict(configs), members)
         if len(members) > 1 and _lines_saved(profile, members) > 0:
@@ -142,17 +142,17 @@ def new_profiles(
     return found
 
 
-def _profile_of(configs: Configs, members: Sequence[Values]) -> Values:
+def _profile_of(configs: Configs, members: Sequence[SpecValues]) -> SpecValues:
     factors = {member.replication_factor for member in members}
-    return Values(replication_factor=factors.pop() if len(factors) == 1 else None, configs=configs)
+    return SpecValues(replication_factor=factors.pop() if len(factors) == 1 else None, configs=configs)
 
 
-def _lines_saved(profile: Values, members: Sequence[Values]) -> int:
+def _lines_saved(profile: SpecValues, members: Sequence[SpecValues]) -> int:
     each = [member.lines - member.without(profile).lines - 1 for member in members]
     return sum(each) - _LINES_AROUND_A_PROFILE - profile.lines
 
 
-def _name_of(profile: Values) -> str:
+def _name_of(profile: SpecValues) -> str:
     words = list(_words_of(profile.configs))
     return "-".join(words)[:_LONGEST_NAME].rstrip("-.") or "imported"
 
@@ -176,5 +176,5 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
     return next(free for free in names if free.lower() not in used)
 
 
-def profile_text(name: str, profile: Values) -> str:
+def profile_text(name: str, profile: SpecValues) -> str:
     return document_text("Profile", {"name": name}, {"spec": profile.content()})

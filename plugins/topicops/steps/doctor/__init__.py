@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.model.cluster.doctor_facts import Area, Examination, Examined, Finding, Severity
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, DoctorReport, Finding, Severity
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import connection, metadata, settings
 from topicops.steps.doctor.facts import facts_of
@@ -58,11 +58,11 @@ RULES: Sequence[Rule] = (
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 
 
-def examine(examined: Examined, environment: Environment) -> Examination:
+def examine(examined: DoctorFacts, environment: Environment) -> DoctorReport:
     """Apply every rule whose areas were read."""
     able = [rule for rule in RULES if all(_has(examined, area) for area in rule.needs)]
     found = [finding for rule in able for finding in _findings(rule, examined, environment)]
-    return Examination(
+    return DoctorReport(
         environment=environment.name,
         facts=facts_of(examined),
         findings=tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity))),
@@ -71,11 +71,11 @@ def examine(examined: Examined, environment: Environment) -> Examination:
     )
 
 
-def _has(examined: Examined, area: Area) -> bool:
+def _has(examined: DoctorFacts, area: Area) -> bool:
     return {"zookeeper": examined.zookeeper, "snapshot": examined.snapshot, "brokers": examined.kafka}[area] is not None
 
 
-def _findings(rule: Rule, examined: Examined, environment: Environment) -> Iterator[Finding]:
+def _findings(rule: Rule, examined: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     for trouble in rule.look(examined, environment):
         yield Finding(
             id=rule.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.model.cluster.doctor_facts import Area, Examined, KafkaRole, Severity
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, KafkaRole, Severity
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, kafka_of, listed, live_of, zookeeper_of
 
@@ -27,19 +27,19 @@ FIX_BY_AREA: Mapping[Area, str] = {
 }
 
 
-def zookeeper_is_read(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def zookeeper_is_read(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     yield from _problem(examined, "zookeeper")
 
 
-def the_snapshot_is_whole(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def the_snapshot_is_whole(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     yield from _problem(examined, "snapshot")
 
 
-def brokers_are_asked(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def brokers_are_asked(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     yield from _problem(examined, "brokers")
 
 
-def servers_tell_of_themselves(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def servers_tell_of_themselves(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     silent = [server for server in zookeeper_of(examined).servers if server.version is None]
     if silent:
         places = tuple(server.address for server in silent)
@@ -48,7 +48,7 @@ def servers_tell_of_themselves(examined: Examined, _: Environment) -> Iterator[T
         yield Trouble(Severity.NOTICE, message, fix, places=places)
 
 
-def servers_are_alike(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def servers_are_alike(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     servers = [server for server in zookeeper_of(examined).servers if server.version is not None]
     if len({server.version for server in servers}) > 1:
         places = tuple(f"{server.address} {server.version}" for server in servers)
@@ -56,20 +56,20 @@ def servers_are_alike(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.WARNING, f"ZooKeeper servers differ in version: {listed(places)}", fix, places=places)
 
 
-def servers_take_writes(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def servers_take_writes(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(server.address for server in zookeeper_of(examined).servers if server.mode == "read-only")
     if places:
         message = f"ZooKeeper at {listed(places)} is read-only: it has lost its quorum, and what it shows may be old"
         yield Trouble(Severity.ERROR, message, "start the other servers of the ensemble", "TOP802", places)
 
 
-def many_znodes_are_read_at_once(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def many_znodes_are_read_at_once(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     if not zookeeper_of(examined).knows_multi_read:
         message = "the ZooKeeper server does not know multiRead: each znode is a request, and a snapshot takes longer"
         yield Trouble(Severity.NOTICE, message, "update ZooKeeper to 3.6 or later")
 
 
-def the_lease_may_be_held(examined: Examined, environment: Environment) -> Iterator[Trouble]:
+def the_lease_may_be_held(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
     """Without it ``apply`` sends nothing."""
     facts = zookeeper_of(examined)
     if environment.spec.cluster.lease != "zookeeper" or facts.may_hold_lease is not False:
@@ -86,7 +86,7 @@ def the_lease_may_be_held(examined: Examined, environment: Environment) -> Itera
     yield Trouble(Severity.ERROR, message, fix, "TOP804", (path,))
 
 
-def roles_may_do_their_part(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def roles_may_do_their_part(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     kafka = kafka_of(examined)
     lacking = {
         role: sorted(NEEDED_OPERATIONS[role] - operations)
@@ -100,7 +100,7 @@ def roles_may_do_their_part(examined: Examined, _: Environment) -> Iterator[Trou
         yield Trouble(Severity.WARNING, message, fix, "TOP804", places)
 
 
-def topics_may_be_changed(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_may_be_changed(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Of the topics that git names: all but those that are held back by a missing right on the cluster."""
     places = tuple(
         f"{topic}: {role} lacks {', '.join(sorted(lacking))}"
@@ -113,7 +113,7 @@ def topics_may_be_changed(examined: Examined, _: Environment) -> Iterator[Troubl
         yield Trouble(Severity.WARNING, message, "grant it on the topics, or on a prefix of theirs", "TOP804", places)
 
 
-def the_reader_only_reads(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def the_reader_only_reads(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Of use where the reader has an identity of its own, and brokers that ask for rights."""
     kafka = kafka_of(examined)
     is_open = all(not facts.settings.get("authorizer.class.name") for facts in kafka.brokers.values())
@@ -127,14 +127,14 @@ def the_reader_only_reads(examined: Examined, _: Environment) -> Iterator[Troubl
         )
 
 
-def both_sides_are_one_cluster(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def both_sides_are_one_cluster(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     by_snapshot, by_brokers = live_of(examined).cluster_id, kafka_of(examined).cluster_id
     if by_snapshot != by_brokers:
         message = f"the bootstrap servers belong to cluster {by_brokers}, ZooKeeper to {by_snapshot}"
         yield Trouble(Severity.ERROR, message, "correct one of the two addresses", "TOP504")
 
 
-def _problem(examined: Examined, area: Area) -> Iterator[Trouble]:
+def _problem(examined: DoctorFacts, area: Area) -> Iterator[Trouble]:
     problem = examined.problems.get(area)
     if problem is not None:
         yield Trouble(Severity.ERROR, problem.message, FIX_BY_AREA[area], problem.code)

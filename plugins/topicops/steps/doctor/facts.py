@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from topicops.model.cluster.doctor_facts import Examined, KafkaFacts, KafkaRole, ZooKeeperFacts
+from topicops.model.cluster.doctor_facts import DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 
 
-def facts_of(examined: Examined) -> dict[str, str]:
+def facts_of(examined: DoctorFacts) -> dict[str, str]:
     """Sentences by what they are about; an area that was not read is left out."""
     return dict(_facts(examined))
 
 
-def _facts(examined: Examined) -> Iterator[tuple[str, str]]:
+def _facts(examined: DoctorFacts) -> Iterator[tuple[str, str]]:
     live, zookeeper, kafka = examined.snapshot, examined.zookeeper, examined.kafka
     if live is not None:
         yield "mode", _mode(live)

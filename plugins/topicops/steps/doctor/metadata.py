@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from topicops.model.cluster.doctor_facts import Examined, Severity
+from topicops.model.cluster.doctor_facts import DoctorFacts, Severity
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, listed, live_of, zookeeper_of
@@ -18,7 +18,7 @@ NAMES_LIMIT_BYTES = 3_400_000
 """Four fifths of the longest answer that Kafka's client takes: the names below one znode come in one answer."""
 
 
-def znodes_are_readable(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def znodes_are_readable(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Looked at only where no snapshot could be made: that stops at the first of them."""
     undecodable = zookeeper_of(examined).undecodable
     if undecodable:
@@ -27,7 +27,7 @@ def znodes_are_readable(examined: Examined, _: Environment) -> Iterator[Trouble]
         yield Trouble(Severity.ERROR, f"znodes that cannot be read: {listed(places)}", fix, places=places)
 
 
-def assigned_brokers_are_registered(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def assigned_brokers_are_registered(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     live = live_of(examined)
     topics_by_broker: dict[int, set[str]] = defaultdict(set)
     for topic in live.topics.values():
@@ -42,7 +42,7 @@ def assigned_brokers_are_registered(examined: Examined, _: Environment) -> Itera
         yield Trouble(Severity.ERROR, message, fix, "TOP602", places)
 
 
-def partitions_have_a_state(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def partitions_have_a_state(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(
         f"{topic.name}-{p}"
         for topic in _staying(live_of(examined))
@@ -54,7 +54,7 @@ def partitions_have_a_state(examined: Examined, _: Environment) -> Iterator[Trou
         yield Trouble(Severity.ERROR, message, fix, "TOP601", places)
 
 
-def partitions_have_a_leader(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def partitions_have_a_leader(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     live = live_of(examined)
     places = tuple(
         f"{topic.name}-{p} (ISR {listed(map(str, state.isr))})"
@@ -66,7 +66,7 @@ def partitions_have_a_leader(examined: Examined, _: Environment) -> Iterator[Tro
         yield Trouble(Severity.ERROR, message, "start a broker of the ISR that the message names", "TOP601", places)
 
 
-def isrs_are_replicas(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def isrs_are_replicas(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(
         f"{topic.name}-{p} (ISR {listed(map(str, state.isr))}, replicas {listed(map(str, topic.assignment[p]))})"
         for topic, p, state in _states(live_of(examined))
@@ -78,7 +78,7 @@ def isrs_are_replicas(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.ERROR, message, fix, "TOP602", places)
 
 
-def replication_is_even(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def replication_is_even(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(
         f"{topic.name} ({listed(map(str, sorted(topic.replication_factors)))} replicas)"
         for topic in _staying(live_of(examined))
@@ -90,7 +90,7 @@ def replication_is_even(examined: Examined, _: Environment) -> Iterator[Trouble]
         yield Trouble(Severity.WARNING, message, fix, "TOP423", places)
 
 
-def partition_ids_have_no_gaps(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def partition_ids_have_no_gaps(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(
         topic.name for topic in _staying(live_of(examined)) if sorted(topic.assignment) != list(range(topic.partitions))
     )
@@ -99,7 +99,7 @@ def partition_ids_have_no_gaps(examined: Examined, _: Environment) -> Iterator[T
         yield Trouble(Severity.WARNING, message, "rebuild the topic; never expand it", "TOP426", places)
 
 
-def topics_have_an_id(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_have_an_id(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Below inter-broker protocol 2.8 no topic has one, and nothing is missing."""
     live = live_of(examined)
     places = tuple(topic.name for topic in live.topics.values() if topic.topic_id is None)
@@ -112,7 +112,7 @@ def topics_have_an_id(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.WARNING, message, fix, places=places)
 
 
-def names_do_not_collide(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def names_do_not_collide(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     groups: dict[str, list[str]] = defaultdict(list)
     for name in sorted(live_of(examined).topics):
         groups[folded(name)].append(name)
@@ -122,7 +122,7 @@ def names_do_not_collide(examined: Examined, _: Environment) -> Iterator[Trouble
         yield Trouble(Severity.WARNING, message, "move to one of the two, then retire the other", "TOP417", places)
 
 
-def configs_have_a_topic(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def configs_have_a_topic(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(sorted(live_of(examined).orphan_configs))
     if places:
         message = f"config znodes without a topic, left by a delete or made by a hand: {listed(places)}"
@@ -130,7 +130,7 @@ def configs_have_a_topic(examined: Examined, _: Environment) -> Iterator[Trouble
         yield Trouble(Severity.WARNING, message, fix, places=places)
 
 
-def topics_have_a_config(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_have_a_config(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Brokers write it before the topic; who writes znodes by hand often does not."""
     places = zookeeper_of(examined).topics_without_config
     if places:
@@ -139,7 +139,7 @@ def topics_have_a_config(examined: Examined, _: Environment) -> Iterator[Trouble
         yield Trouble(Severity.NOTICE, message, fix, places=places)
 
 
-def deletions_end(examined: Examined, environment: Environment) -> Iterator[Trouble]:
+def deletions_end(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
     """A marker that waits for a broker which is not there has no end; others have as long as ``verify`` gives them."""
     live, limit_ms = live_of(examined), environment.spec.verify.deletes.total_seconds() * 1000
     places = []
@@ -155,7 +155,7 @@ def deletions_end(examined: Examined, environment: Environment) -> Iterator[Trou
         yield Trouble(Severity.ERROR, message, fix, "TOP418", tuple(places))
 
 
-def nothing_is_reassigned(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def nothing_is_reassigned(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     live = live_of(examined)
     moving = sorted({topic.name for topic in live.topics.values() if topic.is_reassigning} | live.reassigning)
     if moving:
@@ -165,7 +165,7 @@ def nothing_is_reassigned(examined: Examined, _: Environment) -> Iterator[Troubl
         yield Trouble(Severity.WARNING, message, fix, "TOP419", places)
 
 
-def throttles_are_gone(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def throttles_are_gone(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     live = live_of(examined)
     places = tuple(
         f"{topic.name} ({name})"
@@ -181,7 +181,7 @@ def throttles_are_gone(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.WARNING, message, fix, "TOP313", places)
 
 
-def znodes_are_small(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def znodes_are_small(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """By their contents, as Kafka would write them: ZooKeeper loses a connection that writes 1 MiB."""
     live = live_of(examined)
     sizes = {f"/brokers/topics/{topic.name}": topic_bytes(topic) for topic in live.topics.values()}
@@ -197,7 +197,7 @@ def znodes_are_small(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.WARNING, message, fix, "TOP428", places)
 
 
-def topics_rest(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_rest(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = tuple(topic.name for topic in live_of(examined).topics.values() if topic.unstable)
     if places:
         message = f"topics that changed each time they were looked at: {listed(places)}"
@@ -233,7 +233,7 @@ def _is_moving(live: ClusterSnapshot, topic: LiveTopic) -> bool:
     return topic.is_reassigning or topic.name in live.reassigning
 
 
-def _throttled_brokers(examined: Examined) -> Iterator[str]:
+def _throttled_brokers(examined: DoctorFacts) -> Iterator[str]:
     """``broker 1 (leader.replication.throttled.rate)``; without a rate that was set a broker names none."""
     brokers = examined.kafka.brokers if examined.kafka else {}
     for broker, facts in sorted(brokers.items()):

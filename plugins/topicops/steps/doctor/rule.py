@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from topicops.model.cluster.doctor_facts import Area, Examined, KafkaFacts, Severity, ZooKeeperFacts
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, KafkaFacts, Severity, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     id: str
     needs: tuple[Area, ...]
     """Without one of these it is not asked."""
-    look: Callable[[Examined, Environment], Iterator[Trouble]]
+    look: Callable[[DoctorFacts, Environment], Iterator[Trouble]]
 
 
 def listed(places: Iterable[str]) -> str:
@@ -36,19 +36,19 @@ def listed(places: Iterable[str]) -> str:
     return ", ".join(map(printable, found[:NAMED])) + more
 
 
-def live_of(examined: Examined) -> ClusterSnapshot:
+def live_of(examined: DoctorFacts) -> ClusterSnapshot:
     if examined.snapshot is None:
         raise ValueError("the rule needs the snapshot")
     return examined.snapshot
 
 
-def zookeeper_of(examined: Examined) -> ZooKeeperFacts:
+def zookeeper_of(examined: DoctorFacts) -> ZooKeeperFacts:
     if examined.zookeeper is None:
         raise ValueError("the rule needs ZooKeeper")
     return examined.zookeeper
 
 
-def kafka_of(examined: Examined) -> KafkaFacts:
+def kafka_of(examined: DoctorFacts) -> KafkaFacts:
     if examined.kafka is None:
         raise ValueError("the rule needs the brokers")
     return examined.kafka

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.cluster.doctor_facts import Examined, Severity
+from topicops.model.cluster.doctor_facts import DoctorFacts, Severity
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import Trouble, kafka_of, listed, live_of, zookeeper_of
 
@@ -13,7 +13,7 @@ CLOCK_TOLERANCE_MS = 10_000
 """Between a stamp and the write that carries it seconds may pass on a busy machine."""
 
 
-def no_migration_is_prepared(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def no_migration_is_prepared(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """A migration that has begun is no finding of its own: no snapshot is made then."""
     if zookeeper_of(examined).migration == "prepared":
         message = "/migration stands: a move to KRaft is prepared, and every broker will be restarted for it"
@@ -21,14 +21,14 @@ def no_migration_is_prepared(examined: Examined, _: Environment) -> Iterator[Tro
         yield Trouble(Severity.WARNING, message, fix, "TOP801", ("/migration",))
 
 
-def features_are_readable(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def features_are_readable(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     problem = zookeeper_of(examined).feature_problem
     if problem:
         fix = "save its data, then remove it with zookeeper-shell; the next controller writes it anew"
         yield Trouble(Severity.ERROR, problem.partition(";")[0], fix, places=("/feature",))
 
 
-def clocks_agree(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def clocks_agree(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Brokers against ZooKeeper by their registrations; this host only when it is behind, since it writes nothing."""
     facts = zookeeper_of(examined)
     off = [
@@ -45,21 +45,21 @@ def clocks_agree(examined: Examined, _: Environment) -> Iterator[Trouble]:
         yield Trouble(Severity.WARNING, message, fix, "TOP807", tuple(off))
 
 
-def a_controller_is_elected(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def a_controller_is_elected(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     live = live_of(examined)
     if live.source == "zookeeper" and live.controller_id is None:
         fix = "wait for the election; if none comes, look for the reason in the brokers' controller logs"
         yield Trouble(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP421")
 
 
-def enough_brokers_live(examined: Examined, environment: Environment) -> Iterator[Trouble]:
+def enough_brokers_live(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
     live, needed = len(live_of(examined).brokers), environment.spec.cluster.min_live_brokers
     if live < needed:
         message = f"{live} brokers are registered, {environment.place_of('cluster.minLiveBrokers')} asks for {needed}"
         yield Trouble(Severity.ERROR, message, "start the missing brokers", "TOP421")
 
 
-def all_brokers_have_a_rack_or_none(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def all_brokers_have_a_rack_or_none(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     """Under KRaft brokers without a rack count as one rack, and nothing is refused."""
     racks = live_of(examined).racks if live_of(examined).source == "zookeeper" else {}
     without = tuple(f"broker {broker}" for broker, rack in sorted(racks.items()) if rack is None)
@@ -68,7 +68,7 @@ def all_brokers_have_a_rack_or_none(examined: Examined, _: Environment) -> Itera
         yield Trouble(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP421", without)
 
 
-def brokers_are_alike(examined: Examined, environment: Environment) -> Iterator[Trouble]:
+def brokers_are_alike(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
     """Releases, as far as the protocol tells, and the inter-broker protocol; and what the environment says of them."""
     brokers = {b: facts for b, facts in sorted(kafka_of(examined).brokers.items()) if facts.release is not None}
     protocols = {b: facts.settings[PROTOCOL] for b, facts in brokers.items() if PROTOCOL in facts.settings}
@@ -86,7 +86,7 @@ def brokers_are_alike(examined: Examined, environment: Environment) -> Iterator[
         yield Trouble(Severity.WARNING, message, fix, places=others)
 
 
-def brokers_tell_their_settings(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def brokers_tell_their_settings(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     silent = {broker: facts for broker, facts in sorted(kafka_of(examined).brokers.items()) if facts.problem}
     if silent:
         message = listed(f"broker {broker} {facts.problem}" for broker, facts in silent.items())
@@ -94,7 +94,7 @@ def brokers_tell_their_settings(examined: Examined, _: Environment) -> Iterator[
         yield Trouble(Severity.WARNING, message, fix, places=tuple(f"broker {broker}" for broker in silent))
 
 
-def topics_are_not_made_by_accident(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_are_not_made_by_accident(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = _with_setting(examined, "auto.create.topics.enable", "true")
     if places:
         message = f"any client can make topics by asking for them: auto.create.topics.enable=true on {listed(places)}"
@@ -102,7 +102,7 @@ def topics_are_not_made_by_accident(examined: Examined, _: Environment) -> Itera
         yield Trouble(Severity.WARNING, message, fix, "TOP806", places)
 
 
-def topics_can_be_deleted(examined: Examined, _: Environment) -> Iterator[Trouble]:
+def topics_can_be_deleted(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
     places = _with_setting(examined, "delete.topic.enable", "false")
     if places:
         message = f"topics cannot be deleted where the controller has delete.topic.enable=false: {listed(places)}"
@@ -110,7 +110,7 @@ def topics_can_be_deleted(examined: Examined, _: Environment) -> Iterator[Troubl
         yield Trouble(Severity.WARNING, message, fix, "TOP805", places)
 
 
-def _with_setting(examined: Examined, name: str, value: str) -> tuple[str, ...]:
+def _with_setting(examined: DoctorFacts, name: str, value: str) -> tuple[str, ...]:
     brokers = sorted(kafka_of(examined).brokers.items())
     return tuple(f"broker {broker}" for broker, facts in brokers if facts.settings.get(name, "").lower() == value)
 

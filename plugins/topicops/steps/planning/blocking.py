@@ -22,7 +22,7 @@ RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
+class Finding:
     """One reason why a topic is blocked."""
 
     code: str
@@ -70,39 +70,39 @@ class Situation:
         return self.topic is not None and (self.topic.is_reassigning or self.desired.name in self.live.reassigning)
 
 
-Rule = Callable[[Situation], Obstacle | None]
+Rule = Callable[[Situation], Finding | None]
 
 
-def create_obstacles(situation: Situation) -> Iterator[Obstacle]:
+def create_findings(situation: Situation) -> Iterator[Finding]:
     return _found(CREATE_RULES, situation)
 
 
-def alter_obstacles(situation: Situation) -> Iterator[Obstacle]:
+def alter_findings(situation: Situation) -> Iterator[Finding]:
     """All that hold for a live topic that differs from its spec."""
     return _found(ALTER_RULES, situation)
 
 
-def delete_obstacles(situation: Situation) -> Iterator[Obstacle]:
+def delete_findings(situation: Situation) -> Iterator[Finding]:
     return _found(DELETE_RULES, situation)
 
 
-def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Obstacle]:
+def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Finding]:
     return (obstacle for rule in rules if (obstacle := rule(situation)))
 
 
-def being_deleted(situation: Situation) -> Obstacle | None:
+def being_deleted(situation: Situation) -> Finding | None:
     """Stands alone: whatever else is wrong ends with the topic."""
     if situation.desired.name not in situation.live.deleting:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP418",
         reason="the topic is marked for deletion and not gone yet",
         way_out="wait until the deletion has ended, then plan again; if it does not, a replica's broker is down",
     )
 
 
-def expired_pause(until: datetime) -> Obstacle:
-    return Obstacle(
+def expired_pause(until: datetime) -> Finding:
+    return Finding(
         code="TOP322",
         reason=f"the pause ended at {until:%Y-%m-%dT%H:%M:%SZ}",
         way_out="take lifecycle out of the spec, or give the pause a later end",
@@ -110,35 +110,35 @@ def expired_pause(until: datetime) -> Obstacle:
     )
 
 
-def _protected(situation: Situation) -> Obstacle | None:
+def _protected(situation: Situation) -> Finding | None:
     pattern = situation.environment.protecting_pattern(situation.desired.name)
     if pattern is None:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP408",
         reason=f"the topic is protected by the pattern {pattern}",
         way_out="leave this topic to the system that owns it, and remove its spec",
     )
 
 
-def _unstable(situation: Situation) -> Obstacle | None:
+def _unstable(situation: Situation) -> Finding | None:
     if situation.topic is None or not situation.topic.unstable:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP421",
         reason="the topic kept changing while it was read, so nothing can be concluded about it",
         way_out="plan again when whatever changes it has ended",
     )
 
 
-def _collision(situation: Situation) -> Obstacle | None:
+def _collision(situation: Situation) -> Finding | None:
     name = situation.desired.name
     if not {".", "_"} & set(name):  # Kafka looks for twins only then
         return None
     twins = sorted(set(situation.names_by_folded.get(folded(name), ())) - {name})
     if not twins:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP417",
         reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are one",
         way_out="choose another name",
@@ -152,11 +152,11 @@ def names_by_folded(topics: Iterable[str]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _fewer_partitions(situation: Situation) -> Obstacle | None:
+def _fewer_partitions(situation: Situation) -> Finding | None:
     desired, topic = situation.desired, situation.topic
     if topic is None or desired.partitions >= topic.partitions:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP401",
         reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot take partitions away",
         way_out=f"set partitions: {topic.partitions} in the spec, or move the data to a new topic",
@@ -164,19 +164,19 @@ def _fewer_partitions(situation: Situation) -> Obstacle | None:
     )
 
 
-def _replication_factor(situation: Situation) -> Obstacle | None:
+def _replication_factor(situation: Situation) -> Finding | None:
     topic, wanted = situation.topic, situation.desired.replication_factor
     if topic is None or topic.replication_factors == {wanted}:
         return None
     found = sorted(topic.replication_factors) or [0]
     if len(found) > 1:
-        return Obstacle(
+        return Finding(
             code="TOP423",
             reason=f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each",
             way_out=_way_to_move(situation),
             field="replicationFactor",
         )
-    return Obstacle(
+    return Finding(
         code="TOP402",
         reason=f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it",
         way_out=f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec",
@@ -184,7 +184,7 @@ def _replication_factor(situation: Situation) -> Obstacle | None:
     )
 
 
-def _assignment(situation: Situation) -> Obstacle | None:
+def _assignment(situation: Situation) -> Finding | None:
     topic, rows = situation.topic, situation.desired.assignment
     if topic is None or rows is None:
         return None
@@ -193,7 +193,7 @@ def _assignment(situation: Situation) -> Obstacle | None:
     if not moved:
         return None
     first = moved[0]
-    return Obstacle(
+    return Finding(
         code="TOP425",
         reason=f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}"
         + (f"; {len(moved)} partitions differ" if len(moved) > 1 else ""),
@@ -221,11 +221,11 @@ def hindrance_to_move(situation: Situation) -> str | None:
     return None
 
 
-def _gaps(situation: Situation) -> Obstacle | None:
+def _gaps(situation: Situation) -> Finding | None:
     topic = situation.topic
     if topic is None or not situation.grows or sorted(topic.assignment) == list(range(topic.partitions)):
         return None
-    return Obstacle(
+    return Finding(
         code="TOP426",
         reason=f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}",
         way_out="the topic was made by hand; move its data to a new topic, Kafka would number new partitions wrongly",
@@ -233,7 +233,7 @@ def _gaps(situation: Situation) -> Obstacle | None:
     )
 
 
-def _dead_brokers_by_hand(situation: Situation) -> Obstacle | None:
+def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
     rows = situation.desired.assignment
     if rows is None or not situation.adds_partitions:
         return None
@@ -241,7 +241,7 @@ def _dead_brokers_by_hand(situation: Situation) -> Obstacle | None:
     dead = sorted({b for p in rows if p >= existing for b in rows[p]} - set(situation.live.brokers))
     if not dead:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP427",
         reason=f"the assignment names broker(s) {_listed(dead)}, which are not live",
         way_out="start these brokers, or name live ones",
@@ -249,25 +249,25 @@ def _dead_brokers_by_hand(situation: Situation) -> Obstacle | None:
     )
 
 
-def _reassigning(situation: Situation) -> Obstacle | None:
+def _reassigning(situation: Situation) -> Finding | None:
     if not situation.is_reassigning:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP419",
         reason="a reassignment of this topic is running",
         way_out="wait until it has ended, then plan again",
     )
 
 
-def _reassigning_while_growing(situation: Situation) -> Obstacle | None:
+def _reassigning_while_growing(situation: Situation) -> Finding | None:
     return _reassigning(situation) if situation.grows else None
 
 
-def _too_few_brokers(situation: Situation) -> Obstacle | None:
+def _too_few_brokers(situation: Situation) -> Finding | None:
     live = len(situation.live.brokers)
     if not situation.adds_partitions or situation.replication_factor <= live:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP420",
         reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live",
         way_out="start the missing brokers, then plan again",
@@ -275,7 +275,7 @@ def _too_few_brokers(situation: Situation) -> Obstacle | None:
     )
 
 
-def _mixed_racks(situation: Situation) -> Obstacle | None:
+def _mixed_racks(situation: Situation) -> Finding | None:
     """An expansion is refused by the broker itself, even where the spec ignores racks."""
     ignores_racks = situation.topic is None and not situation.desired.rack_aware
     if not situation.adds_partitions or ignores_racks:
@@ -283,20 +283,20 @@ def _mixed_racks(situation: Situation) -> Obstacle | None:
     without = sorted(broker for broker, rack in situation.live.racks.items() if rack is None)
     if not without or len(without) == len(situation.live.brokers):
         return None
-    return Obstacle(
+    return Finding(
         code="TOP421",
         reason=f"broker(s) {_listed(without)} have no rack while the others have one",
         way_out="give every broker a broker.rack, or none",
     )
 
 
-def _znode_size(situation: Situation) -> Obstacle | None:
+def _znode_size(situation: Situation) -> Finding | None:
     if not situation.adds_partitions:
         return None
     size = estimated_znode_bytes(situation)
     if size <= ZNODE_LIMIT_BYTES:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP428",
         reason=f"the topic's znode would have about {size} bytes, {ZNODE_LIMIT_BYTES} are safe",
         way_out="ask for fewer partitions",
@@ -323,7 +323,7 @@ def _digits_up_to(number: int) -> int:
     return digits
 
 
-def _min_isr(situation: Situation) -> Obstacle | None:
+def _min_isr(situation: Situation) -> Finding | None:
     """A partition whose ISR is smaller than the new minimum would refuse writers at once."""
     topic, wanted = situation.topic, raised_min_isr(situation)
     if topic is None or topic.states is None or wanted is None:
@@ -332,7 +332,7 @@ def _min_isr(situation: Situation) -> Obstacle | None:
     short = sorted(p for p in topic.assignment if isr_sizes.get(p, 0) < wanted)
     if not short:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP415",
         reason=f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}",
         way_out="wait until the ISR is full again, then plan again",
@@ -360,11 +360,11 @@ def _whole_number(text: str | None) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _not_before(situation: Situation) -> Obstacle | None:
+def _not_before(situation: Situation) -> Finding | None:
     not_before = situation.desired.not_before
     if not_before is None or not_before <= situation.now:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP412",
         reason=f"the tombstone holds until {not_before:%Y-%m-%dT%H:%M:%SZ}",
         way_out="plan again after that time",
@@ -372,11 +372,11 @@ def _not_before(situation: Situation) -> Obstacle | None:
     )
 
 
-def _foreign_topic_id(situation: Situation) -> Obstacle | None:
+def _foreign_topic_id(situation: Situation) -> Finding | None:
     named, topic = situation.desired.topic_id, situation.topic
     if named is None or topic is None or named == topic.topic_id:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP411",
         reason=f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}",
         way_out="somebody made the topic again; if this one shall go as well, name its id",
@@ -384,14 +384,14 @@ def _foreign_topic_id(situation: Situation) -> Obstacle | None:
     )
 
 
-def _dead_replica(situation: Situation) -> Obstacle | None:
+def _dead_replica(situation: Situation) -> Finding | None:
     topic = situation.topic
     if topic is None:
         return None
     dead = sorted({b for row in topic.target_assignment.values() for b in row} - set(situation.live.brokers))
     if not dead:
         return None
-    return Obstacle(
+    return Finding(
         code="TOP421",
         reason=f"broker(s) {_listed(dead)} hold replicas and are down: the deletion would hang until they are back",
         way_out="start these brokers, or move the replicas away, then plan again",

@@ -47,15 +47,17 @@ def gate(
         dropped += _state_reasons(change, change_set.facts, environment)
         dropped += _expansion_reasons(change, environment)
         dropped += _budget_reasons(change, environment, used=replicas)
-        askable = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
+        approvable = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
-        entry = _gated(change, digest, dropped=dropped, final=final, askable=() if digest in approved else askable)
+        entry = _gated(
+            change, digest, dropped=dropped, final=final, approvable=() if digest in approved else approvable
+        )
         replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
         gated.append(entry)
     return Plan(change_set=change_set, changes=tuple(gated))
 
 
-def stricter(first: Plan, second: Plan, *, approved: Collection[str] = NOBODY) -> Plan:
+def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NOBODY) -> Plan:
     """The second plan with the stricter word of both on each change; equally strict ones keep all reasons.
 
     Args:
@@ -168,13 +170,13 @@ def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:
 
 
 def _gated(
-    change: Change, digest: str, *, dropped: Collection[str], final: Collection[str], askable: Collection[str]
+    change: Change, digest: str, *, dropped: Collection[str], final: Collection[str], approvable: Collection[str]
 ) -> GatedChange:
     if dropped:
         return GatedChange(change=change, digest=digest, gate=GateWord.DROPPED, reasons=tuple(dropped))
-    if not final and not askable:
+    if not final and not approvable:
         return GatedChange(change=change, digest=digest, gate=GateWord.RUN)
-    reasons = (*final, *askable)
+    reasons = (*final, *approvable)
     return GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=reasons, in_question=not final)
 
 

@@ -11,7 +11,7 @@ from topicops.model.plans.plan import ChangeSet
 from topicops.steps.planning.placement.load_table import load_table
 
 
-def narrow(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: str) -> ChangeSet:
+def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: str) -> ChangeSet:
     """The changes, and all that is told beside them, of topics that match a glob.
 
     The facts stay those of the whole plan: a part of it is held to the same share of deletes.

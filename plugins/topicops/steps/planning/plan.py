@@ -29,12 +29,12 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import (
-    Obstacle,
+    Finding,
     Situation,
-    alter_obstacles,
+    alter_findings,
     being_deleted,
-    create_obstacles,
-    delete_obstacles,
+    create_findings,
+    delete_findings,
     expired_pause,
     hindrance_to_move,
     names_by_folded,
@@ -57,7 +57,7 @@ class Judgement:
 
     situation: Situation
     actions: tuple[Action, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    obstacles: tuple[Finding, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -169,7 +169,7 @@ def _rests(desired: DesiredTopic, *, now: datetime) -> bool:
 def _judge_absent(situation: Situation) -> Judgement:
     if situation.topic is None:
         return Judgement(situation=situation)
-    return Judgement(situation=situation, actions=("delete",), obstacles=tuple(delete_obstacles(situation)))
+    return Judgement(situation=situation, actions=("delete",), obstacles=tuple(delete_findings(situation)))
 
 
 def _judge_expired_pause(situation: Situation) -> Judgement:
@@ -182,14 +182,14 @@ def _judge_expired_pause(situation: Situation) -> Judgement:
 
 def _judge_present(situation: Situation) -> Judgement:
     if situation.topic is None:
-        return Judgement(situation=situation, actions=("create",), obstacles=tuple(create_obstacles(situation)))
+        return Judgement(situation=situation, actions=("create",), obstacles=tuple(create_findings(situation)))
     if not _differs(situation, situation.topic):
         return Judgement(situation=situation)
     wanted: dict[Action, bool] = {"expand": situation.grows, "configure": bool(situation.edits.after)}
     return Judgement(
         situation=situation,
         actions=tuple(action for action in ACTIONS if wanted.get(action)),
-        obstacles=tuple(alter_obstacles(situation)),
+        obstacles=tuple(alter_findings(situation)),
     )
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from topicops.model.cluster.doctor_facts import Examination, Finding, Severity
+from topicops.model.cluster.doctor_facts import DoctorReport, Finding, Severity
 from topicops.model.printable import printable
 
 FORMAT_VERSION = "1.0"
 
 
-def examination_text(examination: Examination) -> str:
+def doctor_text(examination: DoctorReport) -> str:
     """Facts first, then a line for each finding with its fix, then the counts."""
     return "\n".join(map(printable, _lines(examination)))
 
 
-def examination_json(examination: Examination) -> str:
+def doctor_json(examination: DoctorReport) -> str:
     """One JSON object, ASCII only."""
     return json.dumps(
         {
@@ -31,7 +31,7 @@ def examination_json(examination: Examination) -> str:
     )
 
 
-def _lines(examination: Examination) -> Iterator[str]:
+def _lines(examination: DoctorReport) -> Iterator[str]:
     width = max(map(len, examination.facts), default=0)
     for about, sentence in examination.facts.items():
         yield f"{about:<{width}}  {sentence}"
@@ -43,7 +43,7 @@ def _lines(examination: Examination) -> Iterator[str]:
     yield _counts(examination)
 
 
-def _counts(examination: Examination) -> str:
+def _counts(examination: DoctorReport) -> str:
     looked = f"{examination.looked} rules looked"
     if not examination.findings:
         return f"Nothing found; {looked}."

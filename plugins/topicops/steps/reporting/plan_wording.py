@@ -154,8 +154,8 @@ def approval_lines(plan: Plan) -> list[str]:
 
 
 def approval_line(plan: Plan) -> str:
-    askable = sum(gated.in_question for gated in plan.changes)
-    return f"{askable} held: to run them too, apply with --approve {plan.fingerprint}" if askable else ""
+    approvable = sum(gated.in_question for gated in plan.changes)
+    return f"{approvable} held: to run them too, apply with --approve {plan.fingerprint}" if approvable else ""
 
 
 def final_hold_line(plan: Plan) -> str:

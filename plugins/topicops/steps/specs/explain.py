@@ -16,8 +16,8 @@ from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
 from topicops.steps.specs.fields import Section, Value
-from topicops.steps.specs.layers import MergedTopic, TopicSource, World
-from topicops.steps.specs.validate import world_of
+from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
+from topicops.steps.specs.validate import view_of
 
 _LAYERED = ("partitions", "replicationFactor")
 _ONLY_IN_THE_TOPIC = ("keyed", "placement", "rackAware")
@@ -67,11 +67,11 @@ def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Expla
         UsageError: there is no such topic, or it is not for this environment.
 
     """
-    source, world = _source_of(tree, topic, environment, now)
-    merged = next(iter(world.merged), None)
+    source, view = _source_of(tree, topic, environment, now)
+    merged = next(iter(view.merged), None)
     parts = [_metadata(source), _lifecycle(source)]
     if merged is not None:
-        parts += [_settings(merged, world), _configs(merged, world)]
+        parts += [_settings(merged, view), _configs(merged, view)]
     return Explanation(
         topic=topic,
         environment=environment,
@@ -81,19 +81,19 @@ def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Expla
     )
 
 
-def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, World]:
+def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, EnvironmentView]:
     """The topic's file, and a world that holds no other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
     if topic not in names:
         close = difflib.get_close_matches(topic, names, n=1)
         raise UsageError(f"no topic is called {topic!r}" + (f"; did you mean {close[0]}?" if close else ""))
     documents = tuple(d for d in tree.documents if d.kind != "Topic" or d.stem == topic)
-    world = world_of(Tree(documents=documents, files=len(documents)), environment, now)
-    (source,) = world.topics
+    view = view_of(Tree(documents=documents, files=len(documents)), environment, now)
+    (source,) = view.topics
     if not source.is_for(environment):
         place = source.metadata.location("environments")
         raise UsageError(f"{topic} is not for {environment}: metadata.environments, {place}")
-    return source, world
+    return source, view
 
 
 # ---- the parts ----
@@ -119,8 +119,8 @@ def _below(section: Section, prefix: str) -> Iterator[Explained]:
             yield _explained(f"{prefix}.{name}", [_given("topic", section, value, name)])
 
 
-def _settings(topic: MergedTopic, world: World) -> Iterator[Explained]:
-    layers = _layers(topic, world)
+def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
+    layers = _layers(topic, view)
     spec = topic.source.spec
     for name in ("profile", "assignment"):
         if name in spec:
@@ -140,19 +140,19 @@ def _settings(topic: MergedTopic, world: World) -> Iterator[Explained]:
         yield _explained(name, given)
 
 
-def _configs(topic: MergedTopic, world: World) -> Iterator[Explained]:
-    layers = [(label, layer.section("configs")) for label, layer in _layers(topic, world)]
+def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
+    layers = [(label, layer.section("configs")) for label, layer in _layers(topic, view)]
     for name in sorted(topic.configs):
         given = [_given(label, layer, layer.values[name], name) for label, layer in layers if name in layer]
         written = given[-1].written if topic.configs[name].value is not None else None
         yield _explained_config(name, written, given)
 
 
-def _layers(topic: MergedTopic, world: World) -> list[tuple[str, Section]]:
+def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Section]]:
     """By rank, the lowest first."""
-    environment, spec = world.environment_spec, topic.source.spec
+    environment, spec = view.environment_spec, topic.source.spec
     name = spec.get("profile", str) or ""
-    profile = world.profiles.get(name)
+    profile = view.profiles.get(name)
     return [
         ("environment defaults", environment.section("defaults")),
         (f"profile {name}", profile.spec if profile else Section(topic.source.file)),

@@ -25,7 +25,7 @@ from topicops.model.specs.diagnostics import Diagnostic, Fix, Location, Note, Po
 from topicops.model.specs.document import NULLS, START, Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import AsWritten
-from topicops.model.specs.spellings import known_unit, plain_number, truth_word, utc_time
+from topicops.model.specs.spellings import boolean_word, known_unit, plain_number, utc_time
 from topicops.model.specs.topic_config import (
     AMBIGUOUS_NUMBER,
     TOPIC_CONFIGS,
@@ -363,7 +363,7 @@ def _read_boolean(node: Node, walk: _Walk) -> object:
     if node.text in ("true", "false"):
         return node.text == "true"
     if node.text.lower() in ("yes", "no", "on", "off"):
-        meant = truth_word(node.text)
+        meant = boolean_word(node.text)
         return walk.bad("TOP204", node.span, f"{node.text} is text to some tools", f"write {meant}", meant)
     return walk.bad("TOP203", node.span, f"true or false is needed here, not {_shown(node.text)}")
 

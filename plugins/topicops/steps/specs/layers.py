@@ -209,7 +209,7 @@ def places_by_config(places: Iterable[ConfigsPlace]) -> PlacesByConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class EnvironmentView:
     """All that the rules look at: every file, and one environment's view of them."""
 
     topics: tuple[TopicSource, ...]

@@ -9,14 +9,21 @@ from itertools import chain
 
 from topicops.model.canonical import assignment_digest, sha256_of
 from topicops.model.errors import SpecError, UsageError
-from topicops.model.gc_pause import collector_off
+from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
 from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
 from topicops.steps.specs.fields import Finding, Section, Value, read_section
-from topicops.steps.specs.layers import ConfigsPlace, MergedTopic, ReadFile, TopicSource, World, places_by_config
+from topicops.steps.specs.layers import (
+    ConfigsPlace,
+    EnvironmentView,
+    MergedTopic,
+    ReadFile,
+    TopicSource,
+    places_by_config,
+)
 from topicops.steps.specs.rules import RULES, Rule
 from topicops.steps.specs.rules.assignments import assignments_are_sound
 from topicops.steps.specs.rules.environments import written_exceptions
@@ -75,7 +82,7 @@ class Validated:
         return self.environment, self.desired
 
 
-@collector_off()
+@gc_paused()
 def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str | None = None) -> Validated:
     """Judge every file, and the topics as ``environment`` has them; None: as each environment has them.
 
@@ -97,8 +104,8 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
     diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
     found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
     lifted_anywhere = _lifted_in(each.values())
-    for world in worlds:
-        diagnostics += _judge(world, found_everywhere, lifted_anywhere)
+    for view in worlds:
+        diagnostics += _judge(view, found_everywhere, lifted_anywhere)
     ordered = _once(diagnostics)
     until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
@@ -156,18 +163,18 @@ def _foreign(body: Section, kind: FileKind) -> list[Finding]:
     ]
 
 
-def world_of(tree: Tree, environment: str, now: datetime) -> World:
+def view_of(tree: Tree, environment: str, now: datetime) -> EnvironmentView:
     """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
     return _in_environment(_in_none(tree, read_files(tree)[0], now), environment)
 
 
-def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
+def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> EnvironmentView:
     """The files as they are in no environment."""
     topics = tuple(source for source in files.values() if isinstance(source, TopicSource))
     profiles = {d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"}
     common = (ConfigsPlace(file.spec.section("configs"), None) for file in profiles.values() if file is not None)
     own = (ConfigsPlace(topic.spec.section("configs"), topic) for topic in topics if topic.state != "absent")
-    return World(
+    return EnvironmentView(
         topics=topics,
         profiles=profiles,
         environment=None,
@@ -179,10 +186,10 @@ def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> World:
     )
 
 
-def _in_environment(world: World, environment: str) -> World:
-    its = {file.document.kind: file for file in world.environments if file.document.stem == environment}
+def _in_environment(view: EnvironmentView, environment: str) -> EnvironmentView:
+    its = {file.document.kind: file for file in view.environments if file.document.stem == environment}
     file = its.get("Environment")
-    return replace(world, environment=file, exceptions=its.get("Exceptions"), environment_unreadable=file is None)
+    return replace(view, environment=file, exceptions=its.get("Exceptions"), environment_unreadable=file is None)
 
 
 # ---- judging ----
@@ -193,19 +200,19 @@ def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
     files, found = read_files(tree)
     no_environment = _in_none(tree, files, now)
     each = {name: _in_environment(no_environment, name) for name in _names(tree)}
-    world = each[environment]
-    lifted = _lifted_for(world, _lifted_in(each.values()))
-    for finding in (*found, *(finding for rule in RULES for finding in rule(world))):
+    view = each[environment]
+    lifted = _lifted_for(view, _lifted_in(each.values()))
+    for finding in (*found, *(finding for rule in RULES for finding in rule(view))):
         if finding.diagnostic(lifted=(finding.topic, finding.code) in lifted).is_error:
             yield finding
 
 
 def _judge(
-    world: World, found_everywhere: Mapping[Rule, Iterable[Finding]], lifted_anywhere: Lifted
+    view: EnvironmentView, found_everywhere: Mapping[Rule, Iterable[Finding]], lifted_anywhere: Lifted
 ) -> Iterator[Diagnostic]:
-    lifted = _lifted_for(world, lifted_anywhere)
+    lifted = _lifted_for(view, lifted_anywhere)
     for rule in RULES:
-        for finding in found_everywhere[rule] if rule in found_everywhere else rule(world):
+        for finding in found_everywhere[rule] if rule in found_everywhere else rule(view):
             yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
 
 
@@ -213,15 +220,15 @@ Lifted = frozenset[tuple[str | None, str]]
 """Topic and code of exceptions that are in force."""
 
 
-def _lifted_in(worlds: Iterable[World]) -> Lifted:
+def _lifted_in(worlds: Iterable[EnvironmentView]) -> Lifted:
     return Lifted().union(*map(_lifted, worlds))
 
 
-def _lifted(world: World) -> Lifted:
+def _lifted(view: EnvironmentView) -> Lifted:
     found = set()
-    for exception in written_exceptions(world):
+    for exception in written_exceptions(view):
         topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
-        is_over = exception.is_bad("until") or (until is not None and until <= world.now)
+        is_over = exception.is_bad("until") or (until is not None and until <= view.now)
         if topic and code and is_liftable(code) and not is_over:
             found.add((topic, code))
     return frozenset(found)
@@ -232,12 +239,12 @@ def is_liftable(code: str) -> bool:
     return code.startswith("TOP3") and code not in NOT_LIFTABLE
 
 
-def _lifted_for(world: World, anywhere: Lifted) -> Lifted:
+def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
     """As ``_lifted``; what is said of topics of other environments alone is lifted by the exceptions of those."""
     if not anywhere:
         return anywhere
-    here = {topic.label for topic in world.here}
-    return _lifted(world) | {(topic, code) for topic, code in anywhere if topic not in here}
+    here = {topic.label for topic in view.here}
+    return _lifted(view) | {(topic, code) for topic, code in anywhere if topic not in here}
 
 
 def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
@@ -278,20 +285,20 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 # ---- the answer ----
 
 
-def _environment(world: World) -> Environment | None:
-    if world.environment is None:
+def _environment(view: EnvironmentView) -> Environment | None:
+    if view.environment is None:
         return None
-    written = _plain(world.environment.spec)
-    if world.exceptions is not None:
+    written = _plain(view.environment.spec)
+    if view.exceptions is not None:
         policy = dict(_mapping(written.get("policy")))
-        more = _plain(world.exceptions.spec).get("exceptions", ())
+        more = _plain(view.exceptions.spec).get("exceptions", ())
         policy["exceptions"] = (*_sequence(policy.get("exceptions")), *_sequence(more))
         written["policy"] = policy
     return Environment(
-        name=world.environment.document.stem,
+        name=view.environment.document.stem,
         spec=EnvironmentSpec.model_validate(written),
-        file=world.environment.file,
-        locations=dict(_locations(world.environment.spec, "")),
+        file=view.environment.file,
+        locations=dict(_locations(view.environment.spec, "")),
     )
 
 
@@ -325,10 +332,10 @@ def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:
 
 
 def _desired(
-    world: World, environment: str, files: int, diagnostics: Iterable[Diagnostic], commit: str | None
+    view: EnvironmentView, environment: str, files: int, diagnostics: Iterable[Diagnostic], commit: str | None
 ) -> Desired:
-    merged = {topic.source.file: topic for topic in world.merged}
-    topics = sorted((_topic(t, merged.get(t.file), environment) for t in world.here), key=lambda topic: topic.name)
+    merged = {topic.source.file: topic for topic in view.merged}
+    topics = sorted((_topic(t, merged.get(t.file), environment) for t in view.here), key=lambda topic: topic.name)
     return Desired(
         environment=environment,
         topics={topic.name: topic for topic in topics},

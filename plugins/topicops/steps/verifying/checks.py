@@ -13,22 +13,22 @@ from topicops.model.cluster.snapshot import LiveTopic, PartitionState
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas
 from topicops.steps.verifying import broker_checks
-from topicops.steps.verifying.observation import Expected, Look, Problem, Rule, broker_names, partition_names
+from topicops.steps.verifying.observation import Expectation, Observation, Problem, Rule, broker_names, partition_names
 
 FEW_ELECTIONS = 3
 """A new topic's leaders change as often when brokers restart under it; more often means that they do not settle."""
 
 
-def problems(look: Look) -> tuple[Problem, ...]:
+def problems(observation: Observation) -> tuple[Problem, ...]:
     """Every problem of the topic, in the order of the rules."""
-    if look.expected.absent:
-        return tuple(problem for rule in ABSENCE_RULES.values() for problem in rule(look))
-    if look.live is None:
-        return tuple(problem for rule in (gone, *CLUSTER_RULES.values()) for problem in rule(look))
-    return tuple(problem for rule in RULES.values() for problem in rule(look))
+    if observation.expected.absent:
+        return tuple(problem for rule in ABSENCE_RULES.values() for problem in rule(observation))
+    if observation.live is None:
+        return tuple(problem for rule in (gone, *CLUSTER_RULES.values()) for problem in rule(observation))
+    return tuple(problem for rule in RULES.values() for problem in rule(observation))
 
 
-def checked_ids(expected: Expected, sides: Collection[str]) -> tuple[str, ...]:
+def checked_ids(expected: Expectation, sides: Collection[str]) -> tuple[str, ...]:
     """List the rules that could find something for such a topic where these sides were looked at."""
     rules = ABSENCE_RULES if expected.absent else RULES
     return tuple(dict.fromkeys(check for check, side in rules if side in sides))
@@ -38,152 +38,154 @@ def as_check(topic: str, problem: Problem) -> Check:
     return Check(id=problem.check, topic=topic, verdict=problem.verdict, message=problem.message, code=problem.code)
 
 
-def gone(look: Look) -> Iterator[Problem]:
+def gone(observation: Observation) -> Iterator[Problem]:
     """V02: the topic is there; one that the run makes may still come."""
-    is_final = look.expected.identity is not None and _never_returns(look)
+    is_final = observation.expected.identity is not None and _never_returns(observation)
     yield Problem(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604", is_final=is_final)
 
 
-def shape(look: Look) -> Iterator[Problem]:
+def shape(observation: Observation) -> Iterator[Problem]:
     """V02: partition ids 0 to n-1, rows of distinct brokers and equal length, and as planned."""
-    live = look.present
+    live = observation.present
     for message, subject in _malformed(live):
         subjects = frozenset({subject})
         yield Problem(check="V02", verdict=Verdict.FAILED, message=message, code="TOP604", subjects=subjects)
-    for message in _unplanned(look.expected, live):
+    for message in _unplanned(observation.expected, live):
         yield Problem(check="V02", verdict=Verdict.FAILED, message=message, code="TOP604")
 
 
-def identity(look: Look) -> Iterator[Problem]:
+def identity(observation: Observation) -> Iterator[Problem]:
     """V03: still the topic of the plan."""
-    live, planned = look.present, look.expected.identity
+    live, planned = observation.present, observation.expected.identity
     if planned is not None and live.identity != planned:
         message = f"topic id: planned {planned}, live {live.identity}: it was deleted and made again"
-        is_final = _never_returns(look)
+        is_final = _never_returns(observation)
         yield Problem(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606", is_final=is_final)
 
 
-def reassignment(look: Look) -> Iterator[Problem]:
+def reassignment(observation: Observation) -> Iterator[Problem]:
     """V04: no replicas being added or removed."""
-    live = look.present
+    live = observation.present
     for p in sorted(p for p in live.assignment if live.adding.get(p) or live.removing.get(p)):
         message = f"partition {p} is being reassigned: replicas {list(live.assignment[p])}"
         yield _of_partition("V04", Verdict.CONVERGING, p, message, "TOP419")
 
 
-def deletion_marker(look: Look) -> Iterator[Problem]:
+def deletion_marker(observation: Observation) -> Iterator[Problem]:
     """V05: nobody asked for its deletion."""
-    if look.traces.is_deleting:
-        message = "marked for deletion" + _waiting_for(look)
+    if observation.traces.is_deleting:
+        message = "marked for deletion" + _waiting_for(observation)
         yield Problem(check="V05", verdict=Verdict.FAILED, message=message, code="TOP418")
 
 
-def state(look: Look) -> Iterator[Problem]:
+def state(observation: Observation) -> Iterator[Problem]:
     """V06: every partition has a state."""
-    live = look.present
-    for p in sorted(live.assignment.keys() - look.states.keys()):
+    live = observation.present
+    for p in sorted(live.assignment.keys() - observation.states.keys()):
         replicas = live.assignment[p]
-        hope = any(broker in look.brokers for broker in replicas)
+        hope = any(broker in observation.brokers for broker in replicas)
         verdict = Verdict.CONVERGING if hope else Verdict.FAILED
-        message = f"partition {p} has no state yet: replicas {list(replicas)}{_dead(replicas, look.brokers)}"
+        message = f"partition {p} has no state yet: replicas {list(replicas)}{_dead(replicas, observation.brokers)}"
         yield _of_partition("V06", verdict, p, message, "TOP601")
 
 
-def leader(look: Look) -> Iterator[Problem]:
+def leader(observation: Observation) -> Iterator[Problem]:
     """V07: the leader is a live replica in the ISR."""
-    for p, found in look.led():
-        replicas = look.present.assignment[p]
-        if reason := _leader_problem(found, replicas, look.brokers):
-            message = f"partition {p} {reason}{_dead(replicas, look.brokers)}"
+    for p, found in observation.led():
+        replicas = observation.present.assignment[p]
+        if reason := _leader_problem(found, replicas, observation.brokers):
+            message = f"partition {p} {reason}{_dead(replicas, observation.brokers)}"
             yield _of_partition("V07", Verdict.FAILED, p, message, "TOP601")
 
 
-def isr(look: Look) -> Iterator[Problem]:
+def isr(observation: Observation) -> Iterator[Problem]:
     """V08: the ISR is all replicas, and all of them live."""
-    for p, found in look.led():
-        replicas = look.present.assignment[p]
-        missing = [broker for broker in replicas if broker not in found.isr or broker not in look.brokers]
+    for p, found in observation.led():
+        replicas = observation.present.assignment[p]
+        missing = [broker for broker in replicas if broker not in found.isr or broker not in observation.brokers]
         if missing:
-            dead = any(broker not in look.brokers for broker in missing)
+            dead = any(broker not in observation.brokers for broker in missing)
             yield Problem(
                 check="V08",
                 verdict=Verdict.DEGRADED if dead else Verdict.CONVERGING,
-                message=f"partition {p} lacks {broker_names(missing)} in its ISR{_dead(missing, look.brokers)}",
+                message=f"partition {p} lacks {broker_names(missing)} in its ISR{_dead(missing, observation.brokers)}",
                 code="TOP602",
                 subjects=frozenset(f"partition {p} on broker {broker}" for broker in missing),
             )
 
 
-def min_isr(look: Look) -> Iterator[Problem]:
+def min_isr(observation: Observation) -> Iterator[Problem]:
     """V09: the ISR suffices for producers with ``acks=all``."""
-    least = min_insync_replicas(look.present.overrides, look.broker_defaults)
-    for p, found in look.led():
+    least = min_insync_replicas(observation.present.overrides, observation.broker_defaults)
+    for p, found in observation.led():
         # As kafka.cluster.Partition#effectiveMinIsr of 3.9 does: never more than there are replicas.
-        needed = min(least, len(look.present.assignment[p]))
-        size = sum(broker in look.brokers for broker in found.isr)
+        needed = min(least, len(observation.present.assignment[p]))
+        size = sum(broker in observation.brokers for broker in found.isr)
         if size < needed:
             message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"
             yield _of_partition("V09", Verdict.DEGRADED, p, message, "TOP602")
 
 
-def preferred_leader(look: Look) -> Iterator[Problem]:
+def preferred_leader(observation: Observation) -> Iterator[Problem]:
     """V10: each leader is the first replica; a remark, since brokers move it back when it suits them."""
-    moved = [p for p, found in look.led() if look.present.assignment[p][:1] not in ((), (found.leader,))]
+    moved = [p for p, found in observation.led() if observation.present.assignment[p][:1] not in ((), (found.leader,))]
     if moved:
         who = "its" if len(moved) == 1 else "their"
         message = f"{partition_names(moved)}: not led by {who} first replica"
         yield Problem(check="V10", verdict=Verdict.HEALTHY, message=message)
 
 
-def leader_epochs(look: Look) -> Iterator[Problem]:
+def leader_epochs(observation: Observation) -> Iterator[Problem]:
     """V11: leader epochs do not go back, and a new topic has few of them behind it."""
-    for p, found in look.led():
-        earlier = look.before.get(p, found).leader_epoch
+    for p, found in observation.led():
+        earlier = observation.before.get(p, found).leader_epoch
         if earlier is not None and found.leader_epoch is not None and found.leader_epoch < earlier:
             message = f"partition {p} went back from leader epoch {earlier} to {found.leader_epoch}: written by hand?"
             yield Problem(check="V11", verdict=Verdict.FAILED, message=message, code="TOP605", is_final=True)
-    churned = {p: found.leader_epoch or 0 for p, found in look.led() if (found.leader_epoch or 0) > FEW_ELECTIONS}
-    if look.expected.is_new and churned:
+    churned = {
+        p: found.leader_epoch or 0 for p, found in observation.led() if (found.leader_epoch or 0) > FEW_ELECTIONS
+    }
+    if observation.expected.is_new and churned:
         message = f"{partition_names(churned)}: up to {max(churned.values())} elections since the topic was made"
         yield Problem(check="V11", verdict=Verdict.HEALTHY, message=message)
 
 
-def controller_epochs(look: Look) -> Iterator[Problem]:
+def controller_epochs(observation: Observation) -> Iterator[Problem]:
     """V12: no state was written under a later controller than ZooKeeper knows."""
-    for p, found in look.led():
+    for p, found in observation.led():
         # Brokers do not tell under which controller a state was written.
-        if (found.controller_epoch or 0) > (look.controller_epoch or 0):
+        if (found.controller_epoch or 0) > (observation.controller_epoch or 0):
             message = (
                 f"partition {p} was written under controller epoch {found.controller_epoch}, "
-                f"the current one is {look.controller_epoch}"
+                f"the current one is {observation.controller_epoch}"
             )
             yield Problem(check="V12", verdict=Verdict.CONVERGING, message=message, code="TOP508")
 
 
-def controller(look: Look) -> Iterator[Problem]:
+def controller(observation: Observation) -> Iterator[Problem]:
     """V13: there is a controller to finish what was begun."""
-    if not look.has_controller:
+    if not observation.has_controller:
         yield Problem(check="V13", verdict=Verdict.CONVERGING, message="no controller is elected", code="TOP421")
 
 
-def overrides(look: Look) -> Iterator[Problem]:
+def overrides(observation: Observation) -> Iterator[Problem]:
     """V15: overrides as planned, compared as the brokers read them."""
-    found, wanted = canonical_overrides(look.present.overrides), look.expected.configs
-    for name in sorted(wanted.keys() | found.keys() if look.expected.configs_are_all else wanted):
+    found, wanted = canonical_overrides(observation.present.overrides), observation.expected.configs
+    for name in sorted(wanted.keys() | found.keys() if observation.expected.configs_are_all else wanted):
         if wanted.get(name) != found.get(name):
             message = f"{name}: planned {_shown(wanted.get(name))}, live {_shown(found.get(name))}"
             yield Problem(check="V15", verdict=Verdict.FAILED, message=message, code="TOP603")
 
 
-def absence(look: Look) -> Iterator[Problem]:
+def absence(observation: Observation) -> Iterator[Problem]:
     """V17: topic, config and marker znodes are gone."""
-    live = look.live
-    if live is not None and live.identity != (look.expected.identity or live.identity):
+    live = observation.live
+    if live is not None and live.identity != (observation.expected.identity or live.identity):
         message = f"it is back with topic id {live.identity}: something makes topics outside git"
         yield Problem(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607", is_final=True)
-    elif not look.traces.is_gone:
-        message = f"left: {', '.join(_left(look))}{_waiting_for(look)}"
-        yield Problem(check="V17", verdict=_pending(look), message=message, code="TOP418")
+    elif not observation.traces.is_gone:
+        message = f"left: {', '.join(_left(observation))}{_waiting_for(observation)}"
+        yield Problem(check="V17", verdict=_pending(observation), message=message, code="TOP418")
 
 
 CLUSTER_RULES: Mapping[tuple[str, str], Rule] = {
@@ -221,9 +223,9 @@ ABSENCE_RULES: Mapping[tuple[str, str], Rule] = {
 """For a topic that shall not be there."""
 
 
-def _never_returns(look: Look) -> bool:
+def _never_returns(observation: Observation) -> bool:
     """Whether a topic that the first side no longer shows is gone for good; a broker's metadata may only lag behind."""
-    return look.source == "zookeeper"
+    return observation.source == "zookeeper"
 
 
 def _of_partition(check: str, verdict: Verdict, partition: int, message: str, code: str) -> Problem:
@@ -245,7 +247,7 @@ def _malformed(live: LiveTopic) -> Iterator[tuple[str, str]]:
             yield f"partition {p} has replicas {list(replicas)}", f"partition {p}"
 
 
-def _unplanned(expected: Expected, live: LiveTopic) -> Iterator[str]:
+def _unplanned(expected: Expectation, live: LiveTopic) -> Iterator[str]:
     if expected.partitions is not None and live.partitions != expected.partitions:
         yield f"partitions: planned {expected.partitions}, live {live.partitions}"
     for p, replicas in sorted(expected.assignment.items()):
@@ -267,23 +269,23 @@ def _leader_problem(found: PartitionState, replicas: tuple[int, ...], brokers: C
     return None if found.leader in replicas else f"is led by broker {found.leader}, which holds no replica of it"
 
 
-def _pending(look: Look) -> Verdict:
-    return Verdict.CONVERGING if look.traces.is_deleting or look.live is None else Verdict.FAILED
+def _pending(observation: Observation) -> Verdict:
+    return Verdict.CONVERGING if observation.traces.is_deleting or observation.live is None else Verdict.FAILED
 
 
-def _left(look: Look) -> Iterator[str]:
-    traces = look.traces
+def _left(observation: Observation) -> Iterator[str]:
+    traces = observation.traces
     if traces.live is not None:
-        yield "topic znode" if look.source == "zookeeper" else "the topic"
+        yield "topic znode" if observation.source == "zookeeper" else "the topic"
     if traces.has_config_znode:
         yield "config znode"
     if traces.is_deleting:
         yield "deletion marker"
 
 
-def _waiting_for(look: Look) -> str:
-    held = {broker for row in look.live.assignment.values() for broker in row} if look.live else set()
-    missing = sorted(held - set(look.brokers))
+def _waiting_for(observation: Observation) -> str:
+    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
+    missing = sorted(held - set(observation.brokers))
     return f"; waits for {broker_names(missing)}" if missing else ""
 
 

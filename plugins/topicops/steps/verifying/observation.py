@@ -13,7 +13,7 @@ from topicops.model.specs.topic_config import canonical_overrides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class Expectation:
     """What a topic shall be; without any field set it only has to be healthy."""
 
     topic: str
@@ -36,10 +36,10 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Observation:
     """All that one look at one topic saw."""
 
-    expected: Expected
+    expected: Expectation
     traces: TopicTraces
     brokers: Collection[int]
     """Registered right now."""
@@ -108,14 +108,14 @@ class Problem:
     """Waiting cannot mend it."""
 
 
-Rule = Callable[[Look], Iterator[Problem]]
+Rule = Callable[[Observation], Iterator[Problem]]
 Trouble = tuple[str, str, str]
 """Topic, check and subject of a problem."""
 
 
-def expected_of(topic: str, changes: Iterable[Change]) -> Expected:
+def expectation_of(topic: str, changes: Iterable[Change]) -> Expectation:
     """Say what the topic shall be once all these changes of it are in place."""
-    found = Expected(topic=topic)
+    found = Expectation(topic=topic)
     for change in changes:
         found = _with_change(found, change)
     return found
@@ -132,10 +132,10 @@ def partition_names(partitions: Iterable[int], *, most: int = 5) -> str:
     return f"partition{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids[:most]))}{more}"
 
 
-def _with_change(found: Expected, change: Change) -> Expected:
+def _with_change(found: Expectation, change: Change) -> Expectation:
     match change:
         case CreateTopic():
-            return Expected(
+            return Expectation(
                 topic=change.topic,
                 is_new=True,
                 partitions=change.partitions,
@@ -144,7 +144,7 @@ def _with_change(found: Expected, change: Change) -> Expected:
                 configs_are_all=True,
             )
         case ExpandTopic():
-            return Expected(
+            return Expectation(
                 topic=change.topic,
                 identity=change.precondition.identity,
                 partitions=change.partitions,
@@ -154,7 +154,7 @@ def _with_change(found: Expected, change: Change) -> Expected:
                 configs=found.configs,
             )
         case ConfigureTopic():
-            return Expected(
+            return Expectation(
                 topic=change.topic,
                 identity=change.precondition.identity,
                 partitions=found.partitions,
@@ -165,4 +165,4 @@ def _with_change(found: Expected, change: Change) -> Expected:
             )
         case DeleteTopic():
             identity = change.precondition.identity or change.topic_id
-            return Expected(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)
+            return Expectation(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
 from topicops.steps.verifying.broker_checks import metadata
-from topicops.steps.verifying.observation import Expected, Look
+from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import chosen_brokers
 
 BROKERS_ASKED = 3
@@ -17,7 +17,7 @@ PAUSE_S = 1.0
 """The controller writes ZooKeeper first and tells the brokers then."""
 
 
-def sides_differ(
+def view_differences(
     live: ClusterSnapshot, *, reader: LiveReader, brokers: BrokerMetadata, sleep: Callable[[float], None]
 ) -> Mapping[str, str]:
     """Where the brokers say otherwise, by topic; empty where they agree. Topics that differ are looked at again.
@@ -27,8 +27,8 @@ def sides_differ(
     asked = chosen_brokers(live.brokers, most=BROKERS_ASKED)
     topics = {name: topic for name, topic in live.topics.items() if name not in live.deleting}
     found: dict[str, str] = {}
-    for look in range(LOOKS if asked else 0):
-        if look and topics:
+    for observation in range(LOOKS if asked else 0):
+        if observation and topics:
             sleep(PAUSE_S)
             traces = reader.traces(sorted(topics), states=True)
             topics = {name: trace.live for name, trace in traces.items() if trace.live and not trace.is_deleting}
@@ -45,12 +45,12 @@ def sides_differ(
 
 
 def _differences(live: ClusterSnapshot, topic: LiveTopic, views: Mapping[int, BrokerView]) -> str:
-    look = Look(
-        expected=Expected(topic=topic.name),
+    observation = Observation(
+        expected=Expectation(topic=topic.name),
         traces=TopicTraces(live=topic, has_config_znode=True, is_deleting=False),
         brokers=live.brokers,
         controller_epoch=live.controller_epoch,
         source=live.source,
         views=views,
     )
-    return "; ".join(problem.message for problem in metadata(look))
+    return "; ".join(problem.message for problem in metadata(observation))

@@ -15,7 +15,14 @@ from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus,
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_checks import FIRST_SIDE, log_questions, merged
 from topicops.steps.verifying.checks import as_check, checked_ids, problems
-from topicops.steps.verifying.observation import Expected, Look, Problem, Trouble, broker_names, expected_of
+from topicops.steps.verifying.observation import (
+    Expectation,
+    Observation,
+    Problem,
+    Trouble,
+    broker_names,
+    expectation_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +82,7 @@ def verify(
     wait = FIRST_WAIT_S
     while True:
         started = clock()
-        has_moved = watch.look()
+        has_moved = watch.observation()
         progress(watch.progress())
         if not watch.open_topics() or interrupted():
             return watch.checks()
@@ -84,11 +91,13 @@ def verify(
         sleep(max(wait - (clock() - started), SHORTEST_PAUSE_S))
 
 
-def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expected, ...]:
+def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, ...]:
     """Say what each touched topic shall be, by topic name."""
     touched = {outcome.digest for outcome in outcomes if outcome.status in TOUCHED}
     changes = sorted((g.change for g in plan.changes if g.digest in touched), key=lambda change: change.topic)
-    return tuple(expected_of(topic, list(group)) for topic, group in groupby(changes, key=lambda change: change.topic))
+    return tuple(
+        expectation_of(topic, list(group)) for topic, group in groupby(changes, key=lambda change: change.topic)
+    )
 
 
 def verify_cluster(
@@ -103,7 +112,11 @@ def verify_cluster(
     """
     views = metadata.views(chosen_brokers(snapshot.brokers), None)
     looks = _whole_looks(snapshot, metadata, views)
-    found = [check for look in looks for check in _checks(look.expected, problems(look), look.sides)]
+    found = [
+        check
+        for observation in looks
+        for check in _checks(observation.expected, problems(observation), observation.sides)
+    ]
     found += _unheard_of(snapshot, views, confirmed)
     if snapshot.controller_id is None:
         message = "no controller is elected"
@@ -125,7 +138,10 @@ def trouble_of(
     views = metadata.views(chosen_brokers(snapshot.brokers), list(there))
     looks = _whole_looks(replace(snapshot, topics=there, deleting={}), metadata, views)
     return frozenset(
-        (look.expected.topic, p.check, subject) for look in looks for p in problems(look) for subject in p.subjects
+        (observation.expected.topic, p.check, subject)
+        for observation in looks
+        for p in problems(observation)
+        for subject in p.subjects
     )
 
 
@@ -141,7 +157,7 @@ def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) ->
 class _Topic:
     """One touched topic while it is watched."""
 
-    expected: Expected
+    expected: Expectation
     problems: tuple[Problem, ...] = ()
     """Of the last look."""
     sides: frozenset[str] = frozenset()
@@ -188,7 +204,7 @@ class _Watch:
     def open_topics(self) -> list[_Topic]:
         return [topic for topic in self.topics.values() if topic.is_open]
 
-    def look(self) -> bool:
+    def observation(self) -> bool:
         """Look once at every watched topic, and say whether any of them has moved since the look before.
 
         One that the cluster would not show counts as not led.
@@ -235,14 +251,14 @@ class _Watch:
         self._ask_for_views(looks, brokers)
         self._ask_for_the_rest(looks)
         now = self._signatures_now(self._settling(looks))
-        for name, look in looks.items():
-            self._judge(self.topics[name], self._with_history(look), now.get(name, _signature(look.live)))
-            self.topics[name].before, self.topics[name].sides = look.live, look.sides
+        for name, observation in looks.items():
+            self._judge(self.topics[name], self._with_history(observation), now.get(name, _signature(observation.live)))
+            self.topics[name].before, self.topics[name].sides = observation.live, observation.sides
 
     def _first_side(
         self, topic: _Topic, traces: TopicTraces, brokers: Collection[int], controller: tuple[int | None, int | None]
-    ) -> Look:
-        return Look(
+    ) -> Observation:
+        return Observation(
             expected=topic.expected,
             traces=traces,
             brokers=frozenset(brokers),
@@ -254,7 +270,7 @@ class _Watch:
             before=topic.earlier_states(traces.live),
         )
 
-    def _ask_for_views(self, looks: dict[str, Look], brokers: Collection[int]) -> None:
+    def _ask_for_views(self, looks: dict[str, Observation], brokers: Collection[int]) -> None:
         """Ask the brokers that hold the topics; all of them when a topic may settle now."""
         right = self._right(looks)
         if not right:
@@ -265,7 +281,7 @@ class _Watch:
         views = self.metadata.views(sorted(everyone if may_settle else holders & frozenset(brokers)), right)
         looks.update({name: replace(looks[name], views=views) for name in right})
 
-    def _ask_for_the_rest(self, looks: dict[str, Look]) -> None:
+    def _ask_for_the_rest(self, looks: dict[str, Observation]) -> None:
         """Disks, end offsets and configs of the topics that would settle now, so that each is asked for once."""
         settling = self._settling(looks)
         if not settling:
@@ -284,23 +300,25 @@ class _Watch:
         traces = self.reader.traces(names, states=True) if names else {}
         return {name: _signature(found.live) for name, found in traces.items()}
 
-    def _settling(self, looks: Mapping[str, Look]) -> list[str]:
+    def _settling(self, looks: Mapping[str, Observation]) -> list[str]:
         """Open topics with which nothing is wrong, as little as at the look before."""
-        return self._right({name: look for name, look in looks.items() if self._may_settle(name, look)})
+        return self._right(
+            {name: observation for name, observation in looks.items() if self._may_settle(name, observation)}
+        )
 
-    def _right(self, looks: Mapping[str, Look]) -> list[str]:
+    def _right(self, looks: Mapping[str, Observation]) -> list[str]:
         """Open topics with which nothing is wrong so far."""
         names = [name for name in looks if self.topics[name].is_open]
         return [name for name in names if not _against(self._with_history(looks[name]))]
 
-    def _may_settle(self, name: str, look: Look) -> bool:
-        return self.topics[name].signature == _signature(look.live)
+    def _may_settle(self, name: str, observation: Observation) -> bool:
+        return self.topics[name].signature == _signature(observation.live)
 
-    def _with_history(self, look: Look) -> tuple[Problem, ...]:
+    def _with_history(self, observation: Observation) -> tuple[Problem, ...]:
         """The problems of a look, those of before the run named as old."""
         return tuple(
-            _pre_existing(problem) if self._is_old(look.expected.topic, problem) else problem
-            for problem in problems(look)
+            _pre_existing(problem) if self._is_old(observation.expected.topic, problem) else problem
+            for problem in problems(observation)
         )
 
     def _is_old(self, topic: str, problem: Problem) -> bool:
@@ -370,7 +388,7 @@ def _against(found: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in found if problem.verdict not in NOT_AGAINST]
 
 
-def _checks(expected: Expected, found: Sequence[Problem], sides: Collection[str]) -> Iterator[Check]:
+def _checks(expected: Expectation, found: Sequence[Problem], sides: Collection[str]) -> Iterator[Check]:
     """Give every problem, and a healthy check for each rule that looked and found none; in the order of ids."""
     broken = {problem.check for problem in found}
     healthy = [
@@ -383,15 +401,15 @@ def _checks(expected: Expected, found: Sequence[Problem], sides: Collection[str]
 
 def _whole_looks(
     snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
-) -> list[Look]:
+) -> list[Observation]:
     """One look at each topic of a snapshot, with all that the brokers tell of it."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
     looks = [_snapshot_look(snapshot, name, views) for name in names]
-    questions = merged(log_questions(look) for look in looks if not look.expected.absent)
+    questions = merged(log_questions(observation) for observation in looks if not observation.expected.absent)
     # A broker that gave no view is known to be silent, and would only take its time again.
     heard = {broker: asked for broker, asked in questions.items() if isinstance(views.get(broker), BrokerView)}
     logs = metadata.logs(heard) if heard else {}
-    return [look if look.expected.absent else replace(look, logs=logs) for look in looks]
+    return [observation if observation.expected.absent else replace(observation, logs=logs) for observation in looks]
 
 
 def _unheard_of(
@@ -410,13 +428,13 @@ def _unheard_of(
         yield Check(id="V14", topic=name, verdict=Verdict.FAILED, message=message, code="TOP605")
 
 
-def _snapshot_look(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Look:
+def _snapshot_look(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Observation:
     live = snapshot.topics.get(topic)
     deleting = topic in snapshot.deleting
     traces = TopicTraces(live=live, has_config_znode=live is not None, is_deleting=deleting)
-    return Look(
+    return Observation(
         # A topic that is marked is on its way out: its health is of no interest, only what keeps it.
-        expected=Expected(topic=topic, absent=deleting),
+        expected=Expectation(topic=topic, absent=deleting),
         traces=traces,
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,
@@ -427,10 +445,10 @@ def _snapshot_look(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, Br
     )
 
 
-def _holders(look: Look, everyone: Collection[int]) -> Iterable[int]:
-    if look.live is None:
+def _holders(observation: Observation, everyone: Collection[int]) -> Iterable[int]:
+    if observation.live is None:
         return everyone
-    return {broker for row in look.live.assignment.values() for broker in row}
+    return {broker for row in observation.live.assignment.values() for broker in row}
 
 
 def _signature(live: LiveTopic | None) -> object:

@@ -73,18 +73,18 @@ LAYOUTS: Mapping[FileKind, Layout] = {kind: _layout_of_model(model) for kind, mo
 Sense = str | int | None | list["Sense"] | dict[str, "Sense"]
 
 
-def sense_of(node: Node, layout: Layout | None) -> Sense:
+def config_sense(node: Node, layout: Layout | None) -> Sense:
     """What a file says, whatever the spelling: equal for two files exactly when no reader of specs tells them apart."""
     match node:
         case Text():
             return None if node.is_null else _sense_of_text(node.text, layout)
         case Items():
-            return [sense_of(item, layout.each if layout else None) for item in node.items]
+            return [config_sense(item, layout.each if layout else None) for item in node.items]
         case Fields() if layout is not None and layout.holds_configs:
             return {key.text: _sense_of_config(key.text, value) for key, value in node.entries}
         case Fields():
             return {
-                key.text: sense_of(value, layout.below(key.text) if layout else None) for key, value in node.entries
+                key.text: config_sense(value, layout.below(key.text) if layout else None) for key, value in node.entries
             }
 
 
@@ -101,7 +101,7 @@ def _sense_of_text(text: str, layout: Layout | None) -> Sense:
 
 def _sense_of_config(name: str, node: Node) -> Sense:
     if not isinstance(node, Text) or node.is_null:
-        return sense_of(node, None)
+        return config_sense(node, None)
     try:
         return canonical_written(name, node.text)
     except ConfigValueError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from topicops.steps.specs.fields import Finding
-from topicops.steps.specs.layers import World
+from topicops.steps.specs.layers import EnvironmentView
 from topicops.steps.specs.rules import (
     assignments,
     config_combinations,
@@ -21,7 +21,7 @@ from topicops.steps.specs.rules import (
     single_configs,
 )
 
-Rule = Callable[[World], Iterator[Finding]]
+Rule = Callable[[EnvironmentView], Iterator[Finding]]
 
 RULES: tuple[Rule, ...] = (
     names.names_are_legal,

@@ -8,11 +8,11 @@ from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
 from topicops.steps.specs.assignment_text import read_assignment
 from topicops.steps.specs.fields import Finding, note_at
-from topicops.steps.specs.layers import TopicSource, World
+from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 
-def assignments_are_sound(world: World) -> Iterator[Finding]:
-    for topic in world.topics:
+def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.topics:
         found = topic.spec.values.get("assignment")
         if found is None or not isinstance(found.value, Node):
             continue

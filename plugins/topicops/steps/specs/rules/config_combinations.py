@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from topicops.model.specs.topic_config import local_retention
 from topicops.steps.specs.fields import Finding
-from topicops.steps.specs.layers import Setting, World
+from topicops.steps.specs.layers import EnvironmentView, Setting
 
 UNLIMITED = -1
 
 
-def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
-    for topic in world.giving("min.insync.replicas"):
+def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("min.insync.replicas"):
         least, replicas = topic.config_number("min.insync.replicas"), topic.number("replicationFactor")
         if least is None or replicas is None or least < replicas:
             continue
@@ -43,8 +43,8 @@ def replicas_in_sync_fit_the_replication(world: World) -> Iterator[Finding]:
             )
 
 
-def compaction_lags_agree(world: World) -> Iterator[Finding]:
-    for topic in world.giving("min.compaction.lag.ms"):
+def compaction_lags_agree(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("min.compaction.lag.ms"):
         least, most = topic.config_number("min.compaction.lag.ms"), topic.config_number("max.compaction.lag.ms")
         if least is not None and most is not None and least > most:
             summary = f"min.compaction.lag.ms {least} is above max.compaction.lag.ms {most}"
@@ -58,8 +58,8 @@ def compaction_lags_agree(world: World) -> Iterator[Finding]:
             )
 
 
-def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
-    for topic in world.giving("remote.storage.enable"):
+def local_retention_fits_the_total(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("remote.storage.enable"):
         if topic.config("remote.storage.enable") != "true":
             continue
         for unit in ("ms", "bytes"):
@@ -74,10 +74,10 @@ def local_retention_fits_the_total(world: World) -> Iterator[Finding]:
             )
 
 
-def local_retention_is_the_total_where_nothing_is_copied(world: World) -> Iterator[Finding]:
+def local_retention_is_the_total_where_nothing_is_copied(view: EnvironmentView) -> Iterator[Finding]:
     """Only without ZooKeeper: with it, the config cannot be used at all."""
     name = "remote.log.copy.disable"
-    for topic in world.giving(name) if not world.reads_zookeeper else ():
+    for topic in view.giving(name) if not view.reads_zookeeper else ():
         if topic.config(name) != "true" or topic.config("remote.storage.enable") != "true":
             continue
         for unit in ("ms", "bytes"):
@@ -101,8 +101,8 @@ def _is_longer(local: int, total: int) -> bool:
     return total > UNLIMITED and (kept == UNLIMITED or kept > total)
 
 
-def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
-    for topic in world.giving("segment.ms"):
+def segments_roll_before_they_expire(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("segment.ms"):
         segment, kept = topic.config_number("segment.ms"), topic.config_number("retention.ms")
         expires = topic.policies is None or "delete" in topic.policies
         if segment is not None and kept is not None and expires and UNLIMITED < kept < segment:
@@ -113,8 +113,8 @@ def segments_roll_before_they_expire(world: World) -> Iterator[Finding]:
             )
 
 
-def segments_hold_the_largest_batch(world: World) -> Iterator[Finding]:
-    for topic in world.giving("segment.bytes"):
+def segments_hold_the_largest_batch(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("segment.bytes"):
         segment, largest = topic.config_number("segment.bytes"), topic.config_number("max.message.bytes")
         if segment is not None and largest is not None and segment < largest:
             summary = f"segment.bytes {segment} is below max.message.bytes {largest}"
@@ -128,8 +128,8 @@ def segments_hold_the_largest_batch(world: World) -> Iterator[Finding]:
             )
 
 
-def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
-    for topic in world.giving("segment.jitter.ms"):
+def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("segment.jitter.ms"):
         jitter, age = topic.config_number("segment.jitter.ms"), topic.config_number("segment.ms")
         if jitter is not None and age is not None and jitter > age:
             summary = f"segment.jitter.ms {jitter} is above segment.ms {age}"
@@ -143,8 +143,8 @@ def segments_keep_most_of_their_age(world: World) -> Iterator[Finding]:
             )
 
 
-def compaction_has_keys(world: World) -> Iterator[Finding]:
-    for topic in world.giving("cleanup.policy"):
+def compaction_has_keys(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("cleanup.policy"):
         if not topic.keyed and topic.policies and "compact" in topic.policies:
             summary = "compaction needs keys, and keyed is false"
             keyed, remedy = topic.source.spec.values["keyed"], "a broker refuses records without a key there"
@@ -152,8 +152,8 @@ def compaction_has_keys(world: World) -> Iterator[Finding]:
             yield setting.finding("TOP323", summary, remedy, topic=topic.label, against=says_so, why="no keys")
 
 
-def tiered_topics_are_not_compacted(world: World) -> Iterator[Finding]:
-    for topic in world.giving("remote.storage.enable"):
+def tiered_topics_are_not_compacted(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.giving("remote.storage.enable"):
         if topic.config("remote.storage.enable") == "true" and topic.policies and "compact" in topic.policies:
             yield topic.configs["remote.storage.enable"].finding(
                 "TOP324",
@@ -165,9 +165,9 @@ def tiered_topics_are_not_compacted(world: World) -> Iterator[Finding]:
             )
 
 
-def unclean_elections_are_noticed(world: World) -> Iterator[Finding]:
+def unclean_elections_are_noticed(view: EnvironmentView) -> Iterator[Finding]:
     name = "unclean.leader.election.enable"
-    for topic in world.giving(name):
+    for topic in view.giving(name):
         if topic.config(name) == "true":
             summary = "an unclean election may lose acknowledged records"
             yield topic.configs[name].finding("TOP312", summary, "wanted only where loss is fine", topic=topic.label)

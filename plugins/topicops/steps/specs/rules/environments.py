@@ -7,11 +7,11 @@ from datetime import datetime
 
 from topicops.model.specs.codes import CODES
 from topicops.steps.specs.fields import Finding, Section
-from topicops.steps.specs.layers import World, release
+from topicops.steps.specs.layers import EnvironmentView, release
 
 
-def production_names_its_cluster(world: World) -> Iterator[Finding]:
-    cluster = world.environment_spec.section("cluster")
+def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
+    cluster = view.environment_spec.section("cluster")
     if cluster.get("class", str) == "production" and "id" not in cluster:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster cannot be told"
         yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
@@ -21,9 +21,9 @@ def production_names_its_cluster(world: World) -> Iterator[Finding]:
         yield Finding("TOP205", cluster.file, span, f"{version!r} is no Kafka version", "write it like 3.9")
 
 
-def leases_can_be_had(world: World) -> Iterator[Finding]:
+def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
     """Where the brokers are the source there may be no ZooKeeper, and under KRaft there is none."""
-    cluster = world.environment_spec.section("cluster")
+    cluster = view.environment_spec.section("cluster")
     if cluster.get("source", str) == "kafka" and cluster.get("lease", str) in (None, "zookeeper"):
         named = "lease" if "lease" in cluster else "source"
         summary = "with source: kafka the lease cannot lie in ZooKeeper"
@@ -31,20 +31,20 @@ def leases_can_be_had(world: World) -> Iterator[Finding]:
         yield Finding("TOP325", cluster.file, cluster.values[named].span, summary, remedy)
 
 
-def exceptions_are_current(world: World) -> Iterator[Finding]:
-    for exception in written_exceptions(world):
+def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
+    for exception in written_exceptions(view):
         code, until = exception.get("code", str), exception.get("until", datetime)
         if code is not None and code not in CODES:
             span = exception.values["code"].span
             yield Finding("TOP205", exception.file, span, f"{code!r} is no code of a problem", "write it like TOP320")
-        if until is not None and until <= world.now:
+        if until is not None and until <= view.now:
             span = exception.values["until"].span
             yield Finding("TOP326", exception.file, span, "this exception is over", "take it out, or renew it")
 
 
-def written_exceptions(world: World) -> Iterator[Section]:
+def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
     """The entries of the environment file and of its file of exceptions."""
-    lists = [world.environment_spec.section("policy").items("exceptions")]
-    if world.exceptions is not None:
-        lists.append(world.exceptions.spec.items("exceptions"))
+    lists = [view.environment_spec.section("policy").items("exceptions")]
+    if view.exceptions is not None:
+        lists.append(view.exceptions.spec.items("exceptions"))
     return (item.value for items in lists for item in items if isinstance(item.value, Section))

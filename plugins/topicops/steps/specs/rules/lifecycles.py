@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from topicops.steps.specs.fields import Finding, Section
-from topicops.steps.specs.layers import TopicSource, World
+from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 WARNED_BEFORE = timedelta(days=7)
 _FIELDS_OF_THE_OTHER = {"absent": ("until",), "paused": ("notBefore", "topicIds")}
 
 
-def lifecycles_are_complete(world: World) -> Iterator[Finding]:
-    for topic in world.topics:
+def lifecycles_are_complete(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.topics:
         lifecycle = topic.lifecycle
         if topic.state is not None:
             yield from _missing(topic, lifecycle, topic.state)
             yield from _misplaced(topic, lifecycle, topic.state)
         if topic.state == "paused":
-            yield from _ending(topic, lifecycle, world.now)
+            yield from _ending(topic, lifecycle, view.now)
         if "spec" not in topic.body.values and topic.state != "absent" and not _is_unclear(topic):
             yield Finding("TOP202", topic.file, topic.body.first, "spec is missing", "only a tombstone has none")
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase, translate
 
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS
 from topicops.steps.specs.fields import Finding
-from topicops.steps.specs.layers import ReadFile, World
+from topicops.steps.specs.layers import EnvironmentView, ReadFile
 
 LONGEST_NAME = 249
 """A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
@@ -33,27 +33,27 @@ def folded(name: str) -> str:
     return name.replace(".", "_")
 
 
-def names_are_legal(world: World) -> Iterator[Finding]:
-    for source, name in _named_files(world):
+def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
+    for source, name in _named_files(view):
         trouble = None if _USUAL_NAME.fullmatch(name) else name_trouble(name)
         if trouble:
             yield _at_name(source, *trouble)
 
 
-def files_are_named_after_topics(world: World) -> Iterator[Finding]:
-    for source, name in _named_files(world):
+def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
+    for source, name in _named_files(view):
         stem = source.document.stem
         if name != stem and not name_trouble(name):
             yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
 
 
-def protected_names_stay_out(world: World) -> Iterator[Finding]:
-    here, elsewhere = _any_of(world.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
-    for topic in world.topics:
-        name, is_here = topic.name, topic.is_for(world.environment_name)
+def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
+    here, elsewhere = _any_of(view.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
+    for topic in view.topics:
+        name, is_here = topic.name, topic.is_for(view.environment_name)
         if name is None or not (here if is_here else elsewhere).match(name) or name_trouble(name):
             continue
-        patterns = world.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
+        patterns = view.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
         found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
         if found:
             yield _at_name(topic, "TOP210", f"{name} is protected by {found}", "Kafka or another system owns it")
@@ -63,9 +63,9 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
-def _named_files(world: World) -> Iterator[tuple[ReadFile, str]]:
-    profiles = (profile for profile in world.profiles.values() if profile is not None)
-    every = (*world.topics, *profiles, *world.environments)
+def _named_files(view: EnvironmentView) -> Iterator[tuple[ReadFile, str]]:
+    profiles = (profile for profile in view.profiles.values() if profile is not None)
+    every = (*view.topics, *profiles, *view.environments)
     return ((source, name) for source in every if (name := source.name) is not None)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.steps.specs.fields import Finding
-from topicops.steps.specs.layers import Setting, World
+from topicops.steps.specs.layers import EnvironmentView, Setting
 
 _NUMBERS = ("partitions", "replicationFactor")
 
 
-def numbers_are_given(world: World) -> Iterator[Finding]:
-    for topic in world.complete if world.environment is not None else ():
+def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.complete if view.environment is not None else ():
         if len(topic.settings) == len(_NUMBERS):
             continue
         for name in (name for name in _NUMBERS if name not in topic.settings):
@@ -20,33 +20,33 @@ def numbers_are_given(world: World) -> Iterator[Finding]:
             yield Finding("TOP202", topic.source.file, topic.source.spec.first, summary, remedy)
 
 
-def partitions_stay_in_the_limit(world: World) -> Iterator[Finding]:
-    limit = world.partitions_per_topic
+def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
+    limit = view.partitions_per_topic
     if limit is None:
         return
-    for topic in world.complete:
+    for topic in view.complete:
         setting = topic.settings.get("partitions")
         if setting is not None and (number := setting.number) is not None and number > limit:
             remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
-            summary, place = f"{number} partitions, {limit} allowed", _limit(world, "limits", "partitionsPerTopic")
+            summary, place = f"{number} partitions, {limit} allowed", _limit(view, "limits", "partitionsPerTopic")
             yield setting.finding("TOP320", summary, remedy, topic=topic.label, against=place, why="the limit")
 
 
-def replication_is_high_enough(world: World) -> Iterator[Finding]:
-    lowest = world.min_replication_factor
+def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
+    lowest = view.min_replication_factor
     if lowest is None:
         return
-    for topic in world.complete:
+    for topic in view.complete:
         setting = topic.settings.get("replicationFactor")
         if setting is not None and (number := setting.number) is not None and number < lowest:
             summary = f"replication factor {number}, at least {lowest} needed here"
             remedy = "policy.minReplicationFactor is the limit"
-            place = _limit(world, "policy", "minReplicationFactor")
+            place = _limit(view, "policy", "minReplicationFactor")
             yield setting.finding("TOP310", summary, remedy, topic=topic.label, against=place, why="the limit")
 
 
-def _limit(world: World, block: str, name: str) -> Setting | None:
+def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:
     """Where the environment says so; None where it leaves the limit to the default."""
-    section = world.environment_spec.section(block)
+    section = view.environment_spec.section(block)
     found = section.values.get(name)
     return Setting(found.value, section.file, found.span, found.key) if found else None

@@ -22,39 +22,39 @@ from topicops.model.specs.topic_config import (
     canonical_written,
 )
 from topicops.steps.specs.fields import Finding, Section, Value
-from topicops.steps.specs.layers import ConfigsPlace, World, release
+from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView, release
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
 _IGNORED_SINCE = {"message.format.version": (3, 0)}
 
 
-def configs_are_valid(world: World) -> Iterator[Finding]:
-    for name, value, places in world.written_configs():
+def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
+    for name, value, places in view.written_configs():
         config = TOPIC_CONFIGS.get(name)
         if config is None:
-            yield from (_unknown(name, place, world) for place in places)
-        elif isinstance(value, str) and _can_be_judged(config, world) and (refusal := _refusal(name, value)):
+            yield from (_unknown(name, place, view) for place in places)
+        elif isinstance(value, str) and _can_be_judged(config, view) and (refusal := _refusal(name, value)):
             yield from (_value_trouble(config, value, refusal, place) for place in places)
 
 
-def configs_are_usable(world: World) -> Iterator[Finding]:
-    allowed = _allow_list(world)
-    for name, value, places in world.written_configs():
+def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
+    allowed = _allow_list(view)
+    for name, value, places in view.written_configs():
         config = TOPIC_CONFIGS.get(name)
         if config is None:
             continue
-        found = [trouble] if (trouble := _why_unusable(config, value, world)) else []
+        found = [trouble] if (trouble := _why_unusable(config, value, view)) else []
         if allowed is not None and name not in allowed:
             summary = f"this environment does not let {name} change"
             found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
         for code, summary, remedy in found:
-            for place in (place for place in places if place.is_used_in(world.environment_name)):
+            for place in (place for place in places if place.is_used_in(view.environment_name)):
                 yield Finding(code, place.section.file, place.section.values[name].key, summary, remedy, place.label)
 
 
-def _unknown(name: str, place: ConfigsPlace, world: World) -> Finding:
+def _unknown(name: str, place: ConfigsPlace, view: EnvironmentView) -> Finding:
     value, summary = place.section.values[name], f"Kafka has no topic config {name}"
-    meant = _certain_name(name, value, place.section, world)
+    meant = _certain_name(name, value, place.section, view)
     return Finding("TOP305", place.section.file, value.key, summary, _meant(name), meant=meant)
 
 
@@ -86,14 +86,14 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
     return meant if meant is not None and _is_taken(config.name, meant) else None
 
 
-def _certain_name(name: str, value: Value, section: Section, world: World) -> str | None:
+def _certain_name(name: str, value: Value, section: Section, view: EnvironmentView) -> str | None:
     """The config that is surely meant: free, usable on this cluster, and able to take the value."""
     of_broker = config_name_of_broker_setting(name)
     close = [] if of_broker else _close(name)
     meant = of_broker if of_broker and same_unit(of_broker, name) else next(iter(close), None)
     if meant is None or meant in section or _is_half_a_name(name):
         return None
-    if _why_unusable(TOPIC_CONFIGS[meant], value.value, world):
+    if _why_unusable(TOPIC_CONFIGS[meant], value.value, view):
         return None
     is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(meant, value.value))
     return meant if is_fine else None
@@ -127,18 +127,18 @@ def _code_of(error: ConfigValueError) -> str:
             return "TOP306"
 
 
-def _can_be_judged(config: TopicConfig, world: World) -> bool:
+def _can_be_judged(config: TopicConfig, view: EnvironmentView) -> bool:
     """Whether the value means anything: a config that cannot be used is one problem, not two."""
-    return config.name not in THROTTLE_LISTS and _version_trouble(config, world) is None
+    return config.name not in THROTTLE_LISTS and _version_trouble(config, view) is None
 
 
-def _why_unusable(config: TopicConfig, value: object, world: World) -> tuple[str, str, str] | None:
+def _why_unusable(config: TopicConfig, value: object, view: EnvironmentView) -> tuple[str, str, str] | None:
     if config.name in THROTTLE_LISTS:
         return "TOP313", f"{config.name} belongs to Kafka's reassignment tools", "take it out"
-    trouble = _version_trouble(config, world)
+    trouble = _version_trouble(config, view)
     if trouble:
         return "TOP314", trouble, "take it out, or correct cluster.kafkaVersion"
-    if config.name in _ONLY_IN_KRAFT and world.reads_zookeeper and _is_true(value):
+    if config.name in _ONLY_IN_KRAFT and view.reads_zookeeper and _is_true(value):
         return "TOP314", f"{config.name} can be true only without ZooKeeper", "take it out"
     return None
 
@@ -147,8 +147,8 @@ def _is_true(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() == "true"
 
 
-def _version_trouble(config: TopicConfig, world: World) -> str | None:
-    version = world.kafka_version
+def _version_trouble(config: TopicConfig, view: EnvironmentView) -> str | None:
+    version = view.kafka_version
     shown = ".".join(map(str, version))
     if version < release(config.since)[:2]:
         return f"{config.name} came with Kafka {config.since}; this cluster has {shown}"
@@ -159,8 +159,8 @@ def _version_trouble(config: TopicConfig, world: World) -> str | None:
     return None
 
 
-def _allow_list(world: World) -> frozenset[str] | None:
-    policy = world.environment_spec.section("policy")
+def _allow_list(view: EnvironmentView) -> frozenset[str] | None:
+    policy = view.environment_spec.section("policy")
     if "alterableConfigs" not in policy or policy.is_bad("alterableConfigs"):
         return None
     return frozenset(policy.texts("alterableConfigs"))
