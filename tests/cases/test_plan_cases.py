@@ -89,7 +89,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class World:
+class EnvironmentView:
     """A case's cluster and files."""
 
     case: Json
@@ -116,7 +116,7 @@ class World:
         return rows
 
 
-def check(world: World, ended: Ended) -> None:
+def check(world: EnvironmentView, ended: Ended) -> None:
     """What the command answered is what the table says."""
     assert "Traceback" not in ended.err
     assert ended.status == world.expect["exit"], ended.err
@@ -134,7 +134,7 @@ def check(world: World, ended: Ended) -> None:
     assert list(misplaced(plan, world)) == []
 
 
-def misplaced(plan: Json, world: World) -> Iterator[str]:
+def misplaced(plan: Json, world: EnvironmentView) -> Iterator[str]:
     """Changes whose place is not the line of what changes."""
     for change in plan["changes"]:
         line = world.line_at(change["location"])
@@ -211,7 +211,7 @@ def planned_rows(plan: Json, wanted: Json) -> Rows:
     return rows
 
 
-def placement_faults(rows: Rows, wanted: Json, world: World) -> Iterator[str]:
+def placement_faults(rows: Rows, wanted: Json, world: EnvironmentView) -> Iterator[str]:
     """Nothing moves; every partition gets its row, on live brokers, over as many racks as there can be."""
     live = world.live_rows(wanted["topic"]) if wanted["action"] == "expand" else {}
     moved = sorted(p for p in live if p in rows and rows[p] != live[p])
@@ -240,18 +240,18 @@ def is_sound(row: list[int], replication_factor: int, racks: Mapping[int, str | 
 # ---- the tests ----
 
 
-def world_of(case: Json, folder: Path, chroot: Chroot) -> World:
+def view_of(case: Json, folder: Path, chroot: Chroot) -> EnvironmentView:
     znodes = znodes_of(case)
     make_znodes(chroot, znodes)
     write_files(case, folder, chroot)
-    return World(case, znodes)
+    return EnvironmentView(case, znodes)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_a_case_of_the_table_is_planned_as_expected(
     case: Json, chroot: Chroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = world_of(case, tmp_path, chroot)
+    world = view_of(case, tmp_path, chroot)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
 
@@ -263,7 +263,7 @@ def test_a_case_of_the_table_is_planned_as_expected(
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in IN_A_PROCESS_OF_THEIR_OWN])
 def test_a_process_plans_as_the_entry_does(case: Json, chroot: Chroot, tmp_path: Path) -> None:
-    world = world_of(case, tmp_path, chroot)
+    world = view_of(case, tmp_path, chroot)
 
     command = [sys.executable, "-c", "from topicops.cli import main; main()", *ARGUMENTS]
     environment = {**os.environ, "TOPICOPS_HOME": str(tmp_path / "home")}

@@ -51,7 +51,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) 
 
 def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:
     return flow.open_run(
-        environment="local", topics=live.folder / "topics", group="topic_pipeline_local", run_id="1", say=say
+        environment="local", topics=live.folder / "topics", group="topic_pipeline_local", run_id="1", progress=say
     )
 
 

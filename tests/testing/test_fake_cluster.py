@@ -8,10 +8,10 @@ from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.scenarios import SCENARIOS, World
 
 
-def world_of(cluster: FakeCluster) -> World:
+def view_of(cluster: FakeCluster) -> World:
     return World(reader=cluster, admin=cluster, brokers=(1, 2, 3), eventually=lambda question: question())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_the_fake_cluster_does_what_kafka_does(scenario: Callable[[World], None]) -> None:
-    scenario(world_of(FakeCluster()))
+    scenario(view_of(FakeCluster()))

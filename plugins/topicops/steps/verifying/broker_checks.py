@@ -18,7 +18,8 @@ def cluster_id(observation: Observation) -> Iterator[Problem]:
     """V01: brokers and first side belong to one cluster."""
     for broker, view in _views(observation):
         if observation.cluster_id is not None and view.cluster_id not in (None, observation.cluster_id):
-            message = f"broker {broker} belongs to cluster {view.cluster_id}, {FIRST_SIDE[observation.source]} to {observation.cluster_id}"
+            source = FIRST_SIDE[observation.source]
+            message = f"broker {broker} belongs to cluster {view.cluster_id}, {source} to {observation.cluster_id}"
             yield Problem(check="V01", verdict=Verdict.FAILED, message=message, code="TOP504", is_final=True)
 
 
