@@ -29,7 +29,7 @@ from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import Answer, AnswerKind
+from topicops.model.ports import Answer, AnswerKind, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_checks import log_questions, merged
@@ -126,8 +126,7 @@ class Bench:
                 reader=reader,
                 metadata=metadata,
                 deadlines=Verify(),
-                clock=time.monotonic,
-                sleep=time.sleep,
+                clock=Clock(),
                 broker_defaults=BrokerQuestions(self._properties).broker_defaults(),
             )
 

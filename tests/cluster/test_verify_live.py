@@ -27,6 +27,7 @@ from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
+from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.verify import FIRST_WAIT_S, verify
@@ -226,8 +227,7 @@ def verified(cluster: LocalCluster, change: Change) -> Verdict:
             reader=reader,
             metadata=metadata,
             deadlines=Verify(),
-            clock=time.monotonic,
-            sleep=time.sleep,
+            clock=Clock(),
         )
         at = time.time()
     return Verdict(at, tuple(check for check in checks if not check.is_healthy))

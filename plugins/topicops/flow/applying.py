@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
@@ -32,7 +31,7 @@ from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, 
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.ports import ClusterQuestions, Lease, LiveReader
+from topicops.model.ports import ApplyPorts, Clock, ClusterQuestions, Lease, LiveReader
 from topicops.model.printable import printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired, Lifecycle
@@ -359,16 +358,17 @@ def _send(
         with registered(open_journals_folder(run), journal.path, audit.origin):
             outcomes = apply_step(
                 plan,
+                ApplyPorts(
+                    reader=seams.reader(reader),
+                    admin=seams.admin(admin),
+                    lease=lease,
+                    journal=seams.journal(journal),
+                    audit=seams.audit(audit),
+                    questions=_questions(run, environment),
+                ),
                 actions=actions,
-                reader=seams.reader(reader),
-                admin=seams.admin(admin),
-                lease=lease,
-                journal=seams.journal(journal),
-                audit=seams.audit(audit),
-                questions=_questions(run, environment),
                 environment=environment.spec,
-                clock=time.monotonic,
-                sleep=time.sleep,
+                clock=Clock(),
                 progress=lambda outcome: run.progress(outcome_line(outcome)),
                 interrupted=interrupted,
             )

@@ -28,6 +28,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, Source
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.ports import Clock
 from topicops.model.runs.quality_rows import Afterwards, QualityInput, rows_after, rows_before
 from topicops.model.runs.results import (
     Check,
@@ -74,7 +75,7 @@ def quality_after(run: Run) -> Facts:
     environment = read_environment(run)
     with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as brokers:
         live = with_broker_defaults(run, environment, reader.snapshot(states=True))
-        differences = view_differences(live, reader=reader, brokers=brokers, sleep=time.sleep)
+        differences = view_differences(live, reader=reader, brokers=brokers, clock=Clock())
     identities = TopicIdentities(run.home, live.cluster_id)
     known = Afterwards(
         managed=run.desired.topics.keys(),
@@ -266,8 +267,7 @@ def _verify_outcomes(
             reader=reader,
             metadata=metadata,
             deadlines=environment.spec.verify,
-            clock=time.monotonic,
-            sleep=time.sleep,
+            clock=Clock(),
             progress=lambda seen: run.progress(progress_line(seen)),
             interrupted=interrupted,
             old_trouble=old_trouble,

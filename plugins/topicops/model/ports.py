@@ -1,8 +1,12 @@
-"""The ports: what the steps ask of the world. Edges fill them; fakes in ``testing/`` do too."""
+"""The ports: what the steps ask of the world. Edges fill them; fakes in ``testing/`` do too.
+
+Every step that waits takes one ``Clock``; ``apply`` takes its other ports together, as ``ApplyPorts``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -176,3 +180,26 @@ class AuditLog(Protocol):
     def append(self, mutations: Sequence[Mutation]) -> None:
         """Durable before it returns. Raises ``ArtifactError``: then none of them is in it."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyPorts:
+    """All that ``apply`` needs of the world, beside a clock."""
+
+    reader: LiveReader
+    admin: TopicAdmin
+    lease: Lease
+    journal: Journal
+    audit: AuditLog
+    questions: ClusterQuestions | None
+    """None: the brokers cannot be asked whether a topic is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a step tells the time and waits; by default the time of this machine."""
+
+    now: Callable[[], float] = time.monotonic
+    """Seconds that only grow, from any start."""
+    sleep: Callable[[float], None] = time.sleep
+    """Waits for so many seconds."""

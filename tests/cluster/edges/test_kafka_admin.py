@@ -18,7 +18,7 @@ from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import Answer, AnswerKind
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Policy
 from topicops.steps.applying.apply import apply
@@ -300,15 +300,16 @@ def apply_with(workbench: Workbench, plan: Plan) -> Sequence[Outcome]:
     """What apply makes of it, with everything but the cluster pretended."""
     return apply(
         plan,
-        reader=workbench.reader,
-        admin=workbench.admin,
-        lease=FakeLease(),
-        journal=FakeJournal(),
-        audit=FakeAuditLog(),
-        questions=None,
+        ApplyPorts(
+            reader=workbench.reader,
+            admin=workbench.admin,
+            lease=FakeLease(),
+            journal=FakeJournal(),
+            audit=FakeAuditLog(),
+            questions=None,
+        ),
         environment=sandbox().model_copy(update={"policy": Policy(delete_active="allow")}),
-        clock=time.monotonic,
-        sleep=time.sleep,
+        clock=Clock(),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -16,7 +15,7 @@ from topicops.edges.zookeeper.lease import ZooKeeperLease
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Change
-from topicops.model.ports import Lease
+from topicops.model.ports import ApplyPorts, Clock, Lease
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.steps.applying.apply import apply
 from topicops.testing.changes import configure_topic, plan_of, sandbox
@@ -74,15 +73,16 @@ def applied(change: Change, reader: ZooKeeperReader, lease: Lease) -> tuple[Outc
     brokers = FakeCluster()
     [outcome] = apply(
         plan_of(change),
-        reader=reader,
-        admin=brokers,
-        lease=lease,
-        journal=FakeJournal(),
-        audit=FakeAuditLog(),
-        questions=None,
+        ApplyPorts(
+            reader=reader,
+            admin=brokers,
+            lease=lease,
+            journal=FakeJournal(),
+            audit=FakeAuditLog(),
+            questions=None,
+        ),
         environment=sandbox(),
-        clock=time.monotonic,
-        sleep=time.sleep,
+        clock=Clock(),
     )
     return outcome, brokers
 

@@ -7,7 +7,7 @@ import pytest
 
 from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
 from topicops.model.plans.plan import Plan, TopicActivity
-from topicops.model.ports import AnswerKind
+from topicops.model.ports import AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Cluster, EnvironmentSpec
 from topicops.steps.applying.apply import (
@@ -54,16 +54,17 @@ class World:
     def apply(self, plan: Plan, *, actions: tuple[Action, ...] = ACTIONS) -> tuple[Outcome, ...]:
         return apply(
             plan,
+            ApplyPorts(
+                reader=self.cluster,
+                admin=self.cluster,
+                lease=self.lease,
+                journal=self.journal,
+                audit=self.audit,
+                questions=self.cluster,
+            ),
             actions=actions,
-            reader=self.cluster,
-            admin=self.cluster,
-            lease=self.lease,
-            journal=self.journal,
-            audit=self.audit,
-            questions=self.cluster,
             environment=self.environment,
-            clock=self.clock,
-            sleep=self.clock.sleep,
+            clock=Clock(self.clock, self.clock.sleep),
             progress=self.seen.append,
             interrupted=self.interrupted,
         )

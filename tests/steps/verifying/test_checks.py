@@ -9,6 +9,7 @@ import pytest
 
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
+from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text
@@ -59,8 +60,7 @@ class World:
             reader=self.cluster,
             metadata=self.cluster,
             deadlines=Verify(),
-            clock=self.clock,
-            sleep=self.clock.sleep,
+            clock=Clock(self.clock, self.clock.sleep),
         )
 
 
@@ -298,7 +298,7 @@ def test_a_name_is_watched_as_long_as_anything_else_is_waited_for() -> None:
         for g in plan.changes
     ]
 
-    checks = verify(plan, done, reader=cluster, metadata=cluster, deadlines=Verify(), clock=clock, sleep=clock.sleep)
+    checks = verify(plan, done, reader=cluster, metadata=cluster, deadlines=Verify(), clock=Clock(clock, clock.sleep))
 
     assert [(c.topic, c.code) for c in checks if not c.is_healthy] == [("going", "TOP607")]
 
@@ -428,8 +428,7 @@ def verdicts_of(world: World, old: frozenset[tuple[str, str, str]]) -> list[tupl
         reader=world.cluster,
         metadata=world.cluster,
         deadlines=Verify(),
-        clock=world.clock,
-        sleep=world.clock.sleep,
+        clock=Clock(world.clock, world.clock.sleep),
         old_trouble=old,
     )
     return [(check.verdict, check.message) for check in checks if not check.is_healthy]

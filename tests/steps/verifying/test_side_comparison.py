@@ -2,7 +2,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
-from topicops.model.ports import BrokerView, PartitionView
+from topicops.model.ports import BrokerView, Clock, PartitionView
 from topicops.steps.verifying.side_comparison import BROKERS_ASKED, LOOKS, PAUSE_S, view_differences
 from topicops.testing import builders
 
@@ -39,7 +39,7 @@ class ScriptedBrokers:
         }
 
     def compare(self, live: ClusterSnapshot) -> Mapping[str, str]:
-        return view_differences(live, reader=self, brokers=self, sleep=self.slept.append)
+        return view_differences(live, reader=self, brokers=self, clock=Clock(sleep=self.slept.append))
 
 
 def test_brokers_that_say_the_same_are_asked_once() -> None:

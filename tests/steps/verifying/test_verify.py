@@ -8,7 +8,7 @@ import pytest
 from topicops.model.cluster.snapshot import Assignment, Source
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import BrokerLogs, LogQuestions
+from topicops.model.ports import BrokerLogs, Clock, LogQuestions
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.checks import RULES
@@ -38,8 +38,7 @@ class World:
             reader=self.cluster,
             metadata=self.cluster,
             deadlines=Verify(),
-            clock=self.clock,
-            sleep=self.clock.sleep,
+            clock=Clock(self.clock, self.clock.sleep),
             progress=self.progress.append,
             interrupted=self.interrupted,
             old_trouble=old_trouble,
@@ -159,8 +158,7 @@ def test_only_topics_that_apply_touched_are_looked_at(world: World) -> None:
         reader=world.cluster,
         metadata=world.cluster,
         deadlines=Verify(),
-        clock=world.clock,
-        sleep=world.clock.sleep,
+        clock=Clock(world.clock, world.clock.sleep),
     )
 
     assert checks == ()

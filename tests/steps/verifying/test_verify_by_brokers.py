@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from topicops.model.plans.changes import Change
+from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text
@@ -42,8 +43,7 @@ def verified(cluster: FakeCluster, change: Change, clock: FakeClock) -> tuple[Ch
         reader=cluster,
         metadata=cluster,
         deadlines=Verify(),
-        clock=clock,
-        sleep=clock.sleep,
+        clock=Clock(clock, clock.sleep),
         source="kafka",
     )
 

@@ -27,12 +27,8 @@ from topicops.model.plans.plan import GatedChange, Plan, TopicActivity
 from topicops.model.ports import (
     Answer,
     AnswerKind,
-    AuditLog,
-    ClusterQuestions,
-    Journal,
-    Lease,
-    LiveReader,
-    TopicAdmin,
+    ApplyPorts,
+    Clock,
 )
 from topicops.model.printable import printable
 from topicops.model.runs.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
@@ -69,43 +65,24 @@ _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
 def apply(
     plan: Plan,
+    ports: ApplyPorts,
     *,
     actions: Collection[Action] = ACTIONS,
-    reader: LiveReader,
-    admin: TopicAdmin,
-    lease: Lease,
-    journal: Journal,
-    audit: AuditLog,
-    questions: ClusterQuestions | None,
     environment: EnvironmentSpec,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
+    clock: Clock,
     progress: Callable[[Outcome], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, ...]:
     """Give one outcome for each change of ``actions`` that the gate lets run, in the plan's order.
 
-    ``clock`` gives seconds that only grow, as ``time.monotonic``; ``progress`` is called with each outcome as it is
-    decided; ``interrupted`` is asked before each request, once true nothing more is sent.
+    ``progress`` is called with each outcome as it is decided; ``interrupted`` is asked before each request, once true
+    nothing more is sent.
 
     No error of the cluster, the lease or the journal leaves this function: it ends the run, the outcomes say why.
 
     """
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
-    run = _Run(
-        plan=plan,
-        reader=reader,
-        admin=admin,
-        lease=lease,
-        journal=journal,
-        audit=audit,
-        questions=questions,
-        environment=environment,
-        clock=clock,
-        sleep=sleep,
-        progress=progress,
-        interrupted=interrupted,
-    )
+    run = _Run(plan=plan, ports=ports, environment=environment, clock=clock, progress=progress, interrupted=interrupted)
     try:
         run.run_all(to_run)
     except _StopError as stop:
@@ -140,15 +117,9 @@ class _Run:
     """The ports of one apply, and the outcomes so far by digest."""
 
     plan: Plan
-    reader: LiveReader
-    admin: TopicAdmin
-    lease: Lease
-    journal: Journal
-    audit: AuditLog
-    questions: ClusterQuestions | None
+    ports: ApplyPorts
     environment: EnvironmentSpec
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
+    clock: Clock
     progress: Callable[[Outcome], None]
     interrupted: Callable[[], bool]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -217,7 +188,7 @@ class _Run:
 
     def _dry_run(self, batch: Sequence[GatedChange]) -> list[Answer]:
         try:
-            return list(self.admin.validate([gated.change for gated in batch]))
+            return list(self.ports.admin.validate([gated.change for gated in batch]))
         except ClusterError as error:
             return [Answer(AnswerKind.UNCLEAR, str(error))] * len(batch)
 
@@ -242,15 +213,15 @@ class _Run:
 
     def _send_ready(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
         """Send those of the batch that still may go; give those that were told to wait, the others are decided."""
-        self._pause(self.resume_at - self.clock())
+        self._pause(self.resume_at - self.clock.now())
         self._stop_if_it_must()
         ready = self._ready(batch)
         self._write_down()
         if not ready:
             return []
-        self.journal.intend(ready)
+        self.ports.journal.intend(ready)
         # Last of all: a process that was paused on the way here must not send.
-        self.lease.confirm()
+        self.ports.lease.confirm()
         self._conclude(list(zip(ready, self._send(ready), strict=True)))
         return self._undecided(ready)
 
@@ -263,17 +234,17 @@ class _Run:
 
     def _pause(self, seconds: float) -> None:
         """Sleep, in steps that an interrupt ends."""
-        end = self.clock() + seconds
-        while (left := end - self.clock()) > 0:
+        end = self.clock.now() + seconds
+        while (left := end - self.clock.now()) > 0:
             self._stop_if_interrupted()
-            self.sleep(min(left, LONGEST_WAIT_S))
+            self.clock.sleep(min(left, LONGEST_WAIT_S))
 
     def _confirm(self, about_to: Sequence[GatedChange]) -> None:
         """Stop unless not interrupted and the lease still ours; when there is nothing to send, neither is needed."""
         if not about_to:
             return
         self._stop_if_it_must()
-        self.lease.confirm()
+        self.ports.lease.confirm()
 
     def _stop_if_it_must(self) -> None:
         self._stop_if_interrupted()
@@ -288,8 +259,8 @@ class _Run:
         """Read each topic again; give those that may be sent, decide the others."""
         if not gated_changes:
             return []
-        traces = self.reader.traces([gated.change.topic for gated in gated_changes])
-        brokers = self.reader.brokers()
+        traces = self.ports.reader.traces([gated.change.topic for gated in gated_changes])
+        brokers = self.ports.reader.brokers()
         return [gated for gated in gated_changes if self._may_go(gated, traces[gated.change.topic], brokers)]
 
     def _may_go(self, gated: GatedChange, traces: TopicTraces, brokers: Mapping[int, Broker]) -> bool:
@@ -321,13 +292,13 @@ class _Run:
     def _sent_by_kind(self, changes: Sequence[Change]) -> Sequence[Answer]:
         match changes[0]:
             case CreateTopic():
-                return self.admin.create(_only(CreateTopic, changes))
+                return self.ports.admin.create(_only(CreateTopic, changes))
             case ExpandTopic():
-                return self.admin.expand(_only(ExpandTopic, changes))
+                return self.ports.admin.expand(_only(ExpandTopic, changes))
             case ConfigureTopic():
-                return self.admin.configure(_only(ConfigureTopic, changes))
+                return self.ports.admin.configure(_only(ConfigureTopic, changes))
             case DeleteTopic():
-                return [self.admin.delete(change) for change in _only(DeleteTopic, changes)]
+                return [self.ports.admin.delete(change) for change in _only(DeleteTopic, changes)]
         assert_never(changes[0])
 
     # --- what an answer means -----------------------------------------------------------------------------------
@@ -336,7 +307,7 @@ class _Run:
         for gated, answer in answers:
             self.sent[gated.digest].answer = answer
             self.sent[gated.digest].requests -= not answer.left
-            self.resume_at = max(self.resume_at, self.clock() + answer.wait_s)
+            self.resume_at = max(self.resume_at, self.clock.now() + answer.wait_s)
             if answer.kind is AnswerKind.ACCEPTED:
                 self._decide(gated, OutcomeStatus.DONE)
         self._write_down()  # before a long look at the others
@@ -363,22 +334,22 @@ class _Run:
 
     def _read_back(self, gated_changes: Sequence[GatedChange], patience_s: float) -> dict[str, Comparison]:
         """Compare until all are decided or the patience ends; by digest, no entry for what could not be read."""
-        deadline = self.clock() + patience_s
+        deadline = self.clock.now() + patience_s
         comparisons: dict[str, Comparison] = {}
         pending = list(gated_changes)
         for wait in _waits(FIRST_WAIT_S):
             comparisons.update(self._comparisons(pending))
             pending = [gated for gated in pending if not _is_decided(comparisons.get(gated.digest))]
-            if not pending or self.clock() >= deadline:
+            if not pending or self.clock.now() >= deadline:
                 break
-            self.sleep(wait)
+            self.clock.sleep(wait)
         return comparisons
 
     def _comparisons(self, gated_changes: Sequence[GatedChange]) -> dict[str, Comparison]:
         if not gated_changes:
             return {}
         try:
-            traces = self.reader.traces([gated.change.topic for gated in gated_changes])
+            traces = self.ports.reader.traces([gated.change.topic for gated in gated_changes])
         except ClusterError as error:
             logger.warning("cannot read back topics=%d: %s", len(gated_changes), printable(str(error)))
             return {}
@@ -415,15 +386,15 @@ class _Run:
                 raise _StopError(f"deletes run only when all before succeeded; {trouble}")
 
     def _ask_about_activity(self, gated_changes: Sequence[GatedChange]) -> None:
-        if self.questions is None or self.environment.policy.delete_active == "allow":
+        if self.ports.questions is None or self.environment.policy.delete_active == "allow":
             return
         topics = [gated.change.topic for gated in gated_changes]
-        asked_at, told = self.clock(), self.questions.activity(topics)
+        asked_at, told = self.clock.now(), self.ports.questions.activity(topics)
         self.activity |= {topic: (asked_at, told.get(topic)) for topic in topics}
 
     def _activity_is_old(self, change: Change) -> bool:
         asked_at, _ = self.activity.get(change.topic, (-inf, None))
-        return self.clock() - asked_at > ACTIVITY_IS_NEW_S
+        return self.clock.now() - asked_at > ACTIVITY_IS_NEW_S
 
     def _activity_reason(self, change: DeleteTopic) -> str | None:
         if self.environment.policy.delete_active == "allow":
@@ -438,17 +409,17 @@ class _Run:
 
     def _wait_until_gone(self, changes: Sequence[Change]) -> None:
         limit_s = self.environment.verify.deletes.total_seconds()
-        deadline, left = self.clock() + limit_s, list(changes)
+        deadline, left = self.clock.now() + limit_s, list(changes)
         for wait in _waits(FIRST_WAIT_FOR_DELETE_S, growth=1.1):
-            traces = self.reader.traces([change.topic for change in left]) if left else {}
+            traces = self.ports.reader.traces([change.topic for change in left]) if left else {}
             left = [change for change in left if not _is_out_of_the_way(change, traces[change.topic])]
             if not left:
                 return
-            if self.clock() >= deadline:
+            if self.clock.now() >= deadline:
                 names = ", ".join(change.topic for change in left)
                 raise _StopError(f"the delete of {names} has not ended after {limit_s:g} s")
             self._stop_if_interrupted()
-            self.sleep(wait)
+            self.clock.sleep(wait)
 
     # --- the account --------------------------------------------------------------------------------------------
 
@@ -481,8 +452,8 @@ class _Run:
             return
         try:
             if mutations := self._mutations([outcome for outcome in outcomes if outcome.sent]):
-                self.audit.append(mutations)
-            self.journal.record(outcomes)
+                self.ports.audit.append(mutations)
+            self.ports.journal.record(outcomes)
         except TopicopsError as error:
             # What was done stays done when it cannot be written down; nothing more is sent.
             self.disk_problem = str(error)
@@ -500,7 +471,7 @@ class _Run:
         if not changes:
             return {}
         try:
-            traces = self.reader.traces([change.topic for change in changes])
+            traces = self.ports.reader.traces([change.topic for change in changes])
         except ClusterError:
             return {change.topic: NOT_READ for change in changes}
         return {topic: found.lasting_identity for topic, found in traces.items()}

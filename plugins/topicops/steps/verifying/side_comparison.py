@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
-from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
+from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.steps.verifying.broker_checks import metadata
 from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import chosen_brokers
@@ -18,7 +18,7 @@ PAUSE_S = 1.0
 
 
 def view_differences(
-    live: ClusterSnapshot, *, reader: LiveReader, brokers: BrokerMetadata, sleep: Callable[[float], None]
+    live: ClusterSnapshot, *, reader: LiveReader, brokers: BrokerMetadata, clock: Clock
 ) -> Mapping[str, str]:
     """Where the brokers say otherwise, by topic; empty where they agree. Topics that differ are looked at again.
 
@@ -29,7 +29,7 @@ def view_differences(
     found: dict[str, str] = {}
     for observation in range(LOOKS if asked else 0):
         if observation and topics:
-            sleep(PAUSE_S)
+            clock.sleep(PAUSE_S)
             traces = reader.traces(sorted(topics), states=True)
             topics = {name: trace.live for name, trace in traces.items() if trace.live and not trace.is_deleting}
             found = {name: text for name, text in found.items() if name not in traces or name in topics}

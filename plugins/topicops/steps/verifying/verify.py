@@ -10,7 +10,7 @@ from itertools import groupby
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState, Source, TopicTraces
 from topicops.model.errors import ClusterError
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
+from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_checks import FIRST_SIDE, log_questions, merged
@@ -54,8 +54,7 @@ def verify(
     reader: LiveReader,
     metadata: BrokerMetadata,
     deadlines: Verify,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
+    clock: Clock,
     progress: Callable[[Progress], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
     old_trouble: Collection[Trouble] = frozenset(),
@@ -81,14 +80,14 @@ def verify(
     )
     wait = FIRST_WAIT_S
     while True:
-        started = clock()
+        started = clock.now()
         has_moved = watch.observation()
         progress(watch.progress())
         if not watch.open_topics() or interrupted():
             return watch.checks()
         wait = FIRST_WAIT_S if has_moved else min(wait * 1.5, LONGEST_WAIT_S)
         # From start to start: a look at many topics takes its time too.
-        sleep(max(wait - (clock() - started), SHORTEST_PAUSE_S))
+        clock.sleep(max(wait - (clock.now() - started), SHORTEST_PAUSE_S))
 
 
 def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, ...]:
@@ -194,7 +193,7 @@ class _Watch:
     reader: LiveReader
     metadata: BrokerMetadata
     deadlines: Verify
-    clock: Callable[[], float]
+    clock: Clock
     old_trouble: frozenset[Trouble]
     broker_defaults: Mapping[str, str] | None
     cluster_id: str
@@ -352,7 +351,7 @@ class _Watch:
 
     def _is_over(self, topic: _Topic, fresh: Sequence[Problem]) -> bool:
         """Whether a problem outlived the deadline of its kind; then waiting for the others is of no use."""
-        now = self.clock()
+        now = self.clock.now()
         for problem in fresh:
             topic.first_seen.setdefault(_kind(problem), now)
         return any(problem.is_final for problem in fresh) or any(
