@@ -110,7 +110,7 @@ def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) 
     with pytest.raises(UnrecordedError, match="requests were sent before") as caught:
         flow.apply(run)
 
-    assert caught.value.exit_code == 6
+    assert caught.value.exit_status == 6
 
 
 def test_no_request_leaves_when_its_intent_cannot_be_written(live: Workspace, admin: AdminClient) -> None:

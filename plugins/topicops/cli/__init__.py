@@ -18,13 +18,12 @@ import typer
 from topicops import __version__
 from topicops.cli.output import print_error
 from topicops.model.errors import SpecError, TopicopsError
+from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
-
-INTERRUPTED = 130
 
 COMMANDS = {
     "validate": "files.validate:validate_command",
@@ -90,29 +89,29 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
     try:
         words = sys.argv[1:] if arguments is None else arguments
-        return _command(_named(words))(words, standalone_mode=False) or 0
+        return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
         from topicops.cli.files.validate import render_text
 
         print_error(render_text(error.diagnostics))
-        return error.exit_code
+        return error.exit_status
     except TopicopsError as error:
         print_error(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
-        return error.exit_code
+        return error.exit_status
     except typer.exceptions.TyperException as error:
         print_error(f"topicops: {error.format_message()}" if error.format_message() else "see `topicops --help`")
-        return 1
+        return ExitStatus.ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("topicops: interrupted")
-        return INTERRUPTED
+        return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does; nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return ExitStatus.ERROR
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
         print_error(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
-        return 1
+        return ExitStatus.ERROR
 
 
 def _named(words: Sequence[str]) -> str | None:

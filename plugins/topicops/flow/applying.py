@@ -28,6 +28,7 @@ from topicops.flow.run import (
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError, WrongTargetError
+from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.plan_file import plan_to_json
@@ -124,7 +125,7 @@ def apply_plan(
     approver: str | None = None,
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-) -> int:
+) -> ExitStatus:
     """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
     from topicops.flow.planning import snapshot
     from topicops.flow.verifying import report, run_report, verify_or_say_why

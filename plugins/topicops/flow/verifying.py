@@ -26,6 +26,7 @@ from topicops.flow.run import (
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot, Source
 from topicops.model.errors import TopicopsError
+from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import Clock
@@ -133,7 +134,7 @@ def verify_or_say_why(run: Run, *, interrupted: Callable[[], bool]) -> None:
         _write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=error.code)])
 
 
-def verify_plan(run: Run, plan: Plan) -> int:
+def verify_plan(run: Run, plan: Plan) -> ExitStatus:
     """Check that the cluster is as a saved plan wants it, whoever did it. Gives the exit status."""
     from topicops.flow.planning import snapshot
     from topicops.model.plans.plan_file import plan_to_json
@@ -147,7 +148,7 @@ def verify_plan(run: Run, plan: Plan) -> int:
     return _verify_status(run)
 
 
-def verify_cluster(run: Run) -> int:
+def verify_cluster(run: Run) -> ExitStatus:
     """Check every topic of the cluster once, without a plan. Gives the exit status."""
     from topicops.flow.planning import snapshot
 
@@ -313,7 +314,7 @@ def _as_if_done(gated: GatedChange) -> Outcome:
     return Outcome(topic=change.topic, action=change.action, digest=gated.digest, status=OutcomeStatus.DONE)
 
 
-def _verify_status(run: Run) -> int:
+def _verify_status(run: Run) -> ExitStatus:
     told = run_report(run)
     _write_report(run, told)
     return verify_exit_status(told.summary)

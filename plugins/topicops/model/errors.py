@@ -1,12 +1,14 @@
 """One tree of errors; a class for each thing that a caller may do about one.
 
-Every message says where, what and what next. ``exit_code`` is the process's exit status.
+Every message says where, what and what next. ``exit_status`` is the status with which the command ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
+
+from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from topicops.model.specs.diagnostics import Diagnostic
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 class TopicopsError(Exception):
     """Something a person can act on; its text is the whole answer, no traceback is shown."""
 
-    exit_code: ClassVar[int] = 1
+    exit_status: ClassVar[ExitStatus] = ExitStatus.ERROR
     code: ClassVar[str | None] = None
 
 
@@ -67,7 +69,7 @@ class UndecodableZnodeError(ClusterError):
 class WrongTargetError(TopicopsError):
     """The cluster that answered is not the one the environment names, or ZooKeeper does not rule it."""
 
-    exit_code = 8
+    exit_status = ExitStatus.WRONG_CLUSTER
     code = "TOP504"
 
 
@@ -86,7 +88,7 @@ class ShrunkenWorldError(WrongTargetError):
 class LeaseHeldError(TopicopsError):
     """Another run holds the lease of this cluster."""
 
-    exit_code = 5
+    exit_status = ExitStatus.LEASE_HELD
     code = "TOP502"
 
 
@@ -111,7 +113,7 @@ class FormatVersionError(ArtifactError):
 class UnrecordedError(ArtifactError):
     """Requests were sent to the cluster, and the file that says what came of them could not be written."""
 
-    exit_code = 6
+    exit_status = ExitStatus.PARTLY_DONE
 
 
 class DiffError(TopicopsError):

@@ -174,7 +174,7 @@ def test_no_registered_broker_is_an_error_and_not_a_wrong_target(hosts: str, clu
     cluster.delete("/brokers/ids", recursive=True)
     with ZooKeeperReader(hosts) as reader, pytest.raises(ClusterError, match="no broker is alive") as caught:
         reader.snapshot()
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_status == 1
 
 
 @pytest.mark.parametrize("path", ["/brokers/topics", "/config/topics"])

@@ -38,7 +38,7 @@ def test_the_cluster_that_is_meant_is_accepted(expected: str | None) -> None:
 def test_another_cluster_is_a_wrong_target_that_names_both_ids_and_the_place() -> None:
     with pytest.raises(WrongTargetError, match=r"prod.yaml:6.*cluster meant.*is found") as caught:
         require_cluster(snapshot("found"), environment("meant"))
-    assert caught.value.exit_code == 8
+    assert caught.value.exit_status == 8
 
 
 def test_a_strange_id_reaches_the_message_without_control_characters() -> None:
@@ -73,8 +73,8 @@ def test_a_world_within_the_limit_is_accepted(now: int, last: int | None, percen
 def test_a_shrunken_world_is_refused_with_both_numbers(now: int, last: int, percent: int) -> None:
     with pytest.raises(ShrunkenWorldError, match=rf"^{now} topics are live, {last} were .*\({percent}\)") as caught:
         require_not_shrunken(now, last, percent)
-    assert (caught.value.exit_code, caught.value.code) == (8, "TOP416")
+    assert (caught.value.exit_status, caught.value.code) == (8, "TOP416")
 
 
 def test_kraft_is_a_wrong_target_too() -> None:
-    assert UnsupportedTargetError("ZooKeeper is a copy").exit_code == WrongTargetError("another").exit_code
+    assert UnsupportedTargetError("ZooKeeper is a copy").exit_status == WrongTargetError("another").exit_status

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from topicops.model.exit_status import ExitStatus, status_after_signal
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, RunSummary, Verdict
 from topicops.steps.reporting.exit_status import apply_exit_status, verify_exit_status
 
@@ -64,7 +65,8 @@ def test_apply_exits_with(ended: RunSummary, status: int) -> None:
 
 
 def test_a_termination_is_told_from_an_interrupt() -> None:
-    assert apply_exit_status(summary(interrupted=True), signal_number=signal.SIGTERM) == 143
+    assert status_after_signal(signal.SIGTERM) == ExitStatus.TERMINATED == 143
+    assert status_after_signal(signal.SIGINT) == ExitStatus.INTERRUPTED == 130
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from topicops.cli.cluster.plan import TopicsOption
 from topicops.cli.output import Format, print_result, progress
 from topicops.cli.runs import new_run
 from topicops.model.errors import UsageError
+from topicops.model.exit_status import ExitStatus, status_after_signal
 
 
 def apply_command(
@@ -46,7 +47,7 @@ def apply_command(
             )
         )
     print_result(flow.render_report(run, output))
-    raise typer.Exit(stop.exit_code or ended)
+    raise typer.Exit(stop.exit_status or ended)
 
 
 def user_name() -> str:
@@ -87,15 +88,15 @@ class StopSignals:
             return work()
         except KeyboardInterrupt:
             progress("stopped at once; the next apply looks first at what became of the request in flight")
-            raise typer.Exit(self.exit_code) from None
+            raise typer.Exit(self.exit_status) from None
 
     def is_asked(self) -> bool:
         return self._received is not None
 
     @property
-    def exit_code(self) -> int:
-        """130 or 143 when a signal came, else 0."""
-        return 128 + self._received if self._received else 0
+    def exit_status(self) -> int:
+        """``INTERRUPTED`` or ``TERMINATED`` after a signal, else ``SUCCESS``."""
+        return status_after_signal(self._received) if self._received else ExitStatus.SUCCESS
 
     def _receive(self, number: int, _: FrameType | None) -> None:
         if self._received is not None:

@@ -9,6 +9,7 @@ import typer
 
 from topicops.cli.output import print_error, print_result
 from topicops.model.errors import UsageError
+from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine
@@ -69,7 +70,7 @@ def verify_command(
     noted = _noted(head, files)
     print_result(verification_json(files, noted) if output == "json" else verification_text(files, noted))
     if not is_whole(files, noted):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitStatus.ERROR)
 
 
 def _tell_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: str, output: str) -> None:

@@ -10,8 +10,7 @@ import typer
 from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
-
-FOUND_ERRORS = 1
+from topicops.model.exit_status import ExitStatus
 
 
 def doctor_command(
@@ -26,4 +25,4 @@ def doctor_command(
     examination = flow.doctor(unrecorded_run(environment, topics))
     print_result(doctor_json(examination) if output == "json" else doctor_text(examination))
     if examination.has_errors:
-        raise typer.Exit(FOUND_ERRORS)
+        raise typer.Exit(ExitStatus.ERROR)

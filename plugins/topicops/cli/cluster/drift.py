@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from topicops.cli.cluster.plan import CHANGES_PENDING, EnvironmentOption, TopicsOption
+from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
+from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from topicops.steps.planning.drift import DriftEntry
@@ -33,7 +34,7 @@ def drift_command(
     entries = flow.drift(unrecorded_run(environment, topics), only=only)
     print_result(as_json(entries) if output == "json" else as_text(entries))
     if detailed_exitcode and entries:
-        raise typer.Exit(CHANGES_PENDING)
+        raise typer.Exit(ExitStatus.CHANGES_PENDING)
 
 
 def as_text(entries: tuple[DriftEntry, ...]) -> str:

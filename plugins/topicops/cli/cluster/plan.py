@@ -9,8 +9,7 @@ import typer
 
 from topicops.cli.output import Engine, Format, print_result
 from topicops.cli.runs import new_run
-
-CHANGES_PENDING = 2
+from topicops.model.exit_status import ExitStatus
 
 EnvironmentOption = Annotated[str, typer.Option("--environment", "-e", help="Name of a file in topics/environments/.")]
 TopicsOption = Annotated[Path, typer.Option("--topics", help="The folder of specs.")]
@@ -39,4 +38,4 @@ def plan_command(
     if out is not None:
         flow.save_plan(plan, out)
     if detailed_exitcode and not plan.is_empty:
-        raise typer.Exit(CHANGES_PENDING)
+        raise typer.Exit(ExitStatus.CHANGES_PENDING)

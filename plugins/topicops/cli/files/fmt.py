@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.output import print_error, print_result
+from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def fmt_command(
         print_error(f"left alone: {file}:{found.line}: {found.code}: {found.summary}")
     print_error(_summary(len(changed), len(documents), len(problems), check=check))
     if check and changed:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitStatus.ERROR)
 
 
 def _edit(document: Document) -> tuple[str, str] | None:

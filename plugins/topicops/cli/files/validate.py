@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicops.cli.output import print_result
+from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Document
@@ -49,7 +50,7 @@ def validate_command(
             if validated.diagnostics:
                 print_result(render_text(validated.diagnostics))
             print_result(_count(validated.diagnostics, validated.files, took_s))
-    raise typer.Exit(int(validated.has_errors))
+    raise typer.Exit(ExitStatus.ERROR if validated.has_errors else ExitStatus.SUCCESS)
 
 
 def _with_sure_fixes(

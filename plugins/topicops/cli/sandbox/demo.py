@@ -19,6 +19,7 @@ import typer
 
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
+from topicops.model.exit_status import ExitStatus, status_after_signal
 
 if TYPE_CHECKING:
     from topicops.edges.local.airflow import AirflowClient, LocalAirflow
@@ -60,7 +61,7 @@ def demo_command(
         verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
     finally:
         cluster.down(now=True)  # the next demo starts on an empty cluster anyway
-    raise typer.Exit(0 if verified else 1)
+    raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
 
 
 def require_checkout(topics: Path, dags: Path) -> None:
@@ -202,4 +203,4 @@ def _step(number: int, text: str) -> Iterator[None]:
 def _end(number: int, _: FrameType | None) -> NoReturn:
     for ending in ENDING:
         signal.signal(ending, signal.SIG_IGN)  # once is enough: what is running is being stopped
-    raise SystemExit(128 + number)
+    raise SystemExit(status_after_signal(number))

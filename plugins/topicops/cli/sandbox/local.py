@@ -12,6 +12,7 @@ import typer
 
 from topicops.edges.local.cluster import ClusterStatus, LocalCluster, home_folder
 from topicops.model.errors import UsageError
+from topicops.model.exit_status import ExitStatus
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
 
@@ -71,7 +72,7 @@ def status(
     else:
         typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")
     if found is None or not found.running:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitStatus.ERROR)
 
 
 def status_json(found: ClusterStatus | None) -> dict[str, object]:

@@ -1,39 +1,41 @@
-"""The process's exit status, from how a run ended."""
+"""The exit status of ``apply`` and ``verify``, from how a run ended."""
 
 from __future__ import annotations
 
-import signal
-
+from topicops.model.exit_status import ExitStatus
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus, RunSummary
 
 _NOT_IN_PLACE = (OutcomeStatus.REFUSED, OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT)
 
 
-def apply_exit_status(summary: RunSummary, *, signal_number: int = signal.SIGINT) -> int:
-    """Give the exit status of ``apply``: 0, 1, 3, 4, 6 or 7, and 128 + ``signal_number`` when it was interrupted.
+def apply_exit_status(summary: RunSummary) -> ExitStatus:
+    """Give the exit status of ``apply``.
 
-    A run that sent nothing never answers 6, so that the status and what was changed agree. 1 then means that it
-    broke off, or that the brokers' dry run said no to all.
+    A run that sent nothing never ends with ``PARTLY_DONE``, so the status always agrees with what was changed.
+    ``ERROR`` then means that the run stopped early, or that the brokers' dry run rejected every change.
     """
     if summary.interrupted:
-        return 128 + signal_number
+        return ExitStatus.INTERRUPTED
     if not summary.outcomes and not summary.unhealthy:
-        return 3 if summary.held or summary.dropped or summary.blocked else 0
+        waits = summary.held or summary.dropped or summary.blocked
+        return ExitStatus.NOTHING_MAY_RUN if waits else ExitStatus.SUCCESS
     if summary.count(*_NOT_IN_PLACE):
         return _partial_status(summary)
-    return 7 if summary.unhealthy else 0
+    return _health_status(summary)
 
 
-def verify_exit_status(summary: RunSummary, *, signal_number: int = signal.SIGINT) -> int:
-    """Give the exit status of ``verify`` alone: 7 when a check speaks against the cluster, else 0."""
-    if summary.interrupted:
-        return 128 + signal_number
-    return 7 if summary.unhealthy else 0
+def verify_exit_status(summary: RunSummary) -> ExitStatus:
+    """Give the exit status of ``verify`` alone."""
+    return ExitStatus.INTERRUPTED if summary.interrupted else _health_status(summary)
 
 
-def _partial_status(summary: RunSummary) -> int:
+def _health_status(summary: RunSummary) -> ExitStatus:
+    return ExitStatus.NOT_VERIFIED if summary.unhealthy else ExitStatus.SUCCESS
+
+
+def _partial_status(summary: RunSummary) -> ExitStatus:
     if summary.count(*IN_PLACE) or any(outcome.sent for outcome in summary.outcomes):
-        return 6
+        return ExitStatus.PARTLY_DONE
     if summary.count(OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN):
-        return 1
-    return 4 if summary.count(OutcomeStatus.REFUSED) else 1
+        return ExitStatus.ERROR
+    return ExitStatus.NOTHING_SENT if summary.count(OutcomeStatus.REFUSED) else ExitStatus.ERROR
