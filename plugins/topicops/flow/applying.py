@@ -92,9 +92,8 @@ def apply(
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
         require_planned_target(plan, cluster_id, reader.chroot)
-        held = _lease(run, environment, f"apply {kind}", lock_timeout_s)
-        with PORT_WRAPPERS.get().lease(held) as lease:
-            _keep_up(environment, reader, held)
+        with PORT_WRAPPERS.get().lease(_lease(run, environment, f"apply {kind}", lock_timeout_s)) as lease:
+            reader.catch_up_with(lease)
             # Behind it: the wait may have been long, and what the holder before made is whole by now.
             live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
             require_whole(run, environment, live)
@@ -261,17 +260,6 @@ def _identities(run: Run, environment: Environment, to_run: Iterable[GatedChange
     """
     roles = sorted({_role_of(gated.change.action) for gated in to_run})
     return {role: kafka_properties(environment, role, run.connections) for role in roles}
-
-
-def _keep_up(environment: Environment, reader: LiveReader, held: AbstractContextManager[Lease]) -> None:
-    """Have the reader know all that the lease's session was told: a server that does not is cut off from the others."""
-    if environment.spec.cluster.lease != "zookeeper":
-        return
-    from topicops.edges.zookeeper.lease import ZooKeeperLease
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
-
-    if isinstance(reader, ZooKeeperReader) and isinstance(held, ZooKeeperLease):
-        reader.catch_up_with(held.session)
 
 
 def _admin(

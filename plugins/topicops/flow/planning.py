@@ -29,7 +29,6 @@ from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
-from topicops.model.ports import LiveReader
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.gate import gate as gate_step
@@ -76,7 +75,9 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
     with cluster_reader(run, environment) as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.snapshot(states=states)
-        _require_seen(run, reader, live)
+        if run.store.has("desired.json"):
+            # A topic that the brokers hide from this reader looks absent, and would be planned as new.
+            reader.require_describable(sorted(run.desired.topics.keys() - live.topics.keys()))
     topic_count = TopicCount(run.home, live.cluster_id)
     topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
@@ -92,16 +93,6 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
         "brokers": len(live.brokers),
         "seconds": round(time.monotonic() - started, 3),
     }
-
-
-def _require_seen(run: Run, reader: LiveReader, live: ClusterSnapshot) -> None:
-    """What brokers hide from this reader looks absent, and would be planned as new: a refusal must be told as one."""
-    if live.source != "kafka" or not run.store.has("desired.json"):
-        return
-    from topicops.edges.kafka.reader import KafkaReader
-
-    if isinstance(reader, KafkaReader):
-        reader.require_describable(sorted(run.desired.topics.keys() - live.topics.keys()))
 
 
 def diff(run: Run, *, engine: Engine = "spark") -> Facts:

@@ -36,6 +36,17 @@ class LiveReader(Protocol):
         """None while none is elected."""
         ...
 
+    def require_describable(self, topics: Sequence[str]) -> None:
+        """Raise ``ClusterError`` unless the reader may see each of these topics, whether it exists or not."""
+        ...
+
+    def catch_up_with(self, lease: Lease) -> None:
+        """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
+
+        Such a server is cut off from the others. Only ZooKeeper's servers can be: another source ignores this.
+        """
+        ...
+
 
 class AnswerKind(StrEnum):
     """What a broker's answer to one mutation means for the change."""
@@ -161,6 +172,10 @@ class Lease(Protocol):
 
     def confirm(self) -> None:
         """Look again whether it is ours. Raises ``LeaseLostError``."""
+        ...
+
+    def zxid(self) -> int | None:
+        """The newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
         ...
 
 

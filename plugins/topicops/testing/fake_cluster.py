@@ -22,7 +22,7 @@ from topicops.model.cluster.snapshot import (
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import TopicActivity
-from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, PartitionView
+from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, Lease, LogQuestions, PartitionView
 from topicops.model.specs.topic_config import ConfigValueError, canonical
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -236,6 +236,12 @@ class FakeCluster:
     def controller_id(self) -> int | None:
         self._answer_or_fail()
         return min(self._brokers, default=None) if self.has_controller else None
+
+    def require_describable(self, topics: Sequence[str]) -> None:
+        """Do nothing: this reader sees every topic."""
+
+    def catch_up_with(self, lease: Lease) -> None:
+        """Do nothing: one server cannot be behind another."""
 
     # --- TopicAdmin ---------------------------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ class FakeLease:
     confirmations_left: int | None = None
     """None: any number."""
     confirmations: int = 0
+    newest_zxid: int | None = None
+    """None: a lease that is not in ZooKeeper."""
 
     def confirm(self) -> None:
         self.confirmations += 1
@@ -50,6 +52,9 @@ class FakeLease:
             self.confirmations_left -= 1
             if self.confirmations_left < 0:
                 raise LeaseLostError("the lease of this cluster is no longer ours; run again")
+
+    def zxid(self) -> int | None:
+        return self.newest_zxid
 
     def lose(self) -> None:
         self.confirmations_left = 0

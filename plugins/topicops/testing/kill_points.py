@@ -186,6 +186,9 @@ class _Lease:
     def confirm(self) -> None:
         self._points.around("confirm", self._lease.confirm)
 
+    def zxid(self) -> int | None:
+        return self._lease.zxid()
+
 
 class _Reader:
     def __init__(self, reader: LiveReader, points: KillPoints) -> None:
@@ -205,6 +208,12 @@ class _Reader:
 
     def controller_id(self) -> int | None:
         return self._reader.controller_id()
+
+    def require_describable(self, topics: Sequence[str]) -> None:
+        self._reader.require_describable(topics)
+
+    def catch_up_with(self, lease: Lease) -> None:
+        self._reader.catch_up_with(lease)
 
 
 class _Admin:

@@ -252,7 +252,7 @@ FILLS_UP = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from edges.test_audit_log import log_of, mutation
+from edges.home.test_audit_log import log_of, mutation
 from topicops.model.errors import ArtifactError
 
 folder = Path(sys.argv[1])

@@ -133,7 +133,7 @@ def test_a_leader_that_does_not_know_of_the_next_one_is_not_believed(servers: Pa
             another_hand_configures("stock", through=hosts(ensemble, *others))
 
             assert reader.snapshot().topics["stock"].overrides == {"retention.ms": OLD}, "it was to answer all the same"
-            reader.catch_up_with(lease.session)
+            reader.catch_up_with(lease)
             with pytest.raises(ClusterUnreachableError, match="has not heard of the newest changes"):
                 reader.snapshot()
             outcome, brokers = applied(change, reader, lease)

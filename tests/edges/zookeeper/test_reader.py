@@ -36,6 +36,7 @@ from topicops.model.errors import (
     UsageError,
     WrongTargetError,
 )
+from topicops.testing.fakes import FakeLease
 from topicops.testing.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 
 ORDERS = {
@@ -116,6 +117,15 @@ def test_a_snapshot_holds_brokers_controller_topics_and_overrides(hosts: str, cl
     assert orders.states is None
     assert not orders.unstable
     assert live.broker_defaults is None
+
+
+def test_a_server_that_has_not_seen_what_the_leases_session_has_seen_is_not_believed(hosts: str) -> None:
+    with ZooKeeperReader(hosts) as reader:
+        reader.catch_up_with(FakeLease())
+        assert reader.traces(["orders"])["orders"].live is None
+        reader.catch_up_with(FakeLease(newest_zxid=2**60))
+        with pytest.raises(ClusterUnreachableError, match="has not heard of the newest changes"):
+            reader.traces(["orders"])
 
 
 def test_a_brokers_epoch_is_the_czxid_of_its_registration(hosts: str, cluster: KazooClient) -> None:

@@ -76,6 +76,9 @@ class FileLease:
         if self._is_lost:
             raise LeaseLostError(f"the lease {self._path} was removed or replaced; nothing more is sent: run it again")
 
+    def zxid(self) -> None:
+        """None: this lease is not in ZooKeeper."""
+
     def _lock(self) -> None:
         deadline = time.monotonic() + self._lock_timeout_s
         while True:
@@ -104,3 +107,6 @@ class NoLease:
 
     def confirm(self) -> None:
         """Is always ours."""
+
+    def zxid(self) -> None:
+        """None: this lease is not in ZooKeeper."""

@@ -32,7 +32,7 @@ from topicops.edges.kafka.quorum import ask_quorum
 from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.gc_pause import gc_paused
-from topicops.model.ports import BrokerView
+from topicops.model.ports import BrokerView, Lease
 from topicops.model.printable import printable
 
 T = TypeVar("T")
@@ -179,6 +179,9 @@ class KafkaReader:
     def require_describable(self, topics: Sequence[str]) -> None:
         """Raise ``ClusterError`` unless each may be described, there or not: brokers list only what may be."""
         self._descriptions(topics)
+
+    def catch_up_with(self, lease: Lease) -> None:
+        """Do nothing: the brokers' answers carry no ZooKeeper transaction to compare with."""
 
     def brokers(self) -> Mapping[int, Broker]:
         """Live brokers by id; a fenced one is not among them."""

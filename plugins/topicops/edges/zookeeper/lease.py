@@ -109,6 +109,10 @@ class ZooKeeperLease:
         if znode.stat.ephemeralOwner != self._session_id:
             self._lose(f"{describe(znode.data)} has it now")
 
+    def zxid(self) -> int | None:
+        """The newest ZooKeeper transaction that this session has seen."""
+        return self.session.zxid
+
     def _read_when_connected(self) -> Znode | None:
         deadline = time.monotonic() + self.session.timeout_s
         while True:

@@ -34,6 +34,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.gc_pause import gc_paused
+from topicops.model.ports import Lease
 from topicops.model.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ class ZooKeeperReader:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
         self._knows_multi_read = True
         self._session_id: int | None = None
-        self._ahead: ZooKeeperSession | None = None
+        self._lease: Lease | None = None
 
     def __enter__(self) -> Self:
         self.session.__enter__()
@@ -151,13 +152,16 @@ class ZooKeeperReader:
         """Whether the server reads many znodes in one request; else each znode is a request."""
         return self._knows_multi_read
 
-    def catch_up_with(self, ahead: ZooKeeperSession) -> None:
-        """Refuse, from now on, what a server shows that has not heard of all that ``ahead`` was told before.
+    def catch_up_with(self, lease: Lease) -> None:
+        """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
 
-        A leader that is cut off from its followers, and does not know yet that they have another one, answers a
-        ``sync`` as if nothing were the matter. What was written through ``ahead``, as a lease is, it does not know.
+        A leader that is cut off from its followers, and does not know yet that they elected another one, still answers
+        a ``sync`` without an error. But it does not know what the other servers wrote, the lease for example.
         """
-        self._ahead = ahead
+        self._lease = lease
+
+    def require_describable(self, topics: Sequence[str]) -> None:
+        """Do nothing: ZooKeeper lists every topic, and refuses openly what it does not let a client read."""
 
     def cluster_id(self) -> str:
         """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""
@@ -258,8 +262,8 @@ class ZooKeeperReader:
         return read()
 
     def _catch_up(self) -> None:
-        """Have the server hear of all that its leader knew; raise ``ClusterUnreachableError`` where it cannot."""
-        newest = self._ahead.zxid if self._ahead else 0
+        """Sync the server with its leader. Raises ``ClusterUnreachableError`` if it is behind the lease's session."""
+        newest = (self._lease.zxid() if self._lease else None) or 0
         self.session.sync()
         if self.session.zxid < newest:
             raise ClusterUnreachableError(
