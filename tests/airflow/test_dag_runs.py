@@ -72,12 +72,12 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     assert asked() == before
 
 
-def test_a_dropped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: Path) -> None:
+def test_a_skipped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, builders.create_change("__consumer_offsets")))
     before = asked()
     state, tasks = run_pipeline(flow)
     assert state == "success"
-    assert gate_words(flow) == {"orders": "run", "__consumer_offsets": "dropped"}
+    assert gate_words(flow) == {"orders": "run", "__consumer_offsets": "skipped"}
     assert (tasks["create"], tasks["ask"]) == ("success", "skipped")
     assert asked() == before
 

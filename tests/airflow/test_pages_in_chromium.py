@@ -81,7 +81,7 @@ class Site:
         write_run(self.home, PIPELINE, self.healthy, plan=healthy)
         write_run(self.home, PIPELINE, self.held, plan=held, suites=("before",))
         write_run(self.home, PIPELINE, self.failing, plan=held, failing=("Q11", "Q12", "Q16"))
-        addresses = {gated.digest: gated.change.address for gated in held.changes if gated.in_question}
+        addresses = {gated.digest: gated.change.address for gated in held.changes if gated.approvable}
         write_held(held_path(self.home, "local"), HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
         self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
 

@@ -214,7 +214,7 @@ def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityR
 
 
 def test_a_good_run_with_held_changes_ends_well(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, report_facts={"ok": True, "held": 2, "dropped": 1})
+    flow = ScriptedFlow(tmp_path, report_facts={"ok": True, "held": 2, "skipped": 1})
     task = ScriptedTask(states={"create": "success", "ask": "skipped", "report": "running"})
     assert tasks.report(site(flow), context(task))["held"] == 2
 

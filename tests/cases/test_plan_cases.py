@@ -32,11 +32,13 @@ ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "
 HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"
 EPHEMERAL = re.compile(r"/brokers/ids/[^/]+|/controller")
 
-BLOCKING_OR_DROPPED = frozenset({"TOP411", "TOP412"})
-"""A delete with one of these may be blocked, or a change that the gate drops."""
-BESIDE_A_DROPPED_DELETE = BLOCKING_OR_DROPPED | {"TOP419", "TOP421"}
+BLOCKING_OR_SKIPPED = frozenset({"TOP411", "TOP412"})
+"""A delete with one of these may be blocked, or a change that the gate skips."""
+BESIDE_A_SKIPPED_DELETE = BLOCKING_OR_SKIPPED | {"TOP419", "TOP421"}
 SEEN_AS_GATE = frozenset({"TOP405", "TOP406", "TOP407", "TOP421"})
 """Limits and the state of the cluster: of these the table gives the gate's word alone."""
+TABLES_GATE_WORDS = {"dropped": "skipped"}
+"""The table was written before plan format 1.2 renamed the gate's third word."""
 NOT_COMPARED = None
 """What the table writes for codes that are left open."""
 
@@ -159,7 +161,10 @@ def words_of_the_place(change: Json) -> list[str]:
 
 def tables_words(expect: Json) -> Json:
     return {
-        "changes": [[c["topic"], c["action"], c["risk"], c["gate"], c["codes"]] for c in expect["changes"]],
+        "changes": [
+            [c["topic"], c["action"], c["risk"], TABLES_GATE_WORDS.get(c["gate"], c["gate"]), c["codes"]]
+            for c in expect["changes"]
+        ],
         "blocked": sorted([b["topic"], b["codes"]] for b in expect["blocked"]),
         "unmanaged": expect["unmanaged"],
     }
@@ -171,8 +176,8 @@ def in_the_tables_words(plan: Json, expect: Json) -> Json:
     blocked = [[topic_of(entry), codes_of(entry)] for entry in plan["blocked"]]
     for change in plan["changes"]:
         codes = set(codes_of(change))
-        if change["gate"] == "dropped" and codes & BLOCKING_OR_DROPPED:
-            blocked.append([topic_of(change), sorted(codes & BESIDE_A_DROPPED_DELETE)])
+        if change["gate"] == "skipped" and codes & BLOCKING_OR_SKIPPED:
+            blocked.append([topic_of(change), sorted(codes & BESIDE_A_SKIPPED_DELETE)])
         elif change["actions"] not in ([], ["no-op"]):
             of_risk = sorted(code for code in codes - SEEN_AS_GATE if code.startswith("TOP4"))
             changes.append([topic_of(change), action_of(change), change["risk"], change["gate"], of_risk])

@@ -30,7 +30,7 @@ def shown(plan: Plan, question: Question | None = None, *outcomes: Outcome) -> S
 
 
 def approvable(plan: Plan) -> dict[str, str]:
-    return {gated.digest: gated.change.address for gated in plan.changes if gated.in_question}
+    return {gated.digest: gated.change.address for gated in plan.changes if gated.approvable}
 
 
 def test_the_page_says_of_each_change_what_a_reviewer_must_know() -> None:

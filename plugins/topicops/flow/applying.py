@@ -311,7 +311,7 @@ def _notes_of(environment: Environment) -> list[str]:
 
 def _may_ever_run(gated: GatedChange, approved: Collection[str]) -> bool:
     """Whether the gate may let it run; its first word is never softened but by an approval."""
-    return gated.gate is GateWord.RUN or (gated.in_question and gated.digest in approved)
+    return gated.gate is GateWord.RUN or (gated.approvable and gated.digest in approved)
 
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:

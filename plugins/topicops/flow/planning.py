@@ -141,7 +141,7 @@ def plan(run: Run, *, only: str | None = None) -> Facts:
 
 
 def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
-    """``plan.json``: each change sorted into run, held or dropped; ``approved`` holds digests.
+    """``plan.json``: each change sorted into run, held or skipped; ``approved`` holds digests.
 
     What an earlier try of the run did was done to an earlier plan: its outcomes, notes and checks are taken away, and
     so is what it saw before its changes.

@@ -142,7 +142,7 @@ def verify_plan(run: Run, plan: Plan) -> ExitStatus:
     snapshot(run, states=True)
     require_planned_target(plan, run.live.cluster_id, run.live.chroot)
     run.store.write_text("plan.json", plan_to_json(plan))
-    wanted = [gated for gated in plan.changes if gated.gate is not GateWord.DROPPED]
+    wanted = [gated for gated in plan.changes if gated.gate is not GateWord.SKIPPED]
     # Trouble of now is what this is about: nothing is excused as older than the run.
     _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], old_trouble=())
     return _verify_status(run)
@@ -194,7 +194,7 @@ def report(run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", int
         "ok": told.is_success,
         "summary": headline(told),
         "held": told.summary.held,
-        "dropped": told.summary.dropped,
+        "skipped": told.summary.skipped,
         "blocked": told.summary.blocked,
     }
 

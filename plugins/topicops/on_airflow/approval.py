@@ -86,7 +86,7 @@ def load(site: Site, context: Context) -> Facts:
         flow.plan(run, only=None)
         flow.gate(run, approved=())
         # Only what an approval can lift: a part of too many deletes must not look like few.
-        wanted = [gated for gated in run.plan.changes if gated.digest in digests and gated.in_question]
+        wanted = [gated for gated in run.plan.changes if gated.digest in digests and gated.approvable]
         if not digests or len(wanted) < len(digests):
             missing = len(digests) - len(wanted)
             raise AirflowSkipException(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")

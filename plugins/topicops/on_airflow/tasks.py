@@ -181,7 +181,7 @@ def plan(site: Site, context: Context) -> Facts:
 
 
 def gate(site: Site, context: Context) -> Facts:
-    """Which changes run, which are held, which are dropped; where changes may be sent, also the newest held set."""
+    """Which changes run, which are held, which are skipped; where changes may be sent, also the newest held set."""
     from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
     from topicops.on_airflow.latest_plan import NewestPlan, newest_path, note_plan
 
@@ -284,7 +284,7 @@ def report(site: Site, context: Context) -> Facts:
     failed = failed_tasks(context)
     with step(site, context) as (flow, run):
         facts = flow.report(run, failed_tasks=failed)
-        log.info("%s; %s held, %s dropped", facts.get("summary"), facts.get("held", 0), facts.get("dropped", 0))
+        log.info("%s; %s held, %s skipped", facts.get("summary"), facts.get("held", 0), facts.get("skipped", 0))
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
     problems = [f"{name} failed" for name in failed]
@@ -356,7 +356,7 @@ def log_verdicts(run: Run) -> None:
 def questionable(run: Run) -> dict[str, str]:
     """What an approval could let run: ``<action> topic.<name>`` by digest."""
     held = run.plan.with_gate(GateWord.HELD)
-    return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.in_question}
+    return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.approvable}
 
 
 def mode_of(context: Context) -> str:

@@ -112,7 +112,7 @@ def plan_of(
             digest=digest_of(change, TARGET),
             gate=words.get(change.topic, GateWord.RUN),
             reasons=() if words.get(change.topic, GateWord.RUN) is GateWord.RUN else ("needs an approval",),
-            in_question=words.get(change.topic) is GateWord.HELD,
+            approvable=words.get(change.topic) is GateWord.HELD,
         )
         for change in changes
     )

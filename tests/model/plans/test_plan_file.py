@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,8 @@ from topicops.testing.builders import (
     expand_change,
     location,
 )
+
+DATA = Path(__file__).parents[2] / "data"
 
 FULL = replace(
     change_set(
@@ -74,14 +77,14 @@ def gated(found: ChangeSet, *words: GateWord) -> Plan:
             digest=digest_of(change, found.target),
             gate=word,
             reasons=() if word is GateWord.RUN else (f"is {word}",),
-            in_question=word is GateWord.HELD,
+            approvable=word is GateWord.HELD,
         )
         for change, word in every
     )
     return Plan(change_set=found, changes=entries)
 
 
-PLAN = gated(FULL, GateWord.RUN, GateWord.HELD, GateWord.DROPPED, GateWord.HELD)
+PLAN = gated(FULL, GateWord.RUN, GateWord.HELD, GateWord.SKIPPED, GateWord.HELD)
 
 
 def test_a_change_set_comes_back_as_it_was() -> None:
@@ -102,7 +105,7 @@ def test_an_empty_plan_is_not_applyable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "applyable"), [(GateWord.RUN, True), (GateWord.HELD, True), (GateWord.DROPPED, False)]
+    ("word", "applyable"), [(GateWord.RUN, True), (GateWord.HELD, True), (GateWord.SKIPPED, False)]
 )
 def test_a_plan_is_applyable_when_something_may_run_or_be_approved(word: GateWord, applyable: bool) -> None:
     plan = gated(change_set([create_change("a")]), word)
@@ -146,7 +149,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "delete": 1,
         "run": 1,
         "held": 2,
-        "dropped": 1,
+        "skipped": 1,
         "blocked": 1,
         "drift": 1,
         "unmanaged": 2,
@@ -193,6 +196,15 @@ def test_another_major_format_is_refused(version: object) -> None:
 
 def test_a_newer_minor_format_is_read_without_what_it_adds() -> None:
     assert plan_from_json(resealed(plan_to_json(PLAN), format_version="1.7", novelty=[1])) == PLAN
+
+
+def test_a_plan_of_format_1_1_is_read_with_skipped_for_dropped() -> None:
+    old = (DATA / "plan-1.1.json").read_text()
+    assert '"gate": "dropped"' in old
+    plan = plan_from_json(old)
+    assert [gated.gate for gated in plan.changes] == [GateWord.RUN, GateWord.HELD, GateWord.SKIPPED, GateWord.HELD]
+    assert plan.change_set == PLAN.change_set
+    assert '"gate": "skipped"' in plan_to_json(plan)
 
 
 def test_a_digest_that_is_not_that_of_its_change_is_refused() -> None:

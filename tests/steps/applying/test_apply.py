@@ -137,7 +137,7 @@ def test_only_what_the_gate_lets_run_is_sent(world: World) -> None:
         create_topic("b", (1, 2)),
         create_topic("c", (1, 2)),
         b=GateWord.HELD,
-        c=GateWord.DROPPED,
+        c=GateWord.SKIPPED,
     )
 
     assert [outcome.topic for outcome in world.apply(plan)] == ["a"]

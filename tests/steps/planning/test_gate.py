@@ -21,7 +21,7 @@ from topicops.testing.builders import (
 )
 
 ANYTHING_GOES = Policy(unattended=Risk.DESTRUCTIVE)
-RUN, HELD, DROPPED = GateWord.RUN, GateWord.HELD, GateWord.DROPPED
+RUN, HELD, SKIPPED = GateWord.RUN, GateWord.HELD, GateWord.SKIPPED
 
 
 def words(plan: Plan) -> list[GateWord]:
@@ -92,7 +92,7 @@ def test_a_part_of_a_plan_is_held_to_the_whole_plans_share_of_deletes() -> None:
     part = change_set([delete_change("a")], about=replace(facts(managed_topics=20), planned_deletes=2))
     where = environment(policy=ANYTHING_GOES, limits=Limits(deletes_per_run=1))
     (held,) = gate(part, where, approved=digests(*part.changes)).changes
-    assert (held.gate, held.in_question) == (HELD, False)
+    assert (held.gate, held.approvable) == (HELD, False)
     assert held.reasons[0].startswith("2 deletes, 1 allowed: 5 % of 20 managed topics (limits.deletesPercent, ")
 
 
@@ -101,7 +101,7 @@ def test_a_topic_that_is_protected_by_now_is_not_touched_even_with_an_approval(n
     changes = [expand_change(name), configure_change(name), delete_change(name)]
     policy = Policy(unattended=Risk.DESTRUCTIVE, protected_topics=("payments.*",))
     plan = gate(change_set(changes), environment(policy=policy), approved=digests(*changes))
-    assert words(plan) == [DROPPED] * 3
+    assert words(plan) == [SKIPPED] * 3
     assert all(entry.reasons[0].startswith("TOP408: the topic is protected by the pattern") for entry in plan.changes)
 
 
@@ -118,11 +118,11 @@ def test_a_pattern_is_named_with_the_place_that_it_comes_from(name: str, reason:
 
 
 def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
-    kept, dropped = delete_change("a"), delete_change("b")
+    kept, skipped = delete_change("a"), delete_change("b")
     limits = Limits(deletes_per_run=2, deletes_percent=100)
     where = environment(policy=ANYTHING_GOES, limits=limits)
-    plan = gate(change_set([kept, dropped]), where, approved=digests(kept, dropped), tombstones={"a"})
-    assert words(plan) == [RUN, DROPPED]
+    plan = gate(change_set([kept, skipped]), where, approved=digests(kept, skipped), tombstones={"a"})
+    assert words(plan) == [RUN, SKIPPED]
     assert plan.changes[1].reasons == (
         "its tombstone is gone, or holds until later: no file says by now that it shall be absent",
     )
@@ -142,17 +142,17 @@ def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> 
 def test_what_no_approval_could_lift_is_in_no_question() -> None:
     changes = [expand_change("c", risk=Risk.RISKY), delete_change("a"), delete_change("b")]
     held = gate(change_set(changes, about=facts(managed_topics=2)), environment()).changes
-    assert [gated.in_question for gated in held] == [True, False, False]
-    assert all(gated.in_question for gated in gate(change_set(changes), environment()).changes)
+    assert [gated.approvable for gated in held] == [True, False, False]
+    assert all(gated.approvable for gated in gate(change_set(changes), environment()).changes)
 
 
 @pytest.mark.parametrize(
     ("replicas_per_run", "expected"),
     [
         pytest.param(27, [RUN, RUN, RUN], id="all fit"),
-        pytest.param(26, [RUN, RUN, DROPPED], id="the last waits"),
-        pytest.param(9, [RUN, DROPPED, DROPPED], id="one fits"),
-        pytest.param(8, [DROPPED, DROPPED, DROPPED], id="none fits"),
+        pytest.param(26, [RUN, RUN, SKIPPED], id="the last waits"),
+        pytest.param(9, [RUN, SKIPPED, SKIPPED], id="one fits"),
+        pytest.param(8, [SKIPPED, SKIPPED, SKIPPED], id="none fits"),
     ],
 )
 def test_new_replicas_are_counted_in_the_order_of_the_plan(replicas_per_run: int, expected: list[GateWord]) -> None:
@@ -164,7 +164,7 @@ def test_new_replicas_are_counted_in_the_order_of_the_plan(replicas_per_run: int
 def test_a_change_too_large_for_one_run_leaves_the_budget_to_others() -> None:
     changes = [create_change("a", 9), create_change("b", 1), configure_change("c")]
     plan = gate(change_set(changes), environment(limits=Limits(replicas_per_run=3)))
-    assert words(plan) == [DROPPED, RUN, RUN]
+    assert words(plan) == [SKIPPED, RUN, RUN]
     assert plan.changes[0].reasons == (
         "27 new replicas in this run, 3 allowed (limits.replicasPerRun, topics/environments/local.yaml:13)",
     )
@@ -174,15 +174,15 @@ def test_a_held_change_uses_no_budget() -> None:
     changes = [expand_change("a", risk=Risk.RISKY), expand_change("b")]
     limits = Limits(replicas_per_run=9)
     assert words(gate(change_set(changes), environment(limits=limits))) == [HELD, RUN]
-    assert words(gate(change_set(changes), environment(limits=limits), approved=digests(changes[0]))) == [RUN, DROPPED]
+    assert words(gate(change_set(changes), environment(limits=limits), approved=digests(changes[0]))) == [RUN, SKIPPED]
 
 
-@pytest.mark.parametrize(("after", "expected"), [(12, RUN), (13, DROPPED)])
-def test_an_expansion_beyond_the_factor_is_dropped(after: int, expected: GateWord) -> None:
+@pytest.mark.parametrize(("after", "expected"), [(12, RUN), (13, SKIPPED)])
+def test_an_expansion_beyond_the_factor_is_skipped(after: int, expected: GateWord) -> None:
     (gated,) = gate(change_set([expand_change("a", 3, after)]), environment()).changes
     assert gated.gate is expected
     too_many = "TOP405: 13 partitions, 12 allowed: 4 times 3 (limits.expansionFactor, by default)"
-    assert gated.reasons == ((too_many,) if expected is DROPPED else ())
+    assert gated.reasons == ((too_many,) if expected is SKIPPED else ())
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_an_expansion_beyond_the_factor_is_dropped(after: int, expected: GateWor
 def test_in_a_cluster_that_is_not_whole_only_configs_run(about: ClusterFacts, reason: str) -> None:
     changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d")]
     plan = gate(change_set(changes, about=about), environment(min_live_brokers=3), approved=digests(*changes))
-    assert words(plan) == [DROPPED, DROPPED, RUN, DROPPED]
-    assert all(gated.reasons[0].startswith(reason) for gated in plan.with_gate(DROPPED))
+    assert words(plan) == [SKIPPED, SKIPPED, RUN, SKIPPED]
+    assert all(gated.reasons[0].startswith(reason) for gated in plan.with_gate(SKIPPED))
 
 
 def test_a_whole_cluster_drops_nothing() -> None:
@@ -206,10 +206,10 @@ def test_a_whole_cluster_drops_nothing() -> None:
     assert words(plan) == [RUN, RUN, RUN]
 
 
-def gated_as(word: GateWord, *, in_question: bool = False) -> Plan:
+def gated_as(word: GateWord, *, approvable: bool = False) -> Plan:
     change = expand_change("a", risk=Risk.RISKY)
     entry = GatedChange(
-        change=change, digest=digest_of(change, TARGET), gate=word, reasons=(word.value,), in_question=in_question
+        change=change, digest=digest_of(change, TARGET), gate=word, reasons=(word.value,), approvable=approvable
     )
     return Plan(change_set=change_set([change]), changes=(entry,))
 
@@ -217,22 +217,22 @@ def gated_as(word: GateWord, *, in_question: bool = False) -> Plan:
 @pytest.mark.parametrize("first", list(GateWord))
 @pytest.mark.parametrize("second", list(GateWord))
 def test_of_two_gates_the_stricter_word_counts(first: GateWord, second: GateWord) -> None:
-    order = [RUN, HELD, DROPPED]
+    order = [RUN, HELD, SKIPPED]
     (entry,) = strictest_of(gated_as(first), gated_as(second)).changes
     assert entry.gate is max(first, second, key=order.index)
     assert entry.reasons == (entry.gate.value,)
 
 
-@pytest.mark.parametrize("first_in_question", [True, False])
-@pytest.mark.parametrize("second_in_question", [True, False])
-def test_held_twice_is_in_question_only_if_both_gates_say_so_and_keeps_every_reason_once(
-    first_in_question: bool, second_in_question: bool
+@pytest.mark.parametrize("first_approvable", [True, False])
+@pytest.mark.parametrize("second_approvable", [True, False])
+def test_held_twice_is_approvable_only_if_both_gates_say_so_and_keeps_every_reason_once(
+    first_approvable: bool, second_approvable: bool
 ) -> None:
-    first, second = (gated_as(HELD, in_question=asked) for asked in (first_in_question, second_in_question))
+    first, second = (gated_as(HELD, approvable=asked) for asked in (first_approvable, second_approvable))
     (entry,) = first.changes
     other = replace(second, changes=(replace(second.changes[0], reasons=("held", "too many")),))
     (both,) = strictest_of(replace(first, changes=(replace(entry, reasons=("risky", "held")),)), other).changes
-    assert both.in_question is (first_in_question and second_in_question)
+    assert both.approvable is (first_approvable and second_approvable)
     assert both.reasons == ("held", "too many", "risky")
 
 
@@ -243,16 +243,16 @@ def test_an_approved_change_runs_without_a_reason_left() -> None:
         first, gate(change_set([change]), environment(), approved=approved), approved=approved
     ).changes
     assert entry == GatedChange(change=change, digest=digest_of(change, TARGET), gate=RUN)
-    assert entry.in_question is False
+    assert entry.approvable is False
 
 
-def test_an_approval_counts_against_the_earlier_gate_where_it_was_in_question() -> None:
+def test_an_approval_counts_against_the_earlier_gate_where_it_was_approvable() -> None:
     approved = {gated_as(HELD).changes[0].digest}
-    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(RUN), approved=approved)) == [RUN]
-    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(RUN))) == [HELD]
+    assert words(strictest_of(gated_as(HELD, approvable=True), gated_as(RUN), approved=approved)) == [RUN]
+    assert words(strictest_of(gated_as(HELD, approvable=True), gated_as(RUN))) == [HELD]
     assert words(strictest_of(gated_as(HELD), gated_as(RUN), approved=approved)) == [HELD]
-    assert words(strictest_of(gated_as(DROPPED), gated_as(RUN), approved=approved)) == [DROPPED]
-    assert words(strictest_of(gated_as(HELD, in_question=True), gated_as(DROPPED), approved=approved)) == [DROPPED]
+    assert words(strictest_of(gated_as(SKIPPED), gated_as(RUN), approved=approved)) == [SKIPPED]
+    assert words(strictest_of(gated_as(HELD, approvable=True), gated_as(SKIPPED), approved=approved)) == [SKIPPED]
 
 
 def test_gates_of_different_changes_are_not_compared() -> None:

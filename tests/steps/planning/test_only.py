@@ -84,7 +84,7 @@ def test_a_change_is_the_same_in_the_part_as_in_the_whole() -> None:
 def test_asking_for_one_topic_after_the_other_is_no_way_around_the_share_of_deletes() -> None:
     part = keep_only(whole(), LIVE, DESIRED.topics, "pay.old")
     (held,) = gate(part, environment()).changes
-    assert (held.gate, held.in_question) == ("held", False)
+    assert (held.gate, held.approvable) == ("held", False)
 
 
 def test_case_counts_as_it_does_for_kafka() -> None:

@@ -176,7 +176,7 @@ def a_plan_comes_back_from_its_file_as_it_was(world: World) -> None:
     text = plan_to_json(plan_before)
     assert plan_from_json(text) == plan_before
     document = json.loads(text)
-    may_run = any(gated.gate is GateWord.RUN or gated.in_question for gated in plan_before.changes)
+    may_run = any(gated.gate is GateWord.RUN or gated.approvable for gated in plan_before.changes)
     assert (document["applyable"], document["complete"], document["errored"]) == (may_run, True, False)
 
 

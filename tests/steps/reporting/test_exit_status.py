@@ -16,7 +16,7 @@ def summary(
     *statuses: OutcomeStatus | tuple[OutcomeStatus, str],
     verdict: Verdict = Verdict.HEALTHY,
     held: int = 0,
-    dropped: int = 0,
+    skipped: int = 0,
     blocked: int = 0,
     interrupted: bool = False,
 ) -> RunSummary:
@@ -27,7 +27,7 @@ def summary(
         outcomes.append(Outcome(topic="t", action="create", digest="0", status=word, sent=sent))
     checks = (Check(id="V07", topic="t", verdict=verdict),)
     return RunSummary(
-        outcomes=tuple(outcomes), checks=checks, held=held, dropped=dropped, blocked=blocked, interrupted=interrupted
+        outcomes=tuple(outcomes), checks=checks, held=held, skipped=skipped, blocked=blocked, interrupted=interrupted
     )
 
 
@@ -36,10 +36,10 @@ def summary(
     [
         pytest.param(summary(), 0, id="nothing to do"),
         pytest.param(summary(DONE, ALREADY_SO), 0, id="all in place and verified"),
-        pytest.param(summary(DONE, held=2, dropped=1, blocked=1), 0, id="held ones are counted, not failed"),
+        pytest.param(summary(DONE, held=2, skipped=1, blocked=1), 0, id="held ones are counted, not failed"),
         pytest.param(summary(DONE, verdict=Verdict.PRE_EXISTING), 0, id="old trouble"),
         pytest.param(summary(held=1), 3, id="all held"),
-        pytest.param(summary(dropped=1), 3, id="all dropped"),
+        pytest.param(summary(skipped=1), 3, id="all skipped"),
         pytest.param(summary(blocked=1), 3, id="all blocked"),
         pytest.param(summary(REFUSED), 4, id="the only one refused"),
         pytest.param(summary(REFUSED, REFUSED, held=1), 4, id="all refused"),

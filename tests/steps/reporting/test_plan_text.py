@@ -40,7 +40,7 @@ def a_plan() -> Plan:
         expand_topic(grown, (1, 2)),
         configure_topic(tuned, {"retention.ms": "1000", "segment.ms": None}),
         delete_topic(old, reason="replaced by new"),
-        gates={"old": GateWord.HELD, "tuned": GateWord.DROPPED},
+        gates={"old": GateWord.HELD, "tuned": GateWord.SKIPPED},
         activity={"old": TopicActivity(end_offsets={0: 40, 1: 2}, groups=())},
         blocked=[BLOCKED],
         unmanaged=["x", "y"],
@@ -55,7 +55,7 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
     assert "  ~ topic.grown will be expanded  (topics/shop/grown.yaml:4, team-shop)\n" in text
     assert "      risk: risky, TOP403 expanding a keyed topic\n" in text
     assert "      partitions: 2 -> 3\n      replicas: 2: 1,2\n" in text
-    assert "  ~ topic.tuned would be configured, but is dropped" in text
+    assert "  ~ topic.tuned would be configured, but is skipped" in text
     assert "  - topic.old would be deleted, but is held" in text
     assert "      reason: replaced by new\n" in text
     assert "      traffic: end offsets add up to 42; groups: none\n" in text
@@ -134,7 +134,7 @@ def test_a_blocked_topic_stands_with_its_reasons_and_its_way_out() -> None:
 
 
 def test_the_summary_counts_everything() -> None:
-    expected = "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 1 blocked, 2 unmanaged, 1 held, 1 dropped."
+    expected = "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 1 blocked, 2 unmanaged, 1 held, 1 skipped."
     assert summary_line(a_plan()) == expected
     assert expected in plan_text(a_plan())
 
@@ -146,7 +146,7 @@ def test_held_changes_come_with_the_way_to_approve_them() -> None:
 
 def test_no_approval_is_offered_for_what_none_can_lift() -> None:
     plan = a_plan()
-    final = replace(plan, changes=tuple(replace(gated, in_question=False) for gated in plan.changes))
+    final = replace(plan, changes=tuple(replace(gated, approvable=False) for gated in plan.changes))
     assert "--approve" not in plan_text(final)
     assert "1 held by a limit that no approval lifts" in plan_text(final)
 

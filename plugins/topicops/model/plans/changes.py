@@ -136,12 +136,20 @@ CHANGE_TYPES: Mapping[Action, type[Change]] = {
 }
 
 
+WORD_BEFORE_1_2 = "dropped"
+"""What plans of format 1.0 and 1.1 call ``skipped``."""
+
+
 class GateWord(StrEnum):
     RUN = "run"
     HELD = "held"
     """Needs an approval that names it."""
-    DROPPED = "dropped"
-    """Not in this run: over a limit of its kind, or the cluster is in no state for it."""
+    SKIPPED = "skipped"
+    """Not in this run: the change is over a limit, or the cluster is in no state for it."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> GateWord | None:
+        return cls.SKIPPED if value == WORD_BEFORE_1_2 else None
 
 
 def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:

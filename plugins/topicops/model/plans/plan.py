@@ -10,7 +10,7 @@ from topicops.model.plans.changes import ACTIONS, Action, Change, GateWord, Targ
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 """Major: a reader of an older one must refuse. Minor: it may ignore what it does not know."""
 
 
@@ -119,8 +119,8 @@ class GatedChange:
     digest: str
     gate: GateWord
     reasons: tuple[str, ...] = ()
-    """Why it is held or dropped, with both numbers and the place of the limit; empty when it runs."""
-    in_question: bool = False
+    """Why it is held or skipped, with both numbers and the place of the limit; empty when it runs."""
+    approvable: bool = False
     """Held, and an approval that names it lets it run."""
 
 

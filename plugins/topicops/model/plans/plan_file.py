@@ -80,7 +80,7 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
 class GatedEntry(ChangeEntry, kw_only=True):
     gate: GateWord
     reasons: tuple[str, ...]
-    in_question: bool
+    approvable: bool = msgspec.field(name="in_question")
 
 
 class Document(msgspec.Struct, kw_only=True):
@@ -143,7 +143,7 @@ def plan_to_json(plan: Plan) -> str:
     head: Json = {
         "format_version": FORMAT_VERSION,
         "fingerprint": plan.fingerprint,
-        "applyable": any(gated.gate is GateWord.RUN or gated.in_question for gated in plan.changes),
+        "applyable": any(gated.gate is GateWord.RUN or gated.approvable for gated in plan.changes),
         "complete": True,
         "errored": False,
     }
@@ -189,7 +189,7 @@ def _plain(value: object) -> dict[str, object]:
 
 
 def _gated_json(gated: GatedChange) -> Json:
-    verdict = {"gate": gated.gate.value, "reasons": list(gated.reasons), "in_question": gated.in_question}
+    verdict = {"gate": gated.gate.value, "reasons": list(gated.reasons), "in_question": gated.approvable}
     return {**_change_json(gated.change, gated.digest), **verdict}
 
 
@@ -296,7 +296,7 @@ def _gated(entry: GatedEntry, target: Target) -> GatedChange:
         digest=entry.digest,
         gate=entry.gate,
         reasons=entry.reasons,
-        in_question=entry.in_question,
+        approvable=entry.approvable,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from topicops.model.plans.changes import Action
+from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
 from topicops.model.plans.plan_file import PlanDocument
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
@@ -59,8 +59,8 @@ WORDS: Mapping[str, str] = {
     "GatedEntry.notes": "Sentences for the reviewer; in no digest.",
     "GatedEntry.broker_defaults": "What is in force where one side has no override, by config. Since 1.1.",
     "GatedEntry.precondition": "What must still be true when the request is sent.",
-    "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run.",
-    "GatedEntry.reasons": "Why it is held or dropped, with both numbers and the place of the limit.",
+    "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run (`dropped` before 1.2).",
+    "GatedEntry.reasons": "Why it is held or skipped, with both numbers and the place of the limit.",
     "GatedEntry.in_question": "Held, and an approval that names it lets it run.",
 }
 
@@ -87,6 +87,8 @@ def _definition(name: str, schema: Schema) -> Schema:
     match name:
         case "GatedEntry":
             return {**schema, "allOf": [_of_action(action) for action in SIDES]}
+        case "GateWord":
+            return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
         case "Side":
             properties["assignment"] = {**_object(properties["assignment"]), "propertyNames": _PARTITIONS}
         case "Blocked":

@@ -166,7 +166,7 @@ class RunSummary:
     outcomes: tuple[Outcome, ...]
     checks: tuple[Check, ...]
     held: int
-    dropped: int
+    skipped: int
     blocked: int
     interrupted: bool = False
 

@@ -33,7 +33,7 @@ CHANGES_SHOWN = 500
 LOADS_SHOWN = 60
 """Brokers, or racks."""
 _ROWS_SHOWN = 256
-_GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.DROPPED: "bad"}
+_GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.SKIPPED: "bad"}
 _RISK_TONES = {Risk.SAFE: "calm", Risk.NOTICE: "calm", Risk.RISKY: "warn", Risk.DESTRUCTIVE: "bad"}
 _OUTCOME_TONES = {
     OutcomeStatus.DONE: "good",
@@ -101,9 +101,9 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
     final = final_hold_line(plan)
     if question is None:
         return tag("p", final, cls="card warn") if final else None
-    approvable = sum(gated.in_question for gated in plan.changes)
+    approvable = sum(gated.approvable for gated in plan.changes)
     title = tag("h2", f"{approvable:,} {'change needs' if approvable == 1 else 'changes need'} an approval")
-    digests = [gated.digest for gated in plan.changes if gated.in_question]
+    digests = [gated.digest for gated in plan.changes if gated.approvable]
     covered = together(
         tag("summary", "the digests that an approval covers"), tag("div", lines(digests), cls="replicas")
     )

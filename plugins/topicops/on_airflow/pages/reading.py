@@ -150,7 +150,7 @@ def _outcomes(store: ArtifactStore, *, name: str) -> tuple[Outcome, ...]:
 
 
 def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
-    held = HeldSet(addresses={g.digest: g.change.address for g in plan.with_gate(GateWord.HELD) if g.in_question})
+    held = HeldSet(addresses={g.digest: g.change.address for g in plan.with_gate(GateWord.HELD) if g.approvable})
     if not held.addresses:
         return None
     asked = run.run_id if run.is_approval else _newest_question(home, run.approval_dag, held.digest)

@@ -35,7 +35,7 @@ def refuse_rewritten(
     deletes = [gated for gated in to_run if isinstance(gated.change, DeleteTopic)]
     outcomes = [_outcome(gated, OutcomeStatus.REFUSED, REASON) for gated in stale]
     outcomes += [_outcome(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes]
-    return replace(plan, changes=tuple(_dropped(plan.changes, [*stale, *deletes]))), tuple(outcomes)
+    return replace(plan, changes=tuple(_skipped(plan.changes, [*stale, *deletes]))), tuple(outcomes)
 
 
 def _asked(topic: DesiredTopic | None) -> object:
@@ -46,10 +46,10 @@ def _asked(topic: DesiredTopic | None) -> object:
     return shape, topic.keyed, topic.placement, topic.rack_aware, dict(topic.configs)
 
 
-def _dropped(changes: Iterable[GatedChange], out: Collection[GatedChange]) -> Iterable[GatedChange]:
+def _skipped(changes: Iterable[GatedChange], out: Collection[GatedChange]) -> Iterable[GatedChange]:
     digests = {gated.digest for gated in out}
     for gated in changes:
-        yield replace(gated, gate=GateWord.DROPPED, reasons=(REASON,)) if gated.digest in digests else gated
+        yield replace(gated, gate=GateWord.SKIPPED, reasons=(REASON,)) if gated.digest in digests else gated
 
 
 def _outcome(gated: GatedChange, status: OutcomeStatus, message: str) -> Outcome:

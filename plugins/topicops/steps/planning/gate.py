@@ -1,4 +1,4 @@
-"""gate: which changes run, which are held for an approval, and which are dropped."""
+"""gate: which changes run, which are held for an approval, and which are skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topicops.model.plans.changes import (
 from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 
-STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.DROPPED)
+STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.SKIPPED)
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -30,7 +30,7 @@ def gate(
     approved: Collection[str] = NOBODY,
     tombstones: Collection[str] | None = None,
 ) -> Plan:
-    """Sort every change into run, held or dropped, with every reason that holds.
+    """Sort every change into run, held or skipped, with every reason that holds.
 
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
@@ -43,15 +43,13 @@ def gate(
     gated = []
     for change in change_set.changes:
         digest = digest_of(change, change_set.target)
-        dropped = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
-        dropped += _state_reasons(change, change_set.facts, environment)
-        dropped += _expansion_reasons(change, environment)
-        dropped += _budget_reasons(change, environment, used=replicas)
-        approvable = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
+        skipping = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
+        skipping += _state_reasons(change, change_set.facts, environment)
+        skipping += _expansion_reasons(change, environment)
+        skipping += _budget_reasons(change, environment, used=replicas)
+        holding = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
-        entry = _gated(
-            change, digest, dropped=dropped, final=final, approvable=() if digest in approved else approvable
-        )
+        entry = _gated(change, digest, skipping=skipping, final=final, holding=() if digest in approved else holding)
         replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
         gated.append(entry)
     return Plan(change_set=change_set, changes=tuple(gated))
@@ -61,7 +59,7 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NOBOD
     """The second plan with the stricter word of both on each change; equally strict ones keep all reasons.
 
     Args:
-        first: As it was gated before, without approvals; what is in question there runs once it is approved.
+        first: As it was gated before, without approvals; a change that is approvable there runs once it is approved.
         second: Gated anew, with the approvals.
 
     Raises:
@@ -170,18 +168,19 @@ def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:
 
 
 def _gated(
-    change: Change, digest: str, *, dropped: Collection[str], final: Collection[str], approvable: Collection[str]
+    change: Change, digest: str, *, skipping: Collection[str], final: Collection[str], holding: Collection[str]
 ) -> GatedChange:
-    if dropped:
-        return GatedChange(change=change, digest=digest, gate=GateWord.DROPPED, reasons=tuple(dropped))
-    if not final and not approvable:
+    """An approval lifts the reasons in ``holding``; nothing lifts those in ``final``."""
+    if skipping:
+        return GatedChange(change=change, digest=digest, gate=GateWord.SKIPPED, reasons=tuple(skipping))
+    reasons = (*final, *holding)
+    if not reasons:
         return GatedChange(change=change, digest=digest, gate=GateWord.RUN)
-    reasons = (*final, *approvable)
-    return GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=reasons, in_question=not final)
+    return GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=reasons, approvable=not final)
 
 
 def _approved(entry: GatedChange, approved: Collection[str]) -> GatedChange:
-    if not entry.in_question or entry.digest not in approved:
+    if not entry.approvable or entry.digest not in approved:
         return entry
     return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
 
@@ -190,7 +189,7 @@ def _stricter(one: GatedChange, other: GatedChange) -> GatedChange:
     if one.gate is not other.gate:
         return max(one, other, key=lambda entry: STRICTNESS.index(entry.gate))
     reasons = tuple(dict.fromkeys((*one.reasons, *other.reasons)))
-    return replace(one, reasons=reasons, in_question=one.in_question and other.in_question)
+    return replace(one, reasons=reasons, approvable=one.approvable and other.approvable)
 
 
 def _count(number: int, noun: str) -> str:

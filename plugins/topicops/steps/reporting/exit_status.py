@@ -17,7 +17,7 @@ def apply_exit_status(summary: RunSummary) -> ExitStatus:
     if summary.interrupted:
         return ExitStatus.INTERRUPTED
     if not summary.outcomes and not summary.unhealthy:
-        waits = summary.held or summary.dropped or summary.blocked
+        waits = summary.held or summary.skipped or summary.blocked
         return ExitStatus.NOTHING_MAY_RUN if waits else ExitStatus.SUCCESS
     if summary.count(*_NOT_IN_PLACE):
         return _partial_status(summary)

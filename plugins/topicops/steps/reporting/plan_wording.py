@@ -41,9 +41,9 @@ def summary_line(plan: Plan) -> str:
     if plan.is_empty:
         return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
     actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())
-    held, dropped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.DROPPED))
+    held, skipped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.SKIPPED))
     rest = [f"{len(plan.change_set.blocked)} blocked", f"{unmanaged} unmanaged"]
-    rest += [f"{count} {word}" for count, word in ((held, "held"), (dropped, "dropped")) if count]
+    rest += [f"{count} {word}" for count, word in ((held, "held"), (skipped, "skipped")) if count]
     return f"Plan: {actions}; {', '.join(rest)}."
 
 
@@ -154,13 +154,13 @@ def approval_lines(plan: Plan) -> list[str]:
 
 
 def approval_line(plan: Plan) -> str:
-    approvable = sum(gated.in_question for gated in plan.changes)
+    approvable = sum(gated.approvable for gated in plan.changes)
     return f"{approvable} held: to run them too, apply with --approve {plan.fingerprint}" if approvable else ""
 
 
 def final_hold_line(plan: Plan) -> str:
     """What no approval lifts."""
-    final = sum(not gated.in_question for gated in plan.with_gate(GateWord.HELD))
+    final = sum(not gated.approvable for gated in plan.with_gate(GateWord.HELD))
     return f"{final} held by a limit that no approval lifts: merge another limit, or fewer deletes" if final else ""
 
 

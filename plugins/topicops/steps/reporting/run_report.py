@@ -14,7 +14,8 @@ from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus,
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
 from topicops.steps.reporting.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
+"""1.1 renamed ``summary.dropped`` to ``summary.skipped``."""
 
 SIDES: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
@@ -51,14 +52,14 @@ class RunReport:
             outcomes=self.outcomes,
             checks=self.checks,
             held=len(plan.with_gate(GateWord.HELD)) if plan else 0,
-            dropped=len(plan.with_gate(GateWord.DROPPED)) if plan else 0,
+            skipped=len(plan.with_gate(GateWord.SKIPPED)) if plan else 0,
             blocked=len(plan.change_set.blocked) if plan else 0,
             interrupted=self.interrupted,
         )
 
     @property
     def is_success(self) -> bool:
-        """Nothing failed: held, dropped and blocked changes, and old trouble, fail nothing."""
+        """Nothing failed: held, skipped and blocked changes, and old trouble, fail nothing."""
         in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
@@ -173,8 +174,8 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{_trouble(report)}: see to the brokers named, then run {verify}."
     if report.plan:
         yield from (f"{line}." for line in (approval_line(report.plan), final_hold_line(report.plan)) if line)
-    if summary.dropped:
-        yield f"{summary.dropped} dropped: a later run takes them up once the reason that the plan gives is gone."
+    if summary.skipped:
+        yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."
     if summary.blocked:
         yield f"{summary.blocked} blocked: the plan names the way out of each."
 
@@ -297,7 +298,7 @@ def _summary_json(report: RunReport) -> dict[str, object]:
         "outcomes": {str(status): summary.count(status) for status in OutcomeStatus},
         "verdicts": {str(v): sum(check.verdict is v for check in report.checks) for v in Verdict},
         "held": summary.held,
-        "dropped": summary.dropped,
+        "skipped": summary.skipped,
         "blocked": summary.blocked,
         "unmanaged": len(plan.change_set.unmanaged) if plan else 0,
     }
