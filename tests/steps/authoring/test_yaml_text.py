@@ -28,6 +28,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(
 @example("7d")
 @example("@x")
 @example("")
+@example("A?")
+@example("a?b")
 def test_a_text_stays_the_same_text_for_every_reader(text: str) -> None:
     in_block, inside = f"a: {scalar(text)}\n", f"a: [{scalar(text, inside=True)}, b]\n"
 

@@ -17,7 +17,8 @@ _STEP = "  "
 _PLAIN = re.compile(r"[^\W\d][^\n]*|/[^\n]*")
 """Begins with a letter, an underscore or a slash: nothing that YAML gives a meaning to, and no number."""
 _BREAKS_PLAIN = re.compile(r": |:$| #| $")
-_BREAKS_PLAIN_INSIDE = re.compile(r"[\[\]{},:]| #| $")
+_BREAKS_PLAIN_INSIDE = re.compile(r"[\[\]{},:?]| #| $")
+"""PyYAML ends a plain text between brackets at any question mark (``scan_plain``); libyaml does not."""
 MISREAD_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """What some reader takes for something else than text. Source: YAML 1.1, types bool and null."""
 _WITH_UNIT = re.compile(r"[1-9][0-9]*(?:ms|s|m|h|d|B|KiB|MiB|GiB|TiB)")
