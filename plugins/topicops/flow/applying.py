@@ -42,7 +42,7 @@ from topicops.steps.applying.outdated import refuse_rewritten, rewritten_topics
 from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.gate import strictest_of
-from topicops.steps.reporting.exit_status import apply_exit_status
+from topicops.steps.reporting.runs.exit_status import apply_exit_status
 
 if TYPE_CHECKING:
     from topicops.edges.kafka.admin import KafkaAdmin

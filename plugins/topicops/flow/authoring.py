@@ -91,7 +91,7 @@ def tell_drift(run: Run, *, only: str | None = None) -> Facts:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     from topicops.steps.planning.drift import counted
     from topicops.steps.planning.drift import drift as drift_step
-    from topicops.steps.reporting.drift_text import drift_json, drift_lines, drift_summary
+    from topicops.steps.reporting.cluster.drift_text import drift_json, drift_lines, drift_summary
 
     entries = drift_step(run.desired, run.live, read_environment(run), only=only)
     for line in drift_lines(entries):

@@ -15,11 +15,11 @@ REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report
 def render(plan: Plan, output: Format) -> str:
     match output:
         case "text":
-            from topicops.steps.reporting.plan_text import plan_text
+            from topicops.steps.reporting.plans.plan_text import plan_text
 
             return plan_text(plan)
         case "markdown":
-            from topicops.steps.reporting.plan_markdown import plan_markdown
+            from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 
             return plan_markdown(plan)
         case "json":

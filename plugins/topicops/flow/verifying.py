@@ -42,8 +42,8 @@ from topicops.model.runs.results import (
     quality_file,
 )
 from topicops.model.specs.environment import Environment
-from topicops.steps.reporting.exit_status import verify_exit_status
-from topicops.steps.reporting.run_report import RunReport, headline, report_json, report_markdown, report_text
+from topicops.steps.reporting.runs.exit_status import verify_exit_status
+from topicops.steps.reporting.runs.run_report import RunReport, headline, report_json, report_markdown, report_text
 from topicops.steps.verifying.observation import Trouble
 from topicops.steps.verifying.side_comparison import view_differences
 from topicops.steps.verifying.verify import Progress, trouble_of

@@ -313,7 +313,7 @@ def task_states(context: Context) -> Mapping[str, str | None]:
 def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:
     """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
     from topicops.model.runs.results import QualityReport
-    from topicops.steps.reporting.quality_markdown import quality_markdown
+    from topicops.steps.reporting.runs.quality_markdown import quality_markdown
 
     found = run.store.read_value(artifact, QualityReport)
     for result in found.results:
@@ -338,7 +338,7 @@ def log_changes(run: Run) -> None:
 def log_outcomes(run: Run, action: Action) -> None:
     """The last word of a task that sends: one row a change, as Markdown."""
     from topicops.flow.applying import read_outcomes
-    from topicops.steps.reporting.run_report import outcome_table
+    from topicops.steps.reporting.runs.run_report import outcome_table
 
     table = outcome_table(read_outcomes(run, (action,)))
     log.info("%s", f"\n{table}" if table else f"nothing to {action}")
@@ -347,7 +347,7 @@ def log_outcomes(run: Run, action: Action) -> None:
 def log_verdicts(run: Run) -> None:
     """The last word of verify: one row a topic, as Markdown."""
     from topicops.model.runs.results import Check
-    from topicops.steps.reporting.run_report import verdict_table
+    from topicops.steps.reporting.runs.run_report import verdict_table
 
     table = verdict_table(run.store.read_value("checks.json", tuple[Check, ...]))
     log.info("%s", f"\n{table}" if table else "nothing was changed, so nothing is to be verified")

@@ -26,7 +26,7 @@ from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Limits, Policy, Risk
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.exit_status import apply_exit_status
+from topicops.steps.reporting.runs.exit_status import apply_exit_status
 from topicops.testing import builders
 
 OPEN = builders.environment(

@@ -21,7 +21,7 @@ from topicops.model.cluster.doctor_facts import (
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.steps.doctor import RULES, examine
-from topicops.steps.reporting.doctor_text import doctor_json, doctor_text
+from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 from topicops.testing.builders import (
     CLUSTER_ID,
     THREE_BROKERS,

@@ -12,7 +12,7 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.run_report import RunReport, report_json, report_text
+from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 from topicops.steps.verifying.verify import trouble_of, verify, verify_cluster
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of

@@ -10,7 +10,7 @@ from topicops.model.plans.changes import Change
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.run_report import RunReport, report_json, report_text
+from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.verify import verify, verify_cluster
 from topicops.testing.changes import create_topic, delete_topic, plan_of

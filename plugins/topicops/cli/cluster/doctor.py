@@ -20,7 +20,7 @@ def doctor_command(
 ) -> None:
     """Look for what would get in the way: versions, rights, settings, clocks and metadata. Nothing is written."""
     from topicops import flow
-    from topicops.steps.reporting.doctor_text import doctor_json, doctor_text
+    from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 
     examination = flow.doctor(unrecorded_run(environment, topics))
     print_result(doctor_json(examination) if output == "json" else doctor_text(examination))

@@ -39,13 +39,13 @@ def drift_command(
 
 def as_text(entries: tuple[DriftEntry, ...]) -> str:
     """A line for each difference, and last how many topics there are of each kind."""
-    from topicops.steps.reporting.drift_text import drift_lines, drift_summary
+    from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
 
     return "\n".join([*drift_lines(entries), *([""] if entries else []), drift_summary(entries)])
 
 
 def as_json(entries: tuple[DriftEntry, ...]) -> str:
     """One JSON object, ASCII only."""
-    from topicops.steps.reporting.drift_text import drift_json
+    from topicops.steps.reporting.cluster.drift_text import drift_json
 
     return json.dumps(drift_json(entries), indent=2)

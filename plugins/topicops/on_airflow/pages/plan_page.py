@@ -13,7 +13,7 @@ from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import PlanModel, Question
-from topicops.steps.reporting.plan_wording import (
+from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
     facts,
     final_hold_line,

@@ -1,1 +1,4 @@
-"""What people and programs read: plans, reports, drift and doctor findings as text, Markdown and JSON."""
+"""What people and programs read, as text, Markdown and JSON: one module for each thing, by subject.
+
+Imports the model, and the steps whose values it shows.
+"""

@@ -1,5 +1,5 @@
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
-from topicops.steps.reporting.quality_markdown import quality_markdown
+from topicops.steps.reporting.runs.quality_markdown import quality_markdown
 from topicops.testing.quality import quality_report
 
 

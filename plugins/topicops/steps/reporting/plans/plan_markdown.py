@@ -9,7 +9,7 @@ from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown, printable
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size, words
-from topicops.steps.reporting.plan_wording import (
+from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
     approval_lines,
     facts,

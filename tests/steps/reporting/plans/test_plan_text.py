@@ -12,11 +12,11 @@ from topicops.model.plans.plan import Blocked, Drift, Paused, Plan, TopicActivit
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.config_wording import config_change_words, config_words
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plan_markdown import plan_markdown
-from topicops.steps.reporting.plan_text import plan_text
-from topicops.steps.reporting.plan_wording import PARTICIPLES, SIGNS, summary_line
+from topicops.steps.reporting.plans.config_wording import config_change_words, config_words
+from topicops.steps.reporting.plans.plan_markdown import plan_markdown
+from topicops.steps.reporting.plans.plan_text import plan_text
+from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 

@@ -13,7 +13,7 @@ from topicops.model.printable import printable
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.config_wording import config_change_words, config_words
+from topicops.steps.reporting.plans.config_wording import config_change_words, config_words
 
 SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
 PARTICIPLES: Mapping[Action, str] = {

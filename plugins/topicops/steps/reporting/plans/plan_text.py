@@ -8,7 +8,7 @@ from topicops.model.plans.changes import DeleteTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.plan_wording import (
+from topicops.steps.reporting.plans.plan_wording import (
     PARTICIPLES,
     SIGNS,
     approval_lines,

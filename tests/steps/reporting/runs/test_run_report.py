@@ -8,7 +8,7 @@ import pytest
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.steps.reporting.run_report import (
+from topicops.steps.reporting.runs.run_report import (
     RunReport,
     headline,
     next_steps,

@@ -12,7 +12,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.printable import markdown, printable
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
-from topicops.steps.reporting.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
+from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 
 FORMAT_VERSION = "1.1"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``."""

@@ -18,8 +18,8 @@ from fixtures.rich_plan import rich_plan
 from topicops.model.plans.plan import Plan
 from topicops.on_airflow.question import question_markdown
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plan_markdown import plan_markdown
-from topicops.steps.reporting.plan_text import plan_text
+from topicops.steps.reporting.plans.plan_markdown import plan_markdown
+from topicops.steps.reporting.plans.plan_text import plan_text
 
 GITHUB = MarkdownIt("gfm-like", {"html": True})
 Renderer = Callable[[Plan], str]

@@ -1,0 +1,1 @@
+"""Spec files: diagnostics, explained values, codes, imported topics."""
