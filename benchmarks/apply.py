@@ -40,7 +40,7 @@ from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import OutcomeStatus
-from topicops.steps.applying.apply import batches
+from topicops.steps.applying.batches import batches
 from topicops.steps.applying.precondition import Match, compare
 from topicops.testing.changes import sandbox
 

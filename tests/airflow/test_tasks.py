@@ -137,7 +137,7 @@ def test_a_change_task_with_nothing_to_do_says_so(tmp_path: Path, caplog: pytest
 def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    steps_logger = logging.getLogger("topicops.steps.applying.apply")
+    steps_logger = logging.getLogger("topicops.steps.applying.ledger")
 
     class Telling(ScriptedFlow):
         def apply(self, run: Run, **wishes: object) -> tasks.Facts:
@@ -152,7 +152,7 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
 
 
 def test_tasks_that_overlap_leave_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    steps_logger = logging.getLogger("topicops.steps.applying.apply")
+    steps_logger = logging.getLogger("topicops.steps.applying.ledger")
     first, second = tasks.told_once(), tasks.told_once()
 
     with caplog.at_level(logging.INFO, logger="topicops"):

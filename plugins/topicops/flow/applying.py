@@ -38,7 +38,7 @@ from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
-from topicops.steps.applying.outdated import refuse_rewritten, rewritten_topics
+from topicops.steps.applying.outdated import outdated_topics, refuse_outdated
 from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.gate import strictest_of
@@ -101,7 +101,7 @@ def apply(
             note(run, _notes_of(environment) + recover_earlier_runs(run, reader))
             if trouble := _earlier_trouble(run, final, actions):
                 return _close(run, actions, [_not_sent(gated, trouble) for gated in _to_run(final, actions)])
-            final, stale = refuse_rewritten(final, _rewritten(run, desired), actions)
+            final, stale = refuse_outdated(final, _rewritten(run, desired), actions)
             for outcome in stale:
                 run.progress(outcome_line(outcome))
             journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
@@ -182,7 +182,7 @@ def tombstones_of(desired: Desired) -> frozenset[str]:
 
 def _rewritten(run: Run, desired: Desired) -> frozenset[str]:
     """None for a saved plan, whose files are not beside it: it was reviewed as it is."""
-    return rewritten_topics(run.desired, desired) if run.store.has("desired.json") else frozenset()
+    return outdated_topics(run.desired, desired) if run.store.has("desired.json") else frozenset()
 
 
 def gate_again(

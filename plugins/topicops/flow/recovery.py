@@ -16,7 +16,7 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.ports import LiveReader
 from topicops.model.runs.results import Mutation
-from topicops.steps.applying.recovery import settle
+from topicops.steps.applying.recovery import recover_intents
 
 
 def open_journals_folder(run: Run) -> Path:
@@ -49,7 +49,7 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
 def _settle(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if journal.exists() else ()
-    found = settle(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
+    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
     if not found:
         return []
     mutations = [each.mutation for each in found if each.mutation is not None]

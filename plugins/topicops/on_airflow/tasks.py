@@ -136,7 +136,7 @@ def told_once() -> Iterator[None]:
 
     Tasks in other threads are left alone.
     """
-    logger, thread = logging.getLogger("topicops.steps.applying.apply"), threading.get_ident()
+    logger, thread = logging.getLogger("topicops.steps.applying.ledger"), threading.get_ident()
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.levelno >= logging.WARNING or record.thread != thread

@@ -10,16 +10,12 @@ from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.ports import AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Cluster, EnvironmentSpec
-from topicops.steps.applying.apply import (
-    ELECTION_S,
-    NOT_READ,
-    QUOTA_PATIENCE_S,
-    RETRY_WAITS_S,
-    SETTLE_S,
-    apply,
-    batches,
-)
+from topicops.steps.applying.apply import apply
+from topicops.steps.applying.batches import batches
 from topicops.steps.applying.in_use import activity_reason
+from topicops.steps.applying.ledger import NOT_READ
+from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
+from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
 from topicops.testing.fake_cluster import (
     CONNECTION_LOST,
@@ -329,7 +325,7 @@ def test_an_unclear_answer_that_no_reading_settles_is_unknown_and_sent_once(worl
     assert (outcome.status, outcome.sent) == (UNKNOWN, True)
     assert "TOP505" in outcome.message
     assert world.requests() == [("create", ("new",))]
-    assert world.clock.now >= SETTLE_S
+    assert world.clock.now >= UNCLEAR_S
 
 
 def test_an_unclear_answer_on_a_topic_that_another_hand_changed_is_unknown_at_once(world: World) -> None:

@@ -10,7 +10,7 @@ from topicops.model.plans.changes import ACTIONS, Change
 from topicops.model.plans.plan import Plan
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Limits, Policy, Risk
-from topicops.steps.applying.outdated import refuse_rewritten, rewritten_topics
+from topicops.steps.applying.outdated import outdated_topics, refuse_outdated
 from topicops.steps.planning.gate import gate
 from topicops.testing import builders
 
@@ -38,14 +38,14 @@ def plan_of(*changes: Change) -> Plan:
     ],
 )
 def test_only_what_decides_about_changes_makes_a_file_another(now: DesiredTopic | None, *, rewritten: bool) -> None:
-    found = rewritten_topics(builders.desired_of(ORDERS), builders.desired_of(*([now] if now else [])))
+    found = outdated_topics(builders.desired_of(ORDERS), builders.desired_of(*([now] if now else [])))
     assert found == ({"orders"} if rewritten else set())
 
 
 def test_a_change_of_a_rewritten_topic_is_refused_and_no_delete_runs_beside_it() -> None:
     plan = plan_of(builders.create_change("orders"), builders.create_change("clicks"), builders.delete_change("old"))
 
-    narrowed, outcomes = refuse_rewritten(plan, {"orders"}, ACTIONS)
+    narrowed, outcomes = refuse_outdated(plan, {"orders"}, ACTIONS)
 
     assert [gated.change.topic for gated in narrowed.changes if gated.gate == "run"] == ["clicks"]
     assert [(outcome.topic, outcome.status) for outcome in outcomes] == [("orders", "refused"), ("old", "not sent")]
@@ -55,5 +55,5 @@ def test_a_change_of_a_rewritten_topic_is_refused_and_no_delete_runs_beside_it()
 
 def test_a_task_tells_of_its_own_kind_alone() -> None:
     plan = plan_of(builders.create_change("orders"), builders.delete_change("old"))
-    assert refuse_rewritten(plan, {"orders"}, ["expand"]) == (plan, ())
-    assert refuse_rewritten(plan, {"old"}, ["delete"]) == (plan, ())
+    assert refuse_outdated(plan, {"orders"}, ["expand"]) == (plan, ())
+    assert refuse_outdated(plan, {"old"}, ["delete"]) == (plan, ())

@@ -36,7 +36,7 @@ IDENTITY_MOVED = f"identity: planned {topic_id('a')}, live another-id"
 MARKED = "topic: planned present, live marked for deletion"
 ABSENT = "topic: planned present, live absent"
 RUNNING = "reassignment: planned none, live running"
-RESTLESS = "topic: planned settled, live changing while it is read"
+RESTLESS = "topic: planned stable, live changing while it is read"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_is_so_already_is_not_sent_again(change: Change, found: TopicTraces
 )
 def test_what_moved_is_said_field_by_field(change: Change, found: TopicTraces, differences: list[str]) -> None:
     comparison = compare(change, found)
-    assert (comparison.match, list(comparison.differences)) == (Match.MOVED, differences)
+    assert (comparison.match, list(comparison.differences)) == (Match.CHANGED, differences)
 
 
 WITHOUT_ID = replace(PLANNED, topic_id=None)
@@ -227,7 +227,7 @@ def test_a_topic_that_moved_as_a_whole_is_told_in_a_few_lines() -> None:
     differences = differences_of_a_turned_topic(40)
     assert len(differences) == 11
     assert differences[0] == "replicas of partition 0: planned [1, 2, 3], live [2, 1, 3]"
-    assert differences[-1] == "replicas of 30 more partitions: moved as well"
+    assert differences[-1] == "replicas of 30 more partitions: changed as well"
 
 
 def test_a_reassignment_that_ended_where_the_plan_expected_it_does_not_make_an_expansion_stale() -> None:

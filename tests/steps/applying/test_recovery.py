@@ -4,13 +4,13 @@ import pytest
 
 from topicops.model.plans.changes import Change
 from topicops.model.runs.results import OutcomeStatus
-from topicops.steps.applying.recovery import Settled, settle
+from topicops.steps.applying.recovery import RecoveredIntent, recover_intents
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 
 
-def settled(cluster: FakeCluster, change: Change) -> Settled:
-    [found] = settle(plan_of(change).changes, run="cli/1", by="cli/2", reader=cluster)
+def settled(cluster: FakeCluster, change: Change) -> RecoveredIntent:
+    [found] = recover_intents(plan_of(change).changes, run="cli/1", by="cli/2", reader=cluster)
     return found
 
 
@@ -63,4 +63,4 @@ def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: Fak
 def test_nothing_open_asks_nobody(cluster: FakeCluster) -> None:
     cluster.unreachable = True
 
-    assert settle([], run="cli/1", by="cli/2", reader=cluster) == ()
+    assert recover_intents([], run="cli/1", by="cli/2", reader=cluster) == ()

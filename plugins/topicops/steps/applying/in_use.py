@@ -1,14 +1,63 @@
-"""Does anyone still use a topic that is to be deleted?"""
+"""Does a client still use a topic that is to be deleted?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.changes import DeleteTopic
+from topicops.model.plans.plan import GatedChange, Plan, TopicActivity
+from topicops.model.ports import Clock, ClusterQuestions
+
+STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
+CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
+"""Not the advice to delete a topic that is in use: it is not known whether it is."""
+ANSWER_IS_NEW_S = 0.5
+"""How old an answer about a topic's activity may be when its delete is sent."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicsInUse:
+    """What the brokers answered last about the activity on topics that are to be deleted."""
+
+    plan: Plan
+    questions: ClusterQuestions | None
+    """None: the brokers cannot be asked."""
+    may_be_deleted: bool
+    """``policy.deleteActive: allow`` of the environment."""
+    clock: Clock
+    _answers: dict[str, tuple[float, TopicActivity | None]] = field(default_factory=dict)
+    """When the brokers were asked, by ``clock``, and their answer; by topic."""
+
+    def refresh(self, gated_changes: Sequence[GatedChange]) -> None:
+        """Ask again about those topics to be deleted of which the answer is old."""
+        topics = [g.change.topic for g in gated_changes if isinstance(g.change, DeleteTopic)]
+        old = [topic for topic in topics if self._is_old(topic)]
+        if self.questions is None or self.may_be_deleted or not old:
+            return
+        asked_at, activity = self.clock.now(), self.questions.activity(old)
+        self._answers |= {topic: (asked_at, activity.get(topic)) for topic in old}
+
+    def reason(self, change: DeleteTopic) -> str | None:
+        """Why the topic may not be deleted, and what to do; None when it may."""
+        if self.may_be_deleted:
+            return None
+        planned = self.plan.change_set.activity.get(change.topic)
+        _, now = self._answers.get(change.topic, (-inf, None))
+        reason = activity_reason(planned, now)
+        if reason is None:
+            return None
+        advice = STOP_CLIENTS if was_read(planned) and was_read(now) else CHECK_THE_READER
+        return f"{reason}; {advice}"
+
+    def _is_old(self, topic: str) -> bool:
+        asked_at, _ = self._answers.get(topic, (-inf, None))
+        return self.clock.now() - asked_at > ANSWER_IS_NEW_S
 
 
 def activity_reason(planned: TopicActivity | None, now: TopicActivity | None) -> str | None:
-    """Why a topic counts as in use; None when it surely rests. What cannot be read counts as in use."""
+    """Why a topic counts as in use; None when it is surely not used. What cannot be read counts as in use."""
     if planned is None or planned.end_offsets is None:
         return "its end offsets were not read when the plan was made (TOP409)"
     if now is None or now.end_offsets is None:
@@ -23,12 +72,12 @@ def activity_reason(planned: TopicActivity | None, now: TopicActivity | None) ->
 
 
 def was_read(activity: TopicActivity | None) -> bool:
-    """Whether the brokers told all of it; a silent broker and a missing right look the same from here."""
+    """Whether the brokers answered completely; a silent broker and a missing right cannot be distinguished here."""
     return activity is not None and activity.end_offsets is not None and activity.groups is not None
 
 
 def _moved_offsets(planned: Mapping[int, int], now: Mapping[int, int]) -> Iterator[str]:
     for partition in planned.keys() | now.keys():
-        if planned.get(partition) != now.get(partition):
-            sides = (f"{side} {ends.get(partition, 'none')}" for side, ends in (("planned", planned), ("live", now)))
-            yield f"end offset of partition {partition}: {', '.join(sides)}"
+        before, after = planned.get(partition, "none"), now.get(partition, "none")
+        if before != after:
+            yield f"end offset of partition {partition}: planned {before}, live {after}"

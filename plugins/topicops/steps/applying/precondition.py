@@ -13,7 +13,7 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, De
 from topicops.model.specs.topic_config import canonical_overrides
 
 ROWS_SHOWN = 10
-"""Of an assignment that moved; a topic may have thousands of partitions."""
+"""Of an assignment that changed; a topic may have thousands of partitions."""
 
 
 class Match(StrEnum):
@@ -21,25 +21,25 @@ class Match(StrEnum):
     """The precondition holds: the change may be sent."""
     AFTER = "after"
     """The live topic is as the change would make it."""
-    MOVED = "moved"
-    """Neither; someone else changed it."""
+    CHANGED = "changed"
+    """Neither; another program changed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How the live topic stands to a change."""
+    """How the live topic compares with a change."""
 
     match: Match
     differences: tuple[str, ...] = ()
-    """Only when moved: one ``field: planned x, live y`` for each field that is not as the plan saw it."""
+    """Only when changed: one ``field: planned x, live y`` for each field that is not as the plan saw it."""
 
 
 def compare(change: Change, traces: TopicTraces) -> Comparison:
-    """Hold one change against what stands under its topic's name right now."""
+    """Compare one change with what the cluster has under the topic's name right now."""
     if _is_after(change, traces):
         return Comparison(Match.AFTER)
     differences = tuple(_differences(change, traces))
-    return Comparison(Match.MOVED, differences) if differences else Comparison(Match.BEFORE)
+    return Comparison(Match.CHANGED, differences) if differences else Comparison(Match.BEFORE)
 
 
 def _is_after(change: Change, traces: TopicTraces) -> bool:
@@ -50,7 +50,7 @@ def _is_after(change: Change, traces: TopicTraces) -> bool:
         case ExpandTopic():
             return live is not None and not any(_expanded_differences(change, traces, live))
         case ConfigureTopic():
-            return live is not None and not any(_differences_of(change, traces, live, change.configs))
+            return live is not None and not any(_config_differences(change, traces, live, change.configs))
         case DeleteTopic():
             return _is_deleted(change, traces)
     assert_never(change)
@@ -66,7 +66,7 @@ def _differences(change: Change, traces: TopicTraces) -> Iterator[str]:
         case ExpandTopic():
             return _unexpanded_differences(change, traces, live)
         case ConfigureTopic():
-            return _differences_of(change, traces, live, change.precondition.overrides or change.configs_before)
+            return _config_differences(change, traces, live, change.precondition.overrides or change.configs_before)
         case DeleteTopic():
             return _undeleted_differences(change, live)
     assert_never(change)
@@ -81,71 +81,71 @@ def _absence_differences(change: CreateTopic, traces: TopicTraces) -> Iterator[s
 
 
 def _created_differences(change: CreateTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
-    yield from _motion_differences(traces, live)
-    yield from _value("partitions", change.partitions, live.partitions)
+    yield from _movement_differences(traces, live)
+    yield from _unequal("partitions", change.partitions, live.partitions)
     yield from _row_differences(change.assignment, live.assignment)
     yield from _override_differences(canonical_overrides(change.configs), live, exact=True)
 
 
 def _expanded_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
-    yield from _standing_differences(change, traces, live)
-    yield from _value("partitions", change.partitions, live.partitions)
+    yield from _existence_differences(change, traces, live)
+    yield from _unequal("partitions", change.partitions, live.partitions)
     yield from _row_differences(change.assignment, live.target_assignment)
     yield from _digest_differences(change, live, partitions=change.partitions_before)
 
 
 def _unexpanded_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
-    yield from _standing_differences(change, traces, live)
+    yield from _existence_differences(change, traces, live)
     if live.partitions != change.partitions_before:
         yield f"partitions: planned {change.partitions_before}, live {live.partitions}"
         return
     yield from _digest_differences(change, live, partitions=change.partitions_before)
 
 
-def _differences_of(
+def _config_differences(
     change: ConfigureTopic, traces: TopicTraces, live: LiveTopic, configs: Mapping[str, str | None]
 ) -> Iterator[str]:
     if traces.is_deleting:
         yield "topic: planned present, live marked for deletion"
-    yield from _value("identity", change.precondition.identity, live.identity)
+    yield from _unequal("identity", change.precondition.identity, live.identity)
     yield from _override_differences(configs, live, exact=False)
 
 
 def _undeleted_differences(change: DeleteTopic, live: LiveTopic) -> Iterator[str]:
-    yield from _value("identity", _deleted_identity(change), live.identity)
-    yield from _value("partitions", change.precondition.partitions, live.partitions)
+    yield from _unequal("identity", _deleted_identity(change), live.identity)
+    yield from _unequal("partitions", change.precondition.partitions, live.partitions)
     if live.is_reassigning:
         yield "reassignment: planned none, live running"
-    yield from _stability(live)
+    yield from _stability_differences(live)
 
 
 def _is_deleted(change: DeleteTopic, traces: TopicTraces) -> bool:
-    """Gone, or on its way out by a deletion that cannot be called back: the marker, on the same topic."""
+    """Gone, or marked for a deletion that cannot be taken back, and still the same topic."""
     if traces.live is None:
         return True
-    return traces.is_deleting and not any(_value("identity", _deleted_identity(change), traces.live.identity))
+    return traces.is_deleting and not any(_unequal("identity", _deleted_identity(change), traces.live.identity))
 
 
 def _deleted_identity(change: DeleteTopic) -> str | None:
     return change.precondition.identity or change.topic_id
 
 
-def _standing_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
-    yield from _value("identity", change.precondition.identity, live.identity)
-    yield from _motion_differences(traces, live)
+def _existence_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
+    yield from _unequal("identity", change.precondition.identity, live.identity)
+    yield from _movement_differences(traces, live)
 
 
-def _motion_differences(traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
+def _movement_differences(traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     if traces.is_deleting:
         yield "topic: planned present, live marked for deletion"
     if live.is_reassigning:
         yield "reassignment: planned none, live running"
-    yield from _stability(live)
+    yield from _stability_differences(live)
 
 
-def _stability(live: LiveTopic) -> Iterator[str]:
+def _stability_differences(live: LiveTopic) -> Iterator[str]:
     if live.unstable:
-        yield "topic: planned settled, live changing while it is read"
+        yield "topic: planned stable, live changing while it is read"
 
 
 def _digest_differences(change: ExpandTopic, live: LiveTopic, *, partitions: int) -> Iterator[str]:
@@ -153,16 +153,16 @@ def _digest_differences(change: ExpandTopic, live: LiveTopic, *, partitions: int
     rows = {p: replicas for p, replicas in live.target_assignment.items() if p < partitions}
     if planned is None or assignment_digest(rows) == planned:
         return
-    moved = list(_row_differences(change.assignment_before, rows))
-    yield from moved[:ROWS_SHOWN] or [f"assignment: planned digest {planned}, live {assignment_digest(rows)}"]
-    if len(moved) > ROWS_SHOWN:
-        yield f"replicas of {len(moved) - ROWS_SHOWN} more partitions: moved as well"
+    changed = list(_row_differences(change.assignment_before, rows))
+    yield from changed[:ROWS_SHOWN] or [f"assignment: planned digest {planned}, live {assignment_digest(rows)}"]
+    if len(changed) > ROWS_SHOWN:
+        yield f"replicas of {len(changed) - ROWS_SHOWN} more partitions: changed as well"
 
 
 def _row_differences(planned: Assignment, live: Mapping[int, Sequence[int]]) -> Iterator[str]:
     for partition in sorted(planned):
         if partition in live:
-            yield from _value(f"replicas of partition {partition}", list(planned[partition]), list(live[partition]))
+            yield from _unequal(f"replicas of partition {partition}", list(planned[partition]), list(live[partition]))
 
 
 def _override_differences(planned: Mapping[str, str | None], live: LiveTopic, *, exact: bool) -> Iterator[str]:
@@ -176,7 +176,7 @@ def _shown(value: str | None) -> str:
     return "not set" if value is None else value
 
 
-def _value(name: str, planned: object, live: object) -> Iterator[str]:
-    # A plan for a cluster without topic ids, or an old plan, may not know the value; then nothing hangs on it.
+def _unequal(name: str, planned: object, live: object) -> Iterator[str]:
+    # A plan for a cluster without topic ids, or an old plan, may not know the value; then it is not compared.
     if planned is not None and planned != live:
         yield f"{name}: planned {planned}, live {live}"

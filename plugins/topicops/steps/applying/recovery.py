@@ -1,4 +1,4 @@
-"""What came of requests whose run ended before it knew: told by the cluster as it is now."""
+"""Crash recovery: find out from the cluster what the requests of a run that ended too early have done."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from topicops.steps.applying.precondition import Comparison, Match, compare
 _STATUS = {
     Match.AFTER: OutcomeStatus.DONE,
     Match.BEFORE: OutcomeStatus.FAILED,
-    Match.MOVED: OutcomeStatus.UNKNOWN,
+    Match.CHANGED: OutcomeStatus.UNKNOWN,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class RecoveredIntent:
     """One intent of an earlier run, closed."""
 
     outcome: Outcome
     mutation: Mutation | None
     """None where the cluster is as before: then nothing was changed."""
     sentence: str
+    """For the report and the terminal."""
 
 
-def settle(intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader) -> tuple[Settled, ...]:
-    """Close the open intents of ``run``; the run ``by`` looks, and nobody else may be writing.
+def recover_intents(
+    intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader
+) -> tuple[RecoveredIntent, ...]:
+    """Close the open intents of ``run``; the run ``by`` reads the topics, and must hold the lease.
 
-    Raises ``ClusterError``: then nothing was concluded.
+    Raises ``ClusterError``: then no intent is closed.
     """
     if not intents:
         return ()
     traces = reader.traces([gated.change.topic for gated in intents])
-    return tuple(_settled(gated, traces[gated.change.topic], run, by) for gated in intents)
+    return tuple(_recovered(gated, traces[gated.change.topic], run, by) for gated in intents)
 
 
-def _settled(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Settled:
+def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> RecoveredIntent:
     change, comparison = gated.change, compare(gated.change, traces)
     found = _found(comparison)
     outcome = Outcome(
@@ -54,7 +57,7 @@ def _settled(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Sett
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
     is_changed = comparison.match is not Match.BEFORE
     mutation = _mutation(change, outcome, traces) if is_changed else None
-    return Settled(outcome=outcome, mutation=mutation, sentence=sentence)
+    return RecoveredIntent(outcome=outcome, mutation=mutation, sentence=sentence)
 
 
 def _found(comparison: Comparison) -> str:
@@ -63,8 +66,8 @@ def _found(comparison: Comparison) -> str:
             return "it is in effect"
         case Match.BEFORE:
             return "it is not in effect"
-        case Match.MOVED:
-            return f"the topic is neither as before nor as wanted: {'; '.join(comparison.differences)}"
+        case Match.CHANGED:
+            return f"the topic is neither as before nor as planned: {'; '.join(comparison.differences)}"
 
 
 def _mutation(change: Change, outcome: Outcome, traces: TopicTraces) -> Mutation:

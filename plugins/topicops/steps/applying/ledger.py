@@ -1,0 +1,139 @@
+"""What each change came to, in the audit log and in the journal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from topicops.model.errors import ClusterError, TopicopsError
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.ports import Answer, ApplyPorts
+from topicops.model.printable import printable
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
+
+logger = logging.getLogger(__name__)
+
+NOT_READ = "not read"
+"""Stands for a topic id that could not be read back."""
+
+
+@dataclass(slots=True)
+class SentChange:
+    """The requests that were sent for one change, and the answer."""
+
+    id_before: str | None
+    answer: Answer
+    """The last one."""
+    requests: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """The outcomes of one apply so far; each change gets one, once."""
+
+    plan: Plan
+    ports: ApplyPorts
+    progress: Callable[[Outcome], None]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    """By digest."""
+    sent: dict[str, SentChange] = field(default_factory=dict)
+    """By digest."""
+    disk_problem: str = ""
+    """Why journal or audit log can no longer be written: outcomes are still counted, nothing more is sent."""
+    _unwritten: list[Outcome] = field(default_factory=list)
+    """Decided, and not in the journal yet."""
+
+    def undecided(self, gated_changes: Iterable[GatedChange]) -> list[GatedChange]:
+        return [gated for gated in gated_changes if gated.digest not in self.outcomes]
+
+    def was_sent(self, gated: GatedChange) -> bool:
+        """Whether a request for it left this process, whatever its effect."""
+        return gated.digest in self.sent and self.sent[gated.digest].requests > 0
+
+    def decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
+        change = gated.change
+        outcome = Outcome(
+            topic=change.topic,
+            action=change.action,
+            digest=gated.digest,
+            status=status,
+            message=message,
+            sent=self.was_sent(gated),
+        )
+        self.outcomes[gated.digest] = outcome
+        self._unwritten.append(outcome)
+        _log(change, outcome)
+        self.progress(outcome)
+
+    def close(self, to_run: Sequence[GatedChange], reason: str) -> None:
+        """Give an outcome to each change that has none yet: it was not sent, or not sent again."""
+        for gated in self.undecided(to_run):
+            if sent := self.sent.get(gated.digest):
+                self.decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}")
+            else:
+                self.decide(gated, OutcomeStatus.NOT_SENT, reason)
+        self.write()
+
+    def write(self) -> None:
+        """Write what was decided, first to the audit log: if that fails, the intent stays open for a later run."""
+        outcomes, self._unwritten = self._unwritten, []
+        if not outcomes:
+            return
+        try:
+            if mutations := self._mutations([outcome for outcome in outcomes if outcome.sent]):
+                self.ports.audit.append(mutations)
+            self.ports.journal.record(outcomes)
+        except TopicopsError as error:
+            # The outcomes of this run still count; nothing more is sent.
+            self.disk_problem = str(error)
+
+    def _mutations(self, outcomes: Sequence[Outcome]) -> list[Mutation]:
+        changes = {gated.digest: gated.change for gated in self.plan.changes}
+        after = self._identities_after([changes[outcome.digest] for outcome in outcomes])
+        return [
+            _mutation(changes[outcome.digest], outcome, self.sent[outcome.digest], after[outcome.topic])
+            for outcome in outcomes
+        ]
+
+    def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """By topic; the id of a new topic is in no answer and must be read."""
+        if not changes:
+            return {}
+        try:
+            traces = self.ports.reader.traces([change.topic for change in changes])
+        except ClusterError:
+            return {change.topic: NOT_READ for change in changes}
+        return {topic: found.lasting_identity for topic, found in traces.items()}
+
+
+def _mutation(change: Change, outcome: Outcome, sent: SentChange, id_after: str | None) -> Mutation:
+    return Mutation(
+        change=change,
+        digest=outcome.digest,
+        requests=sent.requests,
+        answer=sent.answer.error or "accepted",
+        status=outcome.status,
+        id_before=sent.id_before,
+        id_after=id_after,
+    )
+
+
+def _log(change: Change, outcome: Outcome) -> None:
+    if outcome.status is not OutcomeStatus.DONE:
+        message = printable(outcome.message)
+        logger.info("%s action=%s topic=%s %s", outcome.status, change.action, change.topic, message)
+        return
+    match change:
+        case CreateTopic():
+            logger.info("created topic=%s partitions=%d", change.topic, change.partitions)
+        case ExpandTopic():
+            logger.info("expanded topic=%s from=%d to=%d", change.topic, change.partitions_before, change.partitions)
+        case ConfigureTopic():
+            logger.info("configured topic=%s configs=%s", change.topic, ",".join(sorted(change.configs)))
+        case DeleteTopic():
+            logger.info("deleted topic=%s topic_id=%s", change.topic, change.topic_id)
+        case _:
+            assert_never(change)

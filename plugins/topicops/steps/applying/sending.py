@@ -1,0 +1,207 @@
+"""The protocol of one request: read the topics, note the intent, confirm the lease, send, find out what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, assert_never
+
+from topicops.model.cluster.snapshot import Broker, TopicTraces
+from topicops.model.errors import ClusterError
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.plan import GatedChange
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, TopicAdmin
+from topicops.model.runs.results import OutcomeStatus
+from topicops.steps.applying.in_use import TopicsInUse
+from topicops.steps.applying.ledger import Ledger, SentChange
+from topicops.steps.applying.precondition import Comparison, Match, compare
+from topicops.steps.applying.read_back import LONGEST_WAIT_S, READ_BACK_S, no_effect_message, read_back
+
+RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
+QUOTA_PATIENCE_S = 900.0
+"""How long a quota may delay one request in all, beside the waits above."""
+
+_C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
+
+
+class StopError(Exception):
+    """Nothing more may be sent; the text says why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Sender:
+    """Sends changes through the ports of one apply, and enters what they came to in the ledger."""
+
+    ports: ApplyPorts
+    clock: Clock
+    interrupted: Callable[[], bool]
+    ledger: Ledger
+    in_use: TopicsInUse
+    _identities: dict[str, str | None] = field(default_factory=dict)
+    """Of each topic as last read, by digest; None: absent."""
+    _resume_at: float = 0.0
+    """When the brokers' quota lets the next request through, by ``clock``."""
+
+    def send_until_decided(self, batch: Sequence[GatedChange]) -> None:
+        """Send the batch as one request; send again what must wait, as long as a quota says and a few times besides."""
+        waits, quota_left_s = iter(RETRY_WAITS_S), QUOTA_PATIENCE_S
+        while batch := self._send_once(batch):
+            quota_s = max(self.ledger.sent[gated.digest].answer.wait_s for gated in batch)
+            wait = quota_s or next(waits, None)
+            quota_left_s -= quota_s
+            if wait is None or quota_left_s < 0:
+                self._give_up(batch)
+                return
+            self.pause(wait)
+
+    def recheck(self, gated_changes: Sequence[GatedChange]) -> list[GatedChange]:
+        """Read each topic again; give the changes that may be sent, decide the others."""
+        if not gated_changes:
+            return []
+        traces = self.ports.reader.traces([gated.change.topic for gated in gated_changes])
+        brokers = self.ports.reader.brokers()
+        return [gated for gated in gated_changes if self._may_be_sent(gated, traces[gated.change.topic], brokers)]
+
+    def confirm_lease(self) -> None:
+        """Raise ``StopError`` or ``LeaseLostError`` unless requests may be sent now."""
+        self._stop_if_needed()
+        self.ports.lease.confirm()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, in steps that an interrupt ends."""
+        end = self.clock.now() + seconds
+        while (left := end - self.clock.now()) > 0:
+            self.stop_if_interrupted()
+            self.clock.sleep(min(left, LONGEST_WAIT_S))
+
+    def stop_if_interrupted(self) -> None:
+        if self.interrupted():
+            raise StopError("interrupted before it was sent; run again to go on")
+
+    def _stop_if_needed(self) -> None:
+        self.stop_if_interrupted()
+        if self.ledger.disk_problem:
+            raise StopError(self.ledger.disk_problem)
+
+    def _send_once(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
+        """Send those of the batch that still may be sent; give those that have to wait, the others are decided."""
+        self.in_use.refresh(batch)
+        self.pause(self._resume_at - self.clock.now())
+        self._stop_if_needed()
+        ready = self.recheck(batch)
+        self.ledger.write()
+        if not ready:
+            return []
+        self.ports.journal.intend(ready)
+        # Last of all: a process that was paused on the way here must not send.
+        self.ports.lease.confirm()
+        self._decide_by_answers(list(zip(ready, self._answers(ready), strict=True)))
+        return self.ledger.undecided(ready)
+
+    def _may_be_sent(self, gated: GatedChange, traces: TopicTraces, brokers: Mapping[int, Broker]) -> bool:
+        comparison = compare(gated.change, traces)
+        self._identities[gated.digest] = traces.live.identity if traces.live else None
+        if comparison.match is Match.AFTER:
+            status = OutcomeStatus.DONE if self.ledger.was_sent(gated) else OutcomeStatus.ALREADY_SO
+            self.ledger.decide(gated, status)
+            return False
+        if reason := self._reason_against(gated.change, comparison, traces, brokers):
+            self.ledger.decide(gated, OutcomeStatus.REFUSED, reason)
+            return False
+        return True
+
+    def _reason_against(
+        self, change: Change, comparison: Comparison, traces: TopicTraces, brokers: Mapping[int, Broker]
+    ) -> str | None:
+        if comparison.match is Match.CHANGED:
+            return f"the topic changed since the plan (TOP501): {'; '.join(comparison.differences)}; plan again"
+        if dead := _dead_brokers(change, traces, brokers):
+            return _dead_brokers_message(change, dead)
+        return self.in_use.reason(change) if isinstance(change, DeleteTopic) else None
+
+    def _answers(self, ready: Sequence[GatedChange]) -> Sequence[Answer]:
+        """Send one request of one kind. An error on the way is an unclear answer: the request may have left."""
+        for gated in ready:
+            no_answer = SentChange(self._identities[gated.digest], Answer(AnswerKind.UNCLEAR, "no answer"))
+            self.ledger.sent.setdefault(gated.digest, no_answer).requests += 1
+        try:
+            return _sent_by_kind([gated.change for gated in ready], self.ports.admin)
+        except ClusterError as error:
+            return [Answer(AnswerKind.UNCLEAR, str(error))] * len(ready)
+
+    def _decide_by_answers(self, answers: Sequence[tuple[GatedChange, Answer]]) -> None:
+        for gated, answer in answers:
+            sent = self.ledger.sent[gated.digest]
+            sent.answer = answer
+            sent.requests -= not answer.left
+            self._resume_at = max(self._resume_at, self.clock.now() + answer.wait_s)
+            if answer.kind is AnswerKind.ACCEPTED:
+                self.ledger.decide(gated, OutcomeStatus.DONE)
+        self.ledger.write()  # reading back the others may take long
+        for kind, limit_s in READ_BACK_S.items():
+            self._decide_by_reading([pair for pair in answers if pair[1].kind is kind], limit_s)
+            self.ledger.write()
+
+    def _decide_by_reading(self, answers: Sequence[tuple[GatedChange, Answer]], limit_s: float) -> None:
+        """Find out whether requests took effect.
+
+        A refusal is read back as well, once: the client may have repeated a request that had already worked. What went
+        to a former controller stays undecided while its topic is as before.
+        """
+        topics = [gated for gated, _ in answers]
+        comparisons = read_back(topics, reader=self.ports.reader, clock=self.clock, limit_s=limit_s)
+        for gated, answer in answers:
+            comparison = comparisons.get(gated.digest)
+            match = comparison.match if comparison else None
+            if match is Match.AFTER:
+                self.ledger.decide(gated, OutcomeStatus.DONE)
+            elif (answer.kind, match) != (AnswerKind.CONTROLLER_MOVED, Match.BEFORE):
+                status = OutcomeStatus.FAILED if answer.kind is AnswerKind.FAILED else OutcomeStatus.UNKNOWN
+                self.ledger.decide(gated, status, no_effect_message(answer, comparison, limit_s))
+
+    def _give_up(self, batch: Sequence[GatedChange]) -> None:
+        for gated in batch:
+            sent = self.ledger.sent[gated.digest]
+            message = f"sent {sent.requests} times, last answer {sent.answer.error}; run again later"
+            self.ledger.decide(gated, OutcomeStatus.FAILED, message)
+        self.ledger.write()
+
+
+def _sent_by_kind(changes: Sequence[Change], admin: TopicAdmin) -> Sequence[Answer]:
+    match changes[0]:
+        case CreateTopic():
+            return admin.create(_of_kind(CreateTopic, changes))
+        case ExpandTopic():
+            return admin.expand(_of_kind(ExpandTopic, changes))
+        case ConfigureTopic():
+            return admin.configure(_of_kind(ConfigureTopic, changes))
+        case DeleteTopic():
+            return [admin.delete(change) for change in _of_kind(DeleteTopic, changes)]
+    assert_never(changes[0])
+
+
+def _of_kind(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
+    return [change for change in changes if isinstance(change, kind)]
+
+
+def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Broker]) -> list[int]:
+    """Brokers that the change needs and that are not registered; Kafka would take the change all the same."""
+    rows: Iterable[Sequence[int]] = ()
+    match change:
+        case CreateTopic() | ExpandTopic():
+            rows = change.assignment.values()
+        case DeleteTopic():
+            rows = traces.live.assignment.values() if traces.live else ()
+        case ConfigureTopic():
+            pass
+        case _:
+            assert_never(change)
+    return sorted({broker for row in rows for broker in row} - brokers.keys())
+
+
+def _dead_brokers_message(change: Change, dead: Sequence[int]) -> str:
+    names = ", ".join(f"broker {broker}" for broker in dead)
+    if isinstance(change, DeleteTopic):
+        return f"its replicas are on {names}, not live (TOP421): the deletion would hang; start it, then run again"
+    return f"the assignment names {names}, not live (TOP427); start it and run again, or plan again"
