@@ -61,7 +61,7 @@ def test_what_moved_since_the_plan_is_refused_and_left_alone(fault_run: FaultRun
         assert ended.status == 0, ended.err
         return
     assert ended.status == 6, ended.err
-    assert f"{action} {topic}: refused (it moved since the plan (TOP501)" in ended.err
+    assert f"{action} {topic}: refused (the topic changed since the plan (TOP501)" in ended.err
     assert history.after[topic] == as_they_left_it
     assert not any((seen.action, seen.topic) == (action, topic) for seen in history.requests)
 

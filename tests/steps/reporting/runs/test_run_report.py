@@ -51,7 +51,7 @@ PARTIAL = RunReport(
     outcomes=(
         outcome("a", DONE),
         outcome("b", OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
-        outcome("c", REFUSED, "it moved since the plan (TOP501): partitions: planned 3, live 6; plan again"),
+        outcome("c", REFUSED, "the topic changed since the plan (TOP501): partitions: planned 3, live 6; plan again"),
         outcome("d", OutcomeStatus.UNKNOWN, "timed out"),
         outcome("e", OutcomeStatus.NOT_SENT, "the lease is no longer ours"),
     ),
