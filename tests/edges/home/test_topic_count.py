@@ -1,5 +1,7 @@
 """The number of topics at the last complete snapshot is remembered by cluster."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,20 @@ def test_what_was_written_is_read_by_cluster(tmp_path: Path) -> None:
     assert memory.read() == 37
     assert TopicCount(tmp_path, "another").read() is None
     assert [file.name for file in memory.path.parent.iterdir()] == ["Nw0Yx8fRTlqHJ0fV3k2k5A.json"]
+
+
+def test_the_file_and_then_its_folder_are_on_the_disk_when_write_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = TopicCount(tmp_path, "a")
+    memory.write(1)
+    synced: list[os.stat_result] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle)))
+    memory.write(2)
+    file, folder = synced
+    assert stat.S_ISREG(file.st_mode)
+    assert os.path.samestat(file, memory.path.stat())
+    assert os.path.samestat(folder, memory.path.parent.stat())
 
 
 def test_a_damaged_file_stops_the_check_with_its_path(tmp_path: Path) -> None:

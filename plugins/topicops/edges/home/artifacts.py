@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TypeVar
 import msgspec
 from pydantic import BaseModel
 
-from topicops.edges.home.durable_files import make_folder, sync_folder
+from topicops.edges.durable_files import write_atomically
 from topicops.model.errors import ArtifactError
 
 T = TypeVar("T")
@@ -135,23 +133,6 @@ def _folder_name(name: str) -> str:
     if len(encoded) <= _LONGEST_NAME:
         return encoded or "%"
     return f"{encoded[:_LONGEST_NAME]}%{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The new content or the old one, on the disk when it returns. Raises ``OSError``."""
-    make_folder(path.parent)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
 
 
 def _last_written(run: Path) -> float:

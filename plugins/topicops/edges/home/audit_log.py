@@ -17,8 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.home.artifacts import write_atomically
-from topicops.edges.home.durable_files import append_whole, make_folder, sync_folder
+from topicops.edges.durable_files import append_whole, make_folder, sync_folder, write_atomically
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Action, before_and_after
 from topicops.model.runs.audit import (

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from topicops.edges.home.durable_files import DurableLines
+from topicops.edges.durable_files import DurableLines
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange

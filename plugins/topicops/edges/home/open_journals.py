@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.home.artifacts import write_atomically
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError

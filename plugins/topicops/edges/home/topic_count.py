@@ -5,12 +5,12 @@ The memory behind ``limits.shrinkPercent``: written after a complete snapshot, a
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
+from topicops.edges.durable_files import write_atomically
 from topicops.model.errors import ArtifactError
 
 
@@ -42,14 +42,8 @@ class TopicCount:
 
     def write(self, topics: int) -> None:
         """Remember a complete snapshot; another process sees the old file or the new one, never half of one."""
-        scratch = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with scratch.open("wb") as file:
-                file.write(self._encoded(topics))
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.replace(self.path)
+            write_atomically(self.path, self._encoded(topics))
         except OSError as error:
             raise ArtifactError(f"{self.path}: cannot be written ({error.strerror}); check TOPICOPS_HOME") from error
 

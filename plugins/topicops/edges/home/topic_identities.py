@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.edges.home.artifacts import write_atomically
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.audit_log import read_audit_log
 from topicops.model.errors import ArtifactError
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.processes import ProcessMark, free_port, port_is_free
 from topicops.model.errors import LocalClusterError, UsageError
 
@@ -121,10 +122,7 @@ def read_state(folder: Path) -> ClusterState | None:
 
 def write_state(folder: Path, state: ClusterState) -> None:
     """Replace the recorded state in one step."""
-    file = folder / _STATE_FILE
-    new = file.with_suffix(".new")
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n")
-    new.replace(file)
+    write_atomically(folder / _STATE_FILE, msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n")
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ import yaml
 from yaml._yaml import get_version_string as libyaml_version
 
 from topicops import __version__
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.local.jars import default_cache
 from topicops.edges.specs.git import unchanged_blobs
 from topicops.edges.specs.reader import (
@@ -167,7 +167,7 @@ class ParseCache:
         with suppress(OSError, UnicodeError):
             payload = msgspec.msgpack.encode(value)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(path, _head(payload), payload)
+            write_atomically(path, _head(payload) + payload, mode=0o600, is_durable=False)
             _make_room(path.parent, self.most_bytes)
 
     def _path(self, topics: Path, *what: str | None) -> Path | None:
@@ -243,17 +243,6 @@ def _own_bytes(path: Path) -> bytes:
         status = os.fstat(descriptor)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         return file.read() if is_ours else b""
-
-
-def _replace(path: Path, *parts: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.writelines(parts)
-            file.flush()
-            os.replace(file.name, path)  # noqa: PTH105
-        except OSError:
-            os.unlink(file.name)  # noqa: PTH108
-            raise
 
 
 def _make_room(folder: Path, most_bytes: int) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from topicops.edges.durable_files import create_atomically, write_atomically
 from topicops.edges.specs.reader import Place, UnreadableError, kind_and_stem, read_document, room_of
 from topicops.model.errors import SpecError, SpecFileError
 from topicops.model.specs.document import Document, Node
@@ -61,7 +60,7 @@ def write_new(topics: Path, texts: Mapping[str, str]) -> None:
         _require_free(topics / below)
     for below, text in texts.items():
         try:
-            _make(topics / below, text)
+            create_atomically(topics / below, text.encode())
         except OSError as error:
             raise SpecFileError(f"{shown(topics / below)}: cannot be written: {error.strerror}") from error
 
@@ -76,13 +75,7 @@ def replace_text(path: Path, text: str, *, before: str) -> None:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or path.read_bytes() != before.encode():
             raise SpecFileError(f"{shown(path)}: it changed while it was looked at; run the command again")
-        temporary = _temporary(path, text, mode=0o600)
-        try:
-            temporary.chmod(stat.S_IMODE(status.st_mode))
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink()
-            raise
+        write_atomically(path, text.encode(), mode=stat.S_IMODE(status.st_mode))
     except OSError as error:
         raise SpecFileError(f"{shown(path)}: cannot be written: {error.strerror}") from error
 
@@ -92,28 +85,3 @@ def _require_free(path: Path) -> None:
         raise SpecFileError(f"{shown(path)}: there is such a file already; it stays, and nothing was written")
     if path.parent.is_symlink():
         raise SpecFileError(f"{shown(path.parent)}: a link, and links are not followed; choose another folder")
-
-
-def _make(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path, text, mode=0o666)
-    try:
-        os.link(temporary, path)  # unlike a rename it fails where a file has come meanwhile
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def _temporary(path: Path, text: str, *, mode: int) -> Path:
-    """A new file beside ``path``, on the disk; no reader of specs takes it for one."""
-    temporary = path.with_name(f".topicops-{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        try:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
-        except OSError:
-            temporary.unlink()
-            raise
-    return temporary

@@ -1,0 +1,126 @@
+"""Every write that must survive a crash: whole files that replace others, and files that grow by whole lines."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durable: bool = True) -> None:
+    """Replace a file, or make it with its folders: a reader sees the old content or the new one.
+
+    Args:
+        is_durable: Return only when file and folder are on the disk; else a power cut may lose both contents.
+
+    Raises:
+        OSError: The old content stays.
+
+    """
+    make_folder(path.parent)
+    with _temporary(path, content, mode=mode, is_durable=is_durable) as temporary:
+        temporary.replace(path)
+    if is_durable:
+        sync_folder(path.parent)
+
+
+def create_atomically(path: Path, content: bytes) -> None:
+    """Make a file, with its folders and the user's own permissions. Raises ``FileExistsError``, never replaces one."""
+    make_folder(path.parent)
+    with _temporary(path, content, mode=None, is_durable=True) as temporary:
+        os.link(temporary, path)  # unlike a rename, this fails if the file exists by now
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _temporary(path: Path, content: bytes, *, mode: int | None, is_durable: bool) -> Iterator[Path]:
+    """Write a new file beside ``path``; no reader of specs takes it for one. It is removed unless it was renamed."""
+    temporary = path.with_name(f".topicops-{secrets.token_hex(8)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if mode is not None:
+                os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            if is_durable:
+                os.fsync(handle)
+        yield temporary
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+class DurableLines:
+    """A file that only grows; the first append makes it, with its folders."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_whole = False
+        """Known to end with a whole line."""
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Add lines, given without their line ends, and wait for the disk.
+
+        If a crash left half a line at the end of the file, that line is ended first.
+
+        Raises:
+            OSError: None of the lines is in the file, as far as the disk lets that be undone.
+
+        """
+        is_new = not self._is_whole and not self._path.exists()
+        if is_new:
+            make_folder(self._path.parent)
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self._append(handle, b"".join(line + b"\n" for line in lines))
+        finally:
+            os.close(handle)
+        if is_new:
+            sync_folder(self._path.parent)
+        self._is_whole = True
+
+    def _append(self, handle: int, text: bytes) -> None:
+        size = os.lseek(handle, 0, os.SEEK_END)
+        if not self._is_whole and size and os.pread(handle, 1, size - 1) != b"\n":
+            text = b"\n" + text
+        self._is_whole = False  # until all of the text is written
+        append_whole(handle, text)
+
+
+def append_whole(handle: int, text: bytes) -> None:
+    """Append all of the text and wait for the disk. Raises ``OSError``; then the part that was written is cut off."""
+    size = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        _write_all(handle, text)
+        os.fsync(handle)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(handle, size)
+        raise
+
+
+def _write_all(handle: int, text: bytes) -> None:
+    """Write until all is written: a disk that fills up takes a part first."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with its parents, and wait until a power cut can lose none of them."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the folder's names are on the disk; a power cut may lose a new name although its file is safe."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
