@@ -12,8 +12,9 @@ import pytest
 from fixtures.live import cluster_spec, look
 from fixtures.request_log import RequestLog
 from fixtures.workspace import Workspace
+from topicops.edges.java import find_java
 from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import find_java, kafka_jars
+from topicops.edges.local.jars import kafka_jars
 
 SENTENCE = "topics whose name ends in -tmp are not wanted here"
 POLICY = f"""
@@ -48,7 +49,7 @@ def compile_policy(folder: Path) -> None:
         pytest.skip(f"{java} has no compiler: a policy class cannot be made (a JDK has one)")
     folder.mkdir()
     (folder / "NoTmp.java").write_text(POLICY, encoding="utf-8")
-    jars = ":".join(map(str, kafka_jars(java=java)))
+    jars = ":".join(map(str, kafka_jars()))
     compiler = [java, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", jars, "-d", folder, folder / "NoTmp.java"]
     subprocess.run(compiler, check=True)
 

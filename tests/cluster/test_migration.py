@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.workspace import Workspace
+from topicops.edges.java import find_java
 from topicops.edges.local import server_files
 from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import find_java, kafka_jars
+from topicops.edges.local.jars import kafka_jars
 from topicops.edges.processes import ProcessMark, free_port, spawn, stop
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.errors import UnsupportedTargetError
@@ -49,7 +50,7 @@ def migrating(fast_folder: Path) -> Iterator[LocalCluster]:
 def start_controller(folder: Path, cluster: LocalCluster, port: int, properties: Mapping[str, str]) -> ProcessMark:
     folder.mkdir()
     java = find_java()
-    class_path, file, log4j = kafka_jars(java=java), folder / "controller.properties", folder / "log4j.properties"
+    class_path, file, log4j = kafka_jars(), folder / "controller.properties", folder / "log4j.properties"
     own = {
         "process.roles": "controller",
         "node.id": str(CONTROLLER),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.local.jars import find_java, pyspark_jars
+from topicops.edges.java import find_java, pyspark_jars
 
 ON_CONNECT = """
 from topicops.edges.spark.quality import check_quality

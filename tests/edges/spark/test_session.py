@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from topicops.edges.local.jars import find_java
+from topicops.edges.java import find_java
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
 from topicops.edges.spark.driver import archive_path, driver_java, start_directly

@@ -16,14 +16,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.edges.java import find_java
 from topicops.edges.local import server_files
-from topicops.edges.local.jars import Progress, find_java, kafka_jars, quiet
+from topicops.edges.local.jars import kafka_jars
+from topicops.edges.local.progress import Progress, locked, quiet
 from topicops.edges.local.readiness import ask_broker, zookeeper_answers
 from topicops.edges.local.state import (
     ZOOKEEPER,
@@ -31,7 +33,6 @@ from topicops.edges.local.state import (
     ClusterState,
     Server,
     broker_role,
-    locked,
     planned_state,
     read_state,
     write_state,
@@ -51,6 +52,8 @@ _FORMAT_S = 60.0
 _PORT_S = 5.0
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
+_LOCK = "lock"
+_WAITING = "waiting for another command that starts or stops this cluster"
 # A broker cannot say goodbye to a ZooKeeper that is gone; it would try for a minute.
 _ORPHAN_GRACE_S = 1.0
 _MAX_LOG_BYTES = 20 << 20
@@ -139,7 +142,7 @@ class LocalCluster:
         )
         folder = _cluster_folder(home)
         _make_folders(folder)
-        with locked(folder, progress):
+        with locked(folder / _LOCK, progress, waiting=_WAITING):
             write_state(folder, planned_state(folder, request, fresh=fresh))
             cluster = cls(folder, progress)
             cluster._start_missing()
@@ -205,7 +208,7 @@ class LocalCluster:
 
     def down(self, *, now: bool = False) -> tuple[str, ...]:
         """Stop what is running, brokers first, and return the roles that were. ``now``: without goodbye."""
-        with locked(self.folder, self._progress):
+        with self._locked():
             running = tuple(server.role for server in self._state.servers if server.alive)
             self._stop(self._state.servers, now=now)
         return running
@@ -230,7 +233,7 @@ class LocalCluster:
 
         After a kill that is once its old session has ended, up to 6 s later: its id is taken until then.
         """
-        with locked(self.folder, self._progress):
+        with self._locked():
             self._start_brokers([self._broker(broker)])
 
     def stop_zookeeper(self, *, now: bool = False) -> None:
@@ -238,7 +241,7 @@ class LocalCluster:
 
     def start_zookeeper(self) -> None:
         """Start it if it is not running; sessions live on, so brokers come back by themselves."""
-        with locked(self.folder, self._progress):
+        with self._locked():
             self._start_zookeeper()
 
     def pause_zookeeper(self) -> None:
@@ -253,6 +256,9 @@ class LocalCluster:
             _wait_unregistered(client, {broker}, timeout_s=timeout_s)
 
     # --- starting
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.folder / _LOCK, self._progress, waiting=_WAITING)
 
     def _start_missing(self) -> None:
         missing = [server for server in self._state.servers if not server.alive]
@@ -343,8 +349,7 @@ class LocalCluster:
     @cached_property
     def _runtime(self) -> tuple[Path, Sequence[Path]]:
         """Java and the class path, found and checked once."""
-        java = find_java()
-        return java, kafka_jars(java=java, progress=self._progress)
+        return find_java(), kafka_jars(progress=self._progress)
 
     def _launch(self, server: Server) -> None:
         if not wait_port_free(server.port, timeout_s=_PORT_S if server.process else 0.0):

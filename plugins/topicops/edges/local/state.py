@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -123,18 +121,6 @@ def read_state(folder: Path) -> ClusterState | None:
 def write_state(folder: Path, state: ClusterState) -> None:
     """Replace the recorded state in one step."""
     write_atomically(folder / _STATE_FILE, msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n")
-
-
-@contextmanager
-def locked(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """One command at a time starts and stops the cluster of a folder."""
-    with (folder / "lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("waiting for another command that starts or stops this cluster")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> ClusterState:

@@ -29,7 +29,8 @@ from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from topicops.edges.local.jars import default_cache, find_java, pyspark_jars
+from topicops.edges.cache_folder import default_cache
+from topicops.edges.java import find_java, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.model.errors import LocalClusterError, TopicopsError
 

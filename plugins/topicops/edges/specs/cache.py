@@ -27,8 +27,8 @@ import yaml
 from yaml._yaml import get_version_string as libyaml_version
 
 from topicops import __version__
+from topicops.edges.cache_folder import default_cache
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.local.jars import default_cache
 from topicops.edges.specs.git import unchanged_blobs
 from topicops.edges.specs.reader import (
     Place,

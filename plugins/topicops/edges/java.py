@@ -1,0 +1,59 @@
+"""The Java that runs Kafka and Spark, and the jars that pyspark brings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from topicops.model.errors import LocalClusterError
+
+JAVA_VERSIONS = (17, 21)
+_TIMEOUT_S = 20.0
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Path:
+    """The first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``.
+
+    Raises:
+        LocalClusterError: There is none; one line names what was found and what to install.
+    """
+    refused = []
+    for candidate in _java_candidates(environ):
+        version = java_version(candidate)
+        if version in JAVA_VERSIONS:
+            return candidate
+        refused.append(f"{candidate} is {'no working Java' if version is None else f'Java {version}'}")
+    found = "; ".join(refused) or "there is no java in JAVA_HOME or PATH"
+    raise LocalClusterError(
+        f"Java 17 or 21 is needed, and {found}: install openjdk-17-jre-headless (or Temurin 17) and set JAVA_HOME to it"
+    )
+
+
+def java_version(java: Path) -> int | None:
+    """The feature release, 17 for ``17.0.15``; None when ``java`` does not run."""
+    try:
+        result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
+    return int(match[1]) if match and result.returncode == 0 else None
+
+
+def _java_candidates(environ: Mapping[str, str]) -> Iterator[Path]:
+    if home := environ.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java"
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        yield Path(on_path)
+
+
+def pyspark_jars() -> Path:
+    """The folder of jars inside the installed pyspark, found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise LocalClusterError("pyspark is not installed; install topicops again")
+    return Path(spec.origin).parent / "jars"

@@ -1,0 +1,56 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from topicops.edges import java as subject
+from topicops.model.errors import LocalClusterError
+
+
+@pytest.fixture
+def make_java(tmp_path: Path) -> Callable[[str], Path]:
+    """Write a `java` that prints that version and runs nothing."""
+
+    def make(version: str) -> Path:
+        java = tmp_path / f"java-{version}" / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        java.chmod(0o755)
+        return java
+
+    return make
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21.0.2", "17", "21-ea"])
+def test_java_17_and_21_are_taken(make_java: Callable[[str], Path], version: str) -> None:
+    java = make_java(version)
+    assert subject.find_java({"JAVA_HOME": str(java.parent.parent), "PATH": ""}) == java
+
+
+@pytest.mark.parametrize(("version", "named"), [("25.0.1", "Java 25"), ("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")])
+def test_another_java_is_refused_in_one_line_that_says_what_to_install(
+    make_java: Callable[[str], Path], version: str, named: str
+) -> None:
+    java = make_java(version)
+    with pytest.raises(LocalClusterError) as error:
+        subject.find_java({"PATH": str(java.parent)})
+    message = str(error.value)
+    assert message.startswith("Java 17 or 21 is needed")
+    assert f"{java} is {named}" in message
+    assert "install openjdk-17-jre-headless" in message
+    assert "\n" not in message
+
+
+def test_no_java_at_all_is_said_so() -> None:
+    with pytest.raises(LocalClusterError, match="there is no java in JAVA_HOME or PATH: install"):
+        subject.find_java({"PATH": "/nowhere"})
+
+
+def test_java_home_comes_before_the_path(make_java: Callable[[str], Path]) -> None:
+    home, path = make_java("17.0.1"), make_java("21.0.1")
+    assert subject.find_java({"JAVA_HOME": str(home.parent.parent), "PATH": str(path.parent)}) == home
+
+
+def test_a_java_on_the_path_serves_where_java_home_has_a_wrong_one(make_java: Callable[[str], Path]) -> None:
+    home, path = make_java("25.0.1"), make_java("21.0.1")
+    assert subject.find_java({"JAVA_HOME": str(home.parent.parent), "PATH": str(path.parent)}) == path
