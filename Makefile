@@ -42,11 +42,12 @@ test-cases: setup  ## Run the case tables
 soak: setup  ## Run the long tests: faults, counts, a real Airflow
 	$(PYTEST) -m soak --timeout 1200 $(MORE)
 
-check: setup  ## Lint, types, import contracts
+check: setup  ## Lint, types, import contracts, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=plugins $(BIN)/lint-imports
+	$(BIN)/deptry plugins
 
 format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, and are known again by pid and start time."""
+"""Processes that outlive the command that started them, and are found again by pid and start time."""
 
 from __future__ import annotations
 
@@ -13,81 +13,78 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from topicops.model.errors import LocalClusterError
 
 _POLL_S = 0.02
 # Below the range from which systems take ports for outgoing connections, so that a stopped server's port stays free.
 _PORTS = range(20_000, 32_000)
 
-# Children of this very process must be reaped, or they stay zombies; a child of another command has been left to init.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+# This process must reap its children, or they stay zombies. A child of a command that has ended belongs to init.
+_children: dict[int, psutil.Popen] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
-    """One process, for good: a pid alone is used again by the system."""
+    """One process and no later one: the system uses a pid again."""
 
     pid: int
     started: str
-    """Opaque: the same text for the same process, whoever asks."""
+    """Opaque; every process reads the same text for the same process."""
 
     @property
     def alive(self) -> bool:
-        return start_time(self.pid) == self.started
+        return mark_of(self.pid) == self
 
 
 def spawn(command: Sequence[str], *, log: Path, folder: Path, environment: Mapping[str, str]) -> ProcessMark:
-    """Start a process in a session of its own; what it says is appended to ``log``."""
+    """Start a process in a session of its own; its output is appended to ``log``."""
     with log.open("ab") as output:
         try:
-            child = subprocess.Popen(
+            child = psutil.Popen(
                 command, cwd=folder, env=dict(environment), start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         except OSError as error:
             raise LocalClusterError(f"{command[0]} cannot be started: {error.strerror}") from error
     _children[child.pid] = child
-    # Not reaped yet, so that even a process that died at once still has its start time.
-    return ProcessMark(child.pid, _started(child.pid) or "gone")
+    return ProcessMark(child.pid, _started(child))  # not reaped yet: even a dead child has its start time
 
 
-def start_time(pid: int) -> str | None:
-    """When the process of that pid was started; None when there is none, or only its zombie."""
+def mark_of(pid: int) -> ProcessMark | None:
+    """The running process with that pid; None when there is none, or only its zombie."""
     if (child := _children.get(pid)) and child.poll() is not None:
         del _children[pid]
-    return _started(pid)
-
-
-def _started(pid: int) -> str | None:
-    if Path("/proc/self/stat").exists():
-        return _started_linux(pid)
-    return _started_elsewhere(pid)
-
-
-def _started_linux(pid: int) -> str | None:
-    """Boot and clock ticks since it: field 22 of proc_pid_stat(5). The name, field 2, may hold spaces and brackets."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else ProcessMark(pid, _started(process))
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _started(process: psutil.Process) -> str:
+    """On Linux the boot and the clock ticks since it, which stay the same when the clock is set; else the time."""
+    if not psutil.LINUX:
+        return str(process.create_time())
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}:{round((process.create_time() - psutil.boot_time()) * os.sysconf('SC_CLK_TCK'))}"
+
+
+def members_of_session(session: int) -> list[ProcessMark]:
+    """The running processes of a session: what a process from ``spawn`` has started, and itself."""
+    return [mark for pid in psutil.pids() if _session_of(pid) == session and (mark := mark_of(pid))]
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()
-    state, ticks = fields[0], fields[19]
-    return None if state in "ZX" else f"{boot}:{ticks}"
-
-
-def _started_elsewhere(pid: int) -> str | None:
-    """The same from ps(1), for macOS: a date to the second."""
-    result = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
-        capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
-    )  # fmt: skip
-    state, _, started = result.stdout.strip().partition(" ")
-    return None if not started or state.startswith("Z") else " ".join(started.split())
 
 
 def send_signal(process: ProcessMark, number: signal.Signals) -> bool:
-    """Signal exactly that process; False when it is no more."""
+    """Signal exactly that process; False when it has ended."""
     if not process.alive:
         return False
     with suppress(ProcessLookupError):
@@ -97,9 +94,9 @@ def send_signal(process: ProcessMark, number: signal.Signals) -> bool:
 
 
 def stop(processes: Sequence[ProcessMark], *, grace_s: float) -> list[ProcessMark]:
-    """End the processes, and return those that had to be killed since they did not go within the grace.
+    """Ask the processes to end, kill those that still run after ``grace_s``, and return those that were killed.
 
-    A paused process is woken, or it could not hear that it should go.
+    A paused process is resumed, because it could not handle the request otherwise.
     """
     for process in processes:
         if send_signal(process, signal.SIGTERM):
@@ -110,16 +107,19 @@ def stop(processes: Sequence[ProcessMark], *, grace_s: float) -> list[ProcessMar
 
 
 def kill(processes: Sequence[ProcessMark]) -> None:
-    """End the processes without a word, and wait until they are gone."""
+    """Kill the processes, and wait until they are gone."""
     for process in processes:
         send_signal(process, signal.SIGKILL)
     if survivors := wait_gone(processes, timeout_s=10.0):
         pids = ", ".join(str(process.pid) for process in survivors)
-        raise LocalClusterError(f"process {pids} did not go after SIGKILL; look at it with ps")
+        raise LocalClusterError(f"process {pids} still runs after SIGKILL; check it with ps")
 
 
 def wait_gone(processes: Sequence[ProcessMark], *, timeout_s: float) -> list[ProcessMark]:
-    """The processes that are still there at the end of the time."""
+    """Wait until the processes have ended, and return those that still run after ``timeout_s``.
+
+    Not ``psutil.wait_procs``, which waits for a zombie until its parent reaps it.
+    """
     deadline = time.monotonic() + timeout_s
     remaining = [process for process in processes if process.alive]
     while remaining and time.monotonic() < deadline:
@@ -129,8 +129,9 @@ def wait_gone(processes: Sequence[ProcessMark], *, timeout_s: float) -> list[Pro
 
 
 def port_is_free(port: int) -> bool:
+    """Whether a server can listen on that port of 127.0.0.1."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
-        # As servers do: connections of an earlier server that only wait for their end do not count.
+        # As servers do, so that closed connections of an earlier server do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -140,7 +141,7 @@ def port_is_free(port: int) -> bool:
 
 
 def wait_port_free(port: int, *, timeout_s: float) -> bool:
-    """Whether it is free by then. The last threads of a server that was killed may keep it a moment longer."""
+    """Whether the port is free within ``timeout_s``. A killed server may keep its port for a moment."""
     deadline = time.monotonic() + timeout_s
     while not port_is_free(port):
         if time.monotonic() >= deadline:
@@ -150,7 +151,7 @@ def wait_port_free(port: int, *, timeout_s: float) -> bool:
 
 
 def free_port(taken: frozenset[int] = frozenset()) -> int:
-    """A port of 127.0.0.1 that nothing listens on, and that is not in ``taken``."""
+    """A free port of 127.0.0.1 that is not in ``taken``."""
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
         if port not in taken and port_is_free(port):
             return port
@@ -158,7 +159,7 @@ def free_port(taken: frozenset[int] = frozenset()) -> int:
 
 
 def last_lines(log: Path, lines: int = 15) -> str:
-    """The end of a log, indented; a sentence when there is none."""
+    """The end of a log, indented; a sentence when there is no log."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
     except OSError:

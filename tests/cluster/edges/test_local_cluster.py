@@ -14,7 +14,7 @@ import pytest
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.readiness import ask_broker
 from topicops.edges.local.state import ClusterState, Server, read_state, write_state
-from topicops.edges.processes import ProcessMark, free_port, spawn, start_time, stop
+from topicops.edges.processes import ProcessMark, free_port, mark_of, spawn, stop
 from topicops.model.errors import LocalClusterError, UsageError
 
 ALL = frozenset({1, 2, 3})
@@ -178,11 +178,11 @@ def test_down_wakes_a_paused_process_so_that_it_can_stop(cluster_home: Path, sle
 
 
 def test_a_process_is_known_by_pid_and_start_time_from_any_process(sleeper: ProcessMark) -> None:
-    script = f"from topicops.edges.processes import start_time; print(start_time({sleeper.pid}))"
+    script = f"from topicops.edges.processes import mark_of; print(mark_of({sleeper.pid}).started)"
     seen = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == sleeper.started
     stop([sleeper], grace_s=5)
-    assert start_time(sleeper.pid) is None
+    assert mark_of(sleeper.pid) is None
 
 
 def test_a_damaged_state_file_is_named_with_what_to_do(cluster_home: Path) -> None:

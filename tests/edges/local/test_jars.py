@@ -77,9 +77,8 @@ def test_a_jar_in_the_cache_with_a_wrong_sum_is_refused_by_name_with_both_sums(t
 )
 def test_a_fetched_jar_with_a_wrong_sum_never_reaches_the_cache(mirror: Mirror, tmp_path: Path, content: bytes) -> None:
     mirror.put(content)
-    with pytest.raises(
-        LocalClusterError, match=f"does not match .*{SUMS[PATH]} but got {hashlib.sha256(content).hexdigest()}"
-    ):
+    found = hashlib.sha256(content).hexdigest()
+    with pytest.raises(LocalClusterError, match=f"does not match .*{SUMS[PATH]} but got {found}"):
         subject.kafka_jars(cache=tmp_path / "cache", sums=SUMS)
     assert list((tmp_path / "cache" / "kafka-3.9.2").iterdir()) == []
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +27,8 @@ from topicops.edges.processes import (
     free_port,
     kill,
     last_lines,
+    members_of_session,
     spawn,
-    start_time,
     stop,
     wait_gone,
 )
@@ -298,7 +297,7 @@ class LocalAirflow:
         """End the services, and then whatever they left: running tasks, and the JVMs of those."""
         stop(tuple(self.processes.values()), grace_s=15.0)
         sessions = (*self.processes.values(), *self.dead)
-        kill([mark for process in sessions for mark in _session_members(process.pid)])
+        kill([mark for process in sessions for mark in members_of_session(process.pid)])
 
 
 def start_airflow(
@@ -417,23 +416,3 @@ def wait_for_dags(client: AirflowClient, dag_ids: Sequence[str], *, timeout_s: f
         if time.monotonic() > deadline:
             raise AirflowError(f"Airflow has not found {', '.join(missing)} within {timeout_s:.0f} s")
         time.sleep(POLL_S)
-
-
-def _session_members(session: int) -> list[ProcessMark]:
-    """Processes of a session that are still there; a service's own id names the session of all that it started."""
-    members = []
-    for pid in _pids():
-        try:
-            is_member = os.getsid(pid) == session
-        except OSError:
-            continue
-        if is_member and (started := start_time(pid)):
-            members.append(ProcessMark(pid, started))
-    return members
-
-
-def _pids() -> list[int]:
-    if Path("/proc/self").exists():
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    listed = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False)
-    return [int(word) for word in listed.stdout.split()]
