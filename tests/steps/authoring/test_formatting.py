@@ -12,7 +12,7 @@ from topicops.edges.specs.writer import node_of
 from topicops.model.specs.document import FileKind, Node
 from topicops.model.specs.environment import Written
 from topicops.steps.authoring.formatting import formatted
-from topicops.steps.authoring.formatting.field_order import LAYOUTS, ORDERS, config_sense
+from topicops.steps.authoring.formatting.field_order import LAYOUTS, ORDERS, canonical_value
 
 COMMENT = re.compile(r"# (?:about|on) \d+")
 
@@ -31,7 +31,7 @@ def parsed(text: str) -> Node:
 def test_the_sense_and_every_comment_stay(text: str) -> None:
     after = fmt(text)
 
-    assert config_sense(parsed(after), LAYOUTS["Topic"]) == config_sense(parsed(text), LAYOUTS["Topic"])
+    assert canonical_value(parsed(after), LAYOUTS["Topic"]) == canonical_value(parsed(text), LAYOUTS["Topic"])
     assert sorted(COMMENT.findall(after)) == sorted(COMMENT.findall(text))
 
 

@@ -68,9 +68,9 @@ def new_command(
 
 def _checked_stem(topic: str) -> str:
     """The name, if a file can have it; the rules say what else is wrong with it."""
-    from topicops.steps.specs.rules.names import name_trouble
+    from topicops.steps.specs.rules.names import name_problem
 
-    trouble = name_trouble(topic)
+    trouble = name_problem(topic)
     if trouble:
         raise UsageError(f"{trouble[0]}: {trouble[1]}")
     return topic

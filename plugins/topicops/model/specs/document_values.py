@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from topicops.model.specs.document import Fields, Items, Node, Text
 
-Meaning = str | None | list["Meaning"] | dict[str, "Meaning"]
+PlainValue = str | None | list["PlainValue"] | dict[str, "PlainValue"]
 
 
-def plain_value(node: Node | None) -> Meaning:
+def plain_value(node: Node | None) -> PlainValue:
     """Equal for two nodes exactly when every reader of specs takes them for the same."""
     match node:
         case Text():

@@ -22,6 +22,10 @@ class Written(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
+Configs = Mapping[str, str | None]
+"""Kafka's topic configs by name, in text; null means that no override may be live."""
+
+
 class Risk(StrEnum):
     """How bad a change can be, in rising order."""
 
@@ -67,7 +71,7 @@ class Cluster(Written):
 class Defaults(Written):
     partitions: int | None = Field(default=None, ge=1)
     replication_factor: int | None = Field(default=None, ge=1, le=32767)
-    configs: Mapping[str, str | None] = Field(default_factory=dict)
+    configs: Configs = Field(default_factory=dict)
 
 
 class Limits(Written):
@@ -123,7 +127,7 @@ class Override(Written):
 
     partitions: int | None = Field(default=None, ge=1)
     replication_factor: int | None = Field(default=None, ge=1, le=32767)
-    configs: Mapping[str, str | None] = Field(default_factory=dict)
+    configs: Configs = Field(default_factory=dict)
 
 
 class EnvironmentSpec(Written):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from topicops.model.specs.desired import Placement
-from topicops.model.specs.environment import EnvironmentSpec, PolicyException, Written
+from topicops.model.specs.environment import Configs, EnvironmentSpec, PolicyException, Written
 
 MOST_PARTITIONS = 2**31 - 1
 LARGEST_REPLICATION_FACTOR = 32_767
@@ -56,7 +56,7 @@ class SharedSpec(Written):
 
     partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
     replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
-    configs: Mapping[str, str | None] = Field(default_factory=dict)
+    configs: Configs = Field(default_factory=dict)
 
 
 class TopicSpec(SharedSpec):

@@ -32,7 +32,7 @@ from topicops.steps.authoring.shared_profiles import SpecValues, new_profiles, p
 from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.validate import is_liftable, unlifted, validate, view_of
 
 

@@ -11,7 +11,7 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, ConfigValueError, canonical
 from topicops.steps.planning.config_edits import config_edits
-from topicops.steps.specs.rules.names import name_trouble
+from topicops.steps.specs.rules.names import name_problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def _first_trouble(topic: LiveTopic, around: Surroundings) -> LeftOut | None:
 
 
 def _illegal_name(topic: LiveTopic, _: Surroundings) -> Trouble | None:
-    return name_trouble(topic.name)
+    return name_problem(topic.name)
 
 
 def _file_of_another_environment(topic: LiveTopic, around: Surroundings) -> Trouble | None:

@@ -2,88 +2,78 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.specs.document import Fields, Items, Node, Span, Text
-from topicops.steps.specs.fields import BAD, WHOLE_NUMBER, Bad, read_integer
+from topicops.steps.specs.fields import WHOLE_NUMBER, read_integer
+from topicops.steps.specs.findings import FileFindings, Finding, Unreadable
 
 
-class Trouble(NamedTuple):
-    code: str
-    span: Span
-    summary: str
-    remedy: str = ""
-    meant: str | None = None
-    """What the marked characters should be, where that is certain."""
-
-
-def read_assignment(node: Node) -> tuple[Assignment | None, tuple[Trouble, ...]]:
+def read_assignment(node: Node, file: str) -> tuple[Assignment | None, tuple[Finding, ...]]:
     """The assignment, or everything that is wrong with it."""
-    reading = _Reading()
+    reading = _AssignmentReader(file)
     match node:
         case Text():
             rows = reading.text_form(node)
         case Fields():
             rows = reading.fields(node)
         case Items():
-            reading.report("TOP203", node.span, "a mapping of partition to brokers is needed here, not a list", "")
+            reading.findings.add("TOP203", node.span, "a mapping of partition to brokers is needed here, not a list")
             rows = {}
-    return (None if reading.troubles else rows), tuple(reading.troubles)
+    return (None if reading.findings.found else rows), tuple(reading.findings.found)
 
 
-class _Reading:
-    def __init__(self) -> None:
-        self.troubles: list[Trouble] = []
-
-    def report(self, code: str, span: Span, summary: str, remedy: str, meant: str | None = None) -> Bad:
-        self.troubles.append(Trouble(code, span, summary, remedy, meant))
-        return BAD
+class _AssignmentReader:
+    def __init__(self, file: str) -> None:
+        self.findings = FileFindings(file)
 
     def fields(self, node: Fields) -> dict[int, tuple[int, ...]]:
         rows: dict[int, tuple[int, ...]] = {}
         size: int | None = None
-        partitions = [read_integer(key, self.report, lowest=0) for key, _ in node.entries]
+        partitions = [read_integer(key, self.findings, lowest=0) for key, _ in node.entries]
         for partition, (_, value) in zip(partitions, node.entries, strict=True):
             row = self._row(value)
             if row is None:
                 continue
             size = len(row) if size is None else size
-            self._judge_row(row, value.span, size)
+            self._check_row(row, value.span, size)
             if isinstance(partition, int):
                 rows[partition] = row
-        are_numbers = not any(isinstance(partition, Bad) for partition in partitions)
+        are_numbers = not any(isinstance(partition, Unreadable) for partition in partitions)
         if are_numbers and (not partitions or set(partitions) != set(range(len(partitions)))):
-            self.report("TOP205", node.span, "partitions run from 0 without a gap", "")
+            self.findings.add("TOP205", node.span, "partitions run from 0 without a gap")
         return dict(sorted(rows.items()))
 
     def _row(self, node: Node) -> tuple[int, ...] | None:
         if not isinstance(node, Items):
-            self.report("TOP203", node.span, "a list of broker ids is needed here", "preferred leader first: [1, 2, 3]")
+            self.findings.add(
+                "TOP203", node.span, "a list of broker ids is needed here", "preferred leader first: [1, 2, 3]"
+            )
             return None
-        brokers = [read_integer(item, self.report, lowest=0) for item in node.items]
+        brokers = [read_integer(item, self.findings, lowest=0) for item in node.items]
         read = tuple(broker for broker in brokers if isinstance(broker, int))
         return read if len(read) == len(brokers) else None
 
-    def _judge_row(self, row: tuple[int, ...], span: Span, size: int) -> None:
+    def _check_row(self, row: tuple[int, ...], span: Span, size: int) -> None:
         if not row:
-            self.report("TOP205", span, "a partition needs at least one broker", "")
+            self.findings.add("TOP205", span, "a partition needs at least one broker")
         elif min(row) < 0:
-            self.report("TOP205", span, f"broker ids start at 0, unlike {min(row)}", "")
+            self.findings.add("TOP205", span, f"broker ids start at 0, unlike {min(row)}")
         elif len(set(row)) < len(row):
-            self.report("TOP205", span, "a broker holds one replica of a partition at most", "")
+            self.findings.add("TOP205", span, "a broker holds one replica of a partition at most")
         elif len(row) != size:
-            self.report("TOP205", span, f"{len(row)} replicas here, {size} in the first row", "")
+            self.findings.add("TOP205", span, f"{len(row)} replicas here, {size} in the first row")
 
     def text_form(self, node: Text) -> dict[int, tuple[int, ...]]:
         """Kafka's own form. Source: TopicCommand#parseReplicaAssignment (3.9)."""
         rows = [row.split(":") for row in node.text.split(",")]
         if not all(WHOLE_NUMBER.fullmatch(broker.strip()) and len(broker) < 12 for row in rows for broker in row):
-            self.report("TOP205", node.span, "not broker ids joined by : and rows joined by ,", "as in 1:2:3,2:3:1")
+            self.findings.add(
+                "TOP205", node.span, "not broker ids joined by : and rows joined by ,", "as in 1:2:3,2:3:1"
+            )
             return {}
         assignment = {partition: tuple(map(int, row)) for partition, row in enumerate(rows)}
         for row in assignment.values():
-            self._judge_row(row, node.span, len(assignment[0]))
-            if self.troubles:
-                break  # all stand at one place
+            self._check_row(row, node.span, len(assignment[0]))
+            if self.findings.found:
+                break  # all rows have one place
         return assignment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
 from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
+from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import view_of
 
 _LAYERED = ("partitions", "replicationFactor")
@@ -85,8 +85,8 @@ def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple
     """The topic's file, and a world that holds no other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
     if topic not in names:
-        close = difflib.get_close_matches(topic, names, n=1)
-        raise UsageError(f"no topic is called {topic!r}" + (f"; did you mean {close[0]}?" if close else ""))
+        close = similar_word(topic, names)
+        raise UsageError(f"no topic is called {topic!r}" + (f"; did you mean {close}?" if close else ""))
     documents = tuple(d for d in tree.documents if d.kind != "Topic" or d.stem == topic)
     view = view_of(Tree(documents=documents, files=len(documents)), environment, now)
     (source,) = view.topics

@@ -7,20 +7,31 @@ look like a number. It cannot say what needs two files, so an editor finds less 
 from __future__ import annotations
 
 import re
-import types
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal, Union, get_args, get_origin
-
-from annotated_types import Ge, Le
-from pydantic import StringConstraints
-from pydantic.fields import FieldInfo
+from typing import assert_never
 
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
 from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
-from topicops.model.specs.files import AsWritten, EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.field_kinds import (
+    AsWrittenKind,
+    BooleanKind,
+    ConfigsKind,
+    DurationKind,
+    EntriesKind,
+    Field,
+    IntegerKind,
+    Kind,
+    ListKind,
+    ModelKind,
+    TextKind,
+    TimeKind,
+    WordKind,
+    fields_of,
+)
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
 
 Schema = dict[str, object]
@@ -52,8 +63,6 @@ def schema_of(kind: str) -> Schema:
     root = _object(model, definitions, kind)
     if kind == "topic":
         root |= _TOMBSTONES
-    if kind != "exceptions":
-        definitions["configs"] = _configs()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"topicops {kind}, {API_VERSION}",
@@ -81,29 +90,26 @@ _TOMBSTONES: Schema = {
 
 
 def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
-    properties: dict[str, object] = {}
-    required = []
-    for name, info in model.model_fields.items():
-        shown = info.alias or name
-        properties[shown] = _property(model, shown, info, definitions, kind)
-        if info.is_required():
-            required.append(shown)
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    fields = fields_of(model)
+    return {
+        "type": "object",
+        "properties": {name: _property(model, name, field, definitions, kind) for name, field in fields.items()},
+        "required": [name for name, field in fields.items() if field.is_required],
+        "additionalProperties": False,
+    }
 
 
-def _property(model: type[Written], name: str, info: FieldInfo, definitions: dict[str, Schema], kind: str) -> Schema:
+def _property(model: type[Written], name: str, field: Field, definitions: dict[str, Schema], kind: str) -> Schema:
     fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
     if fixed is not None:
         return {"const": fixed, "description": FIELD_WORDS[name]}
-    schema = _schema(info.annotation, tuple(info.metadata), definitions, kind)
-    if name == "configs":
-        schema = {"$ref": "#/$defs/configs"}
+    schema = _schema(field.kind, definitions, kind)
     if name == "name":
         schema |= _NAME
-    if not info.is_required():
+    if not field.is_required:
         schema = _or_null(schema)
     schema["description"] = words_for(model, name)
-    default = _as_json(info.default)
+    default = _as_json(field.default)
     return schema if default is None else {**schema, "default": default}
 
 
@@ -140,76 +146,56 @@ def _as_json(default: object) -> object:
             return None
 
 
-def _schema(annotation: object, limits: Sequence[object], definitions: dict[str, Schema], kind: str) -> Schema:
-    """The schema of a value, without null; ``limits`` are what the model says beside the type."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if any(isinstance(limit, AsWritten) for limit in limits):
-        return _assignment()
-    if origin is Annotated:
-        return _schema(arguments[0], (*limits, *arguments[1:]), definitions, kind)
-    if origin in (Union, types.UnionType):
-        kept = next(argument for argument in arguments if argument is not type(None))
-        return _schema(kept, _and_below(kept, limits), definitions, kind)
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin is tuple:
-        return {"type": "array", "items": _schema(arguments[0], (), definitions, kind)}
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _mapping(arguments[0], arguments[1], definitions, kind)
-    if isinstance(annotation, type):
-        return _class(annotation, limits, definitions, kind)
-    raise TypeError(f"no schema for {annotation!r}")
+def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
+    """The schema of one kind of value, without null; models and configs are added to ``definitions``."""
+    match value:
+        case TextKind():
+            return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
+        case WordKind():
+            return {"enum": list(value.words)}
+        case IntegerKind():
+            return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **_bounds(value)}
+        case BooleanKind():
+            return {"type": ["boolean", "string"], "pattern": "^(true|false)$"}
+        case TimeKind():
+            return {"type": "string", "format": "date-time", "pattern": _TIME}
+        case DurationKind():
+            return {"type": "string", "pattern": _with_unit("ms", always=True)}
+        case ListKind():
+            return {"type": "array", "items": _schema(value.item, definitions, kind)}
+        case EntriesKind():
+            return _entries(value, definitions, kind)
+        case ConfigsKind():
+            definitions["configs"] = _configs()
+            return {"$ref": "#/$defs/configs"}
+        case ModelKind():
+            return _reference(value.model, definitions, kind)
+        case AsWrittenKind():
+            return _assignment()
+        case _:
+            assert_never(value)
 
 
-def _and_below(annotation: object, limits: Sequence[object]) -> tuple[object, ...]:
-    return (*limits, *get_args(annotation)[1:]) if get_origin(annotation) is Annotated else tuple(limits)
+def _reference(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
+    name = model.__name__
+    if name not in definitions:
+        definitions[name] = _object(model, definitions, kind)
+    return {"$ref": f"#/$defs/{name}"}
 
 
-def _class(annotation: type, limits: Sequence[object], definitions: dict[str, Schema], kind: str) -> Schema:
-    if issubclass(annotation, Written):
-        name = annotation.__name__
-        if name not in definitions:
-            definitions[name] = {}
-            definitions[name] = _object(annotation, definitions, kind)
-        return {"$ref": f"#/$defs/{name}"}
-    if issubclass(annotation, StrEnum):
-        return {"enum": [word.value for word in annotation]}
-    if annotation is int:
-        return _integer(limits)
-    if annotation is str:
-        longest = max((x.max_length or 0 for x in limits if isinstance(x, StringConstraints)), default=0)
-        return {"type": list(_ANY_SCALAR)} | ({"maxLength": longest} if longest else {})
-    simple: Mapping[type, Schema] = {
-        bool: {"type": ["boolean", "string"], "pattern": "^(true|false)$"},
-        datetime: {"type": "string", "format": "date-time", "pattern": _TIME},
-        timedelta: {"type": "string", "pattern": _with_unit("ms", always=True)},
-    }
-    return dict(simple[annotation])
+def _bounds(value: IntegerKind) -> Schema:
+    bounds = {"minimum": value.lowest, "maximum": value.highest}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
-def _integer(limits: Sequence[object]) -> Schema:
-    schema: Schema = {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER}
-    for limit in limits:
-        match limit:
-            case Ge():
-                schema["minimum"] = int(str(limit.ge))
-            case Le():
-                schema["maximum"] = int(str(limit.le))
-    return schema
+def _entries(value: EntriesKind, definitions: dict[str, Schema], kind: str) -> Schema:
+    names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
+    return {"type": "object", "additionalProperties": _or_null(_schema(value.value, definitions, kind)), **names}
 
 
 def _with_unit(unit: Unit, *, always: bool = False) -> str:
     units = "|".join(UNITS[unit])
     return rf"^\s*{_WHOLE}({units})\s*$" if always else rf"^\s*([+-]?{_WHOLE}|{_WHOLE}({units}))\s*$"
-
-
-def _mapping(key: object, value: object, definitions: dict[str, Schema], kind: str) -> Schema:
-    schema: Schema = {
-        "type": "object",
-        "additionalProperties": _or_null(_schema(value, (), definitions, kind)),
-    }
-    patterns = [limit.pattern for limit in get_args(key) if isinstance(limit, StringConstraints)]
-    return schema | ({"propertyNames": {"pattern": f"^{patterns[0]}$"}} if patterns else {})
 
 
 def _assignment() -> Schema:

@@ -20,7 +20,8 @@ from topicops.model.specs.document import Document, Node, Span
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Limits, Policy
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written
 from topicops.steps.specs.assignment_text import read_assignment
-from topicops.steps.specs.fields import BAD, Bad, Finding, Section, note_at
+from topicops.steps.specs.fields import Section
+from topicops.steps.specs.findings import UNREADABLE, Finding, Unreadable, note_at
 
 
 class ReadFile:
@@ -57,7 +58,7 @@ class TopicSource(ReadFile):
         self._layer: Layer | None = None
 
     def _shall_exist(self) -> bool:
-        lifecycle_is_clear = not self.body.is_bad("lifecycle")
+        lifecycle_is_clear = not self.body.is_unreadable("lifecycle")
         return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
 
     @property
@@ -77,7 +78,7 @@ class TopicSource(ReadFile):
 
 
 def _environments_of(metadata: Section) -> frozenset[str] | None:
-    if "environments" not in metadata.values or metadata.is_bad("environments"):
+    if "environments" not in metadata.values or metadata.is_unreadable("environments"):
         return None
     return frozenset(metadata.texts("environments"))
 
@@ -86,7 +87,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
     """One merged value and where it was written."""
 
     value: object
-    """int, canonical text, None (a config that shall have no override), or ``BAD``."""
+    """int, canonical text, None (a config that shall have no override), or ``UNREADABLE``."""
     file: str
     span: Span
     key: Span
@@ -132,10 +133,10 @@ def layer_of(spec: Section, *, complete: bool = True) -> Layer:
     return Layer(
         {name: Setting(v.value, file, v.span, v.key) for name in _NUMBERS if (v := values.get(name)) is not None},
         {
-            name: Setting(_canonical_or_bad(name, value.value), configs.file, value.span, value.key)
+            name: Setting(_canonical_or_unreadable(name, value.value), configs.file, value.span, value.key)
             for name, value in configs.values.items()
         },
-        complete and not spec.is_bad("configs"),
+        complete and not spec.is_unreadable("configs"),
     )
 
 
@@ -284,7 +285,7 @@ class EnvironmentView:
     def reads_zookeeper(self) -> bool:
         """Whether the brokers surely use ZooKeeper; with source kafka they may be of either sort."""
         cluster = self.environment_spec.section("cluster")
-        return cluster.get("source", str) != "kafka" and not cluster.is_bad("source")
+        return cluster.get("source", str) != "kafka" and not cluster.is_unreadable("source")
 
     @property
     def protected_patterns(self) -> tuple[str, ...]:
@@ -321,7 +322,7 @@ class EnvironmentView:
         lower: dict[str | None, Layer] = {None: defaults}
         for name, profile in self.profiles.items():
             if profile is not None:
-                lower[name] = defaults.under(layer_of(profile.spec, complete=not profile.body.is_bad("spec")))
+                lower[name] = defaults.under(layer_of(profile.spec, complete=not profile.body.is_unreadable("spec")))
         return lower
 
     @cached_property
@@ -345,29 +346,31 @@ def release(text: str) -> tuple[int, ...]:
 
 
 def _number_or(section: Section, name: str, default: int) -> int | None:
-    if section.is_bad(name):
+    if section.is_unreadable(name):
         return None
     found = section.get(name, int)
     return default if found is None else found
 
 
-def _canonical_or_bad(name: str, value: object) -> str | Bad | None:
-    return _canonical_text_or_bad(name, value) if isinstance(value, str) else None if value is None else BAD
+def _canonical_or_unreadable(name: str, value: object) -> str | Unreadable | None:
+    if isinstance(value, str):
+        return _canonical_text_or_unreadable(name, value)
+    return None if value is None else UNREADABLE
 
 
 @lru_cache(maxsize=4096)
-def _canonical_text_or_bad(name: str, value: str) -> str | Bad:
+def _canonical_text_or_unreadable(name: str, value: str) -> str | Unreadable:
     try:
         return canonical_written(name, value)
     except ConfigValueError:
-        return BAD
+        return UNREADABLE
 
 
 def _assignment_of(topic: TopicSource) -> Assignment | None:
     found = topic.spec.values.get("assignment")
     if found is None or not isinstance(found.value, Node):
         return None
-    return read_assignment(found.value)[0]
+    return read_assignment(found.value, topic.file)[0]
 
 
 def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
@@ -375,5 +378,5 @@ def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -
     found = topic.spec.values.get("assignment")
     if found is None:
         return {}
-    sizes = (len(assignment), len(assignment[0])) if assignment else (BAD, BAD)
+    sizes = (len(assignment), len(assignment[0])) if assignment else (UNREADABLE, UNREADABLE)
     return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(_NUMBERS, sizes, strict=True)}

@@ -15,7 +15,8 @@ from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
 from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
-from topicops.steps.specs.fields import Finding, Section, Value, read_section
+from topicops.steps.specs.fields import Section, Value, read_section
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import (
     ConfigsPlace,
     EnvironmentView,
@@ -228,7 +229,7 @@ def _lifted(view: EnvironmentView) -> Lifted:
     found = set()
     for exception in written_exceptions(view):
         topic, code, until = exception.get("topic", str), exception.get("code", str), exception.get("until", datetime)
-        is_over = exception.is_bad("until") or (until is not None and until <= view.now)
+        is_over = exception.is_unreadable("until") or (until is not None and until <= view.now)
         if topic and code and is_liftable(code) and not is_over:
             found.add((topic, code))
     return frozenset(found)

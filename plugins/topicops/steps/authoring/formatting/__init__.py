@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from topicops.model.specs.document import FileKind, Node
 from topicops.steps.authoring.formatting.blanks import without_idle_blanks
-from topicops.steps.authoring.formatting.field_order import LAYOUTS, Layout, config_sense
+from topicops.steps.authoring.formatting.field_order import LAYOUTS, Layout, canonical_value
 from topicops.steps.authoring.formatting.indentation import reindented
 from topicops.steps.authoring.formatting.order import reordered
 from topicops.steps.authoring.formatting.values import respelled
@@ -39,13 +39,13 @@ def _one_round(text: str, layout: Layout, parse: Parse) -> str:
     root = parse(text)
     if root is None:
         return text
-    sense = config_sense(root, layout)
+    sense = canonical_value(root, layout)
     for change in (_with_line_feeds, *PASSES):
         candidate = change(text, root, layout)
         if candidate == text:
             continue
         again = parse(candidate)
-        if again is not None and config_sense(again, layout) == sense:
+        if again is not None and canonical_value(again, layout) == sense:
             text, root = candidate, again
     return text
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Annotated, Union, get_args, get_origin
+from typing import assert_never
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import AsWritten, TopicSpec
+from topicops.model.specs.field_kinds import (
+    AsWrittenKind,
+    BooleanKind,
+    ConfigsKind,
+    DurationKind,
+    EntriesKind,
+    IntegerKind,
+    Kind,
+    ListKind,
+    ModelKind,
+    TextKind,
+    TimeKind,
+    WordKind,
+    fields_of,
+)
+from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms
 from topicops.steps.specs.fields import WHOLE_NUMBER
 from topicops.steps.specs.validate import MODELS
@@ -39,56 +53,58 @@ class Layout:
         return self.fields.get(key, self.each)
 
 
-def _layout_of(annotation: object) -> Layout:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        is_free = any(isinstance(each, AsWritten) for each in arguments)
-        return Layout() if is_free else _layout_of(arguments[0])
-    if origin in (Union, types.UnionType):
-        return _layout_of(next(argument for argument in arguments if argument is not type(None)))
-    if origin is tuple:
-        return Layout(each=_layout_of(arguments[0]))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return Layout(each=_layout_of(arguments[1]))
-    if isinstance(annotation, type) and issubclass(annotation, Written):
-        return _layout_of_model(annotation)
-    return Layout(leaf=annotation if annotation in (int, bool, timedelta) and isinstance(annotation, type) else str)
+def _layout_of(kind: Kind) -> Layout:
+    match kind:
+        case ModelKind():
+            return _layout_of_model(kind.model)
+        case ListKind():
+            return Layout(each=_layout_of(kind.item))
+        case EntriesKind():
+            return Layout(each=_layout_of(kind.value))
+        case ConfigsKind():
+            return Layout(holds_configs=True)
+        case AsWrittenKind():
+            return Layout()
+        case IntegerKind():
+            return Layout(leaf=int)
+        case BooleanKind():
+            return Layout(leaf=bool)
+        case DurationKind():
+            return Layout(leaf=timedelta)
+        case TextKind() | WordKind() | TimeKind():
+            return Layout(leaf=str)
+        case _:
+            assert_never(kind)
 
 
 def _layout_of_model(model: type[Written]) -> Layout:
-    found = {}
-    for name, info in model.model_fields.items():
-        is_free = any(isinstance(each, AsWritten) for each in info.metadata)
-        alias = info.alias or name
-        found[alias] = Layout() if is_free else _layout_of(info.annotation)
-        if name == "configs":
-            found[alias] = Layout(holds_configs=True)
-    order = ORDERS.get(model, tuple(found))
-    return Layout(fields={name: found[name] for name in order})
+    found = {name: _layout_of(each.kind) for name, each in fields_of(model).items()}
+    return Layout(fields={name: found[name] for name in ORDERS.get(model, tuple(found))})
 
 
 LAYOUTS: Mapping[FileKind, Layout] = {kind: _layout_of_model(model) for kind, model in MODELS.items()}
 
 
-Sense = str | int | None | list["Sense"] | dict[str, "Sense"]
+CanonicalValue = str | int | None | list["CanonicalValue"] | dict[str, "CanonicalValue"]
 
 
-def config_sense(node: Node, layout: Layout | None) -> Sense:
+def canonical_value(node: Node, layout: Layout | None) -> CanonicalValue:
     """What a file says, whatever the spelling: equal for two files exactly when no reader of specs tells them apart."""
     match node:
         case Text():
-            return None if node.is_null else _sense_of_text(node.text, layout)
+            return None if node.is_null else _canonical_text(node.text, layout)
         case Items():
-            return [config_sense(item, layout.each if layout else None) for item in node.items]
+            return [canonical_value(item, layout.each if layout else None) for item in node.items]
         case Fields() if layout is not None and layout.holds_configs:
-            return {key.text: _sense_of_config(key.text, value) for key, value in node.entries}
+            return {key.text: _canonical_config(key.text, value) for key, value in node.entries}
         case Fields():
             return {
-                key.text: config_sense(value, layout.below(key.text) if layout else None) for key, value in node.entries
+                key.text: canonical_value(value, layout.below(key.text) if layout else None)
+                for key, value in node.entries
             }
 
 
-def _sense_of_text(text: str, layout: Layout | None) -> Sense:
+def _canonical_text(text: str, layout: Layout | None) -> CanonicalValue:
     if layout is not None and layout.leaf is int and WHOLE_NUMBER.fullmatch(text.strip()):
         return int(text) if len(text) < 100 else text
     if layout is not None and layout.leaf is timedelta:
@@ -99,9 +115,9 @@ def _sense_of_text(text: str, layout: Layout | None) -> Sense:
     return text
 
 
-def _sense_of_config(name: str, node: Node) -> Sense:
+def _canonical_config(name: str, node: Node) -> CanonicalValue:
     if not isinstance(node, Text) or node.is_null:
-        return config_sense(node, None)
+        return canonical_value(node, None)
     try:
         return canonical_written(name, node.text)
     except ConfigValueError:

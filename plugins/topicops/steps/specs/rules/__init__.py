@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
 from topicops.steps.specs.rules import (
     assignments,

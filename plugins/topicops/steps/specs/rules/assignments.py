@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
 from topicops.steps.specs.assignment_text import read_assignment
-from topicops.steps.specs.fields import Finding, note_at
+from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 
@@ -16,9 +16,8 @@ def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
         found = topic.spec.values.get("assignment")
         if found is None or not isinstance(found.value, Node):
             continue
-        assignment, troubles = read_assignment(found.value)
-        for trouble in troubles:
-            yield Finding(trouble.code, topic.file, trouble.span, trouble.summary, trouble.remedy, meant=trouble.meant)
+        assignment, findings = read_assignment(found.value, topic.file)
+        yield from findings
         note = note_at(topic.file, found.key, "the assignment")
         if "placement" in topic.spec:
             span = topic.spec.values["placement"].span

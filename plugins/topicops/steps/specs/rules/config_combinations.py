@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.model.specs.topic_config import local_retention
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, Setting
 
 UNLIMITED = -1

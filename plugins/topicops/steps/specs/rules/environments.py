@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from topicops.model.specs.codes import CODES
-from topicops.steps.specs.fields import Finding, Section
+from topicops.steps.specs.fields import Section
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, release
 
 

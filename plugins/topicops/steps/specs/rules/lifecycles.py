@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from topicops.steps.specs.fields import Finding, Section
+from topicops.steps.specs.fields import Section
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 WARNED_BEFORE = timedelta(days=7)
@@ -25,7 +26,7 @@ def lifecycles_are_complete(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _is_unclear(topic: TopicSource) -> bool:
-    return topic.body.is_bad("lifecycle") or topic.body.section("lifecycle").is_bad("state")
+    return topic.body.is_unreadable("lifecycle") or topic.body.section("lifecycle").is_unreadable("state")
 
 
 def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:

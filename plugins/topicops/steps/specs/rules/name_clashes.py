@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from topicops.steps.specs.fields import Finding, note_at
+from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
-from topicops.steps.specs.rules.names import folded, name_trouble
+from topicops.steps.specs.rules.names import folded, name_problem
 
 _LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
 _LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
@@ -24,7 +24,7 @@ def skeleton(name: str) -> str:
 def names_do_not_clash(view: EnvironmentView) -> Iterator[Finding]:
     """One finding for each pair, the gravest, in the later file; an illegal name clashes with nothing."""
     for group in _look_alikes(view.topics):
-        topics = sorted((topic for topic in group if not name_trouble(topic.label)), key=lambda topic: topic.file)
+        topics = sorted((topic for topic in group if not name_problem(topic.label)), key=lambda topic: topic.file)
         for index, later in enumerate(topics):
             yield from (found for earlier in topics[:index] if (found := _clash(earlier, later)))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, ReadFile
 
 LONGEST_NAME = 249
@@ -17,7 +17,7 @@ _USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
 """Nothing is wrong with these, which is seen soonest."""
 
 
-def name_trouble(name: str) -> tuple[str, str] | None:
+def name_problem(name: str) -> tuple[str, str] | None:
     """Code and sentence for a name that Kafka refuses, in the order in which Kafka looks."""
     if name in (".", ".."):
         return "TOP209", f"{name!r} is no name: it means a folder"
@@ -35,15 +35,15 @@ def folded(name: str) -> str:
 
 def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
-        trouble = None if _USUAL_NAME.fullmatch(name) else name_trouble(name)
-        if trouble:
-            yield _at_name(source, *trouble)
+        problem = None if _USUAL_NAME.fullmatch(name) else name_problem(name)
+        if problem:
+            yield _at_name(source, *problem)
 
 
 def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
         stem = source.document.stem
-        if name != stem and not name_trouble(name):
+        if name != stem and not name_problem(name):
             yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
 
 
@@ -51,7 +51,7 @@ def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
     here, elsewhere = _any_of(view.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
     for topic in view.topics:
         name, is_here = topic.name, topic.is_for(view.environment_name)
-        if name is None or not (here if is_here else elsewhere).match(name) or name_trouble(name):
+        if name is None or not (here if is_here else elsewhere).match(name) or name_problem(name):
             continue
         patterns = view.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
         found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)

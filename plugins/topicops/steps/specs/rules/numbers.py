@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, Setting
 
 _NUMBERS = ("partitions", "replicationFactor")

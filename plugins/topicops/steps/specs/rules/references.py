@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
-from topicops.steps.specs.fields import Finding
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
+from topicops.steps.specs.suggestions import similar_word
 
 
 def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
@@ -14,10 +14,10 @@ def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
         name = topic.profile
         if name is None or name in view.profiles:
             continue
-        close = difflib.get_close_matches(name, view.profiles, n=1)
-        remedy = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(view.profiles)) or 'none'}"
-        span, meant = topic.spec.values["profile"].span, close[0] if close else None
-        yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, meant=meant)
+        close = similar_word(name, view.profiles)
+        remedy = f"did you mean {close}?" if close else f"there are: {', '.join(sorted(view.profiles)) or 'none'}"
+        span = topic.spec.values["profile"].span
+        yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, suggestion=close)
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -25,7 +25,8 @@ def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     overrides = view.environment_spec.section("overrides")
     for name, value in overrides.values.items():
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            remedy = f"did you mean {close[0]}?" if close else "take the override out"
-            meant = next((guess for guess in close if guess not in overrides), None)
-            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy, meant=meant)
+            close = similar_word(name, known)
+            remedy = f"did you mean {close}?" if close else "take the override out"
+            suggestion = close if close not in overrides.values else None
+            summary = f"no topic is called {name!r}"
+            yield Finding("TOP319", overrides.file, value.key, summary, remedy, suggestion=suggestion)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from topicops.model.specs.spellings import (
@@ -21,8 +20,10 @@ from topicops.model.specs.topic_config import (
     UnknownUnitError,
     canonical_written,
 )
-from topicops.steps.specs.fields import Finding, Section, Value
+from topicops.steps.specs.fields import Section, Value
+from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView, release
+from topicops.steps.specs.suggestions import similar_word
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
 _IGNORED_SINCE = {"message.format.version": (3, 0)}
@@ -34,7 +35,7 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
         if config is None:
             yield from (_unknown(name, place, view) for place in places)
         elif isinstance(value, str) and _can_be_judged(config, view) and (refusal := _refusal(name, value)):
-            yield from (_value_trouble(config, value, refusal, place) for place in places)
+            yield from (_refused_value(config, value, refusal, place) for place in places)
 
 
 def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
@@ -43,7 +44,7 @@ def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
         config = TOPIC_CONFIGS.get(name)
         if config is None:
             continue
-        found = [trouble] if (trouble := _why_unusable(config, value, view)) else []
+        found = [problem] if (problem := _why_unusable(config, value, view)) else []
         if allowed is not None and name not in allowed:
             summary = f"this environment does not let {name} change"
             found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
@@ -54,15 +55,15 @@ def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
 
 def _unknown(name: str, place: ConfigsPlace, view: EnvironmentView) -> Finding:
     value, summary = place.section.values[name], f"Kafka has no topic config {name}"
-    meant = _certain_name(name, value, place.section, view)
-    return Finding("TOP305", place.section.file, value.key, summary, _meant(name), meant=meant)
+    suggestion = _certain_name(name, value, place.section, view)
+    return Finding("TOP305", place.section.file, value.key, summary, _hint(name), suggestion=suggestion)
 
 
-def _value_trouble(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
+def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
     shown = text if len(text) <= 60 else f"{text[:57]}…"
     summary = f"{config.name} cannot be {shown!r}: {refusal}"
-    meant = _certain_value(config, text, refusal)
-    remedy = f"write {meant}" if meant else f"valid: {config.valid}"
+    suggestion = _certain_value(config, text, refusal)
+    remedy = f"write {suggestion}" if suggestion else f"valid: {config.valid}"
     return Finding(
         _code_of(refusal),
         place.section.file,
@@ -70,33 +71,34 @@ def _value_trouble(config: TopicConfig, text: str, refusal: ConfigValueError, pl
         summary,
         remedy,
         place.label,
-        meant=meant,
+        suggestion=suggestion,
     )
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
-    """What else ``text`` can have meant, if a broker takes that."""
+    """The only value that ``text`` can stand for, if a broker takes it."""
     match error:
         case AmbiguousNumberError():
-            meant = plain_number(text)
+            suggestion = plain_number(text)
         case UnknownUnitError():
-            meant = known_unit(text, config.unit) if config.unit else None
+            suggestion = known_unit(text, config.unit) if config.unit else None
         case _:
-            meant = exact_word(text, config.constraint.values or config.constraint.items)
-    return meant if meant is not None and _is_taken(config.name, meant) else None
+            suggestion = exact_word(text, config.constraint.values or config.constraint.items)
+    return suggestion if suggestion is not None and _is_taken(config.name, suggestion) else None
 
 
 def _certain_name(name: str, value: Value, section: Section, view: EnvironmentView) -> str | None:
-    """The config that is surely meant: free, usable on this cluster, and able to take the value."""
+    """The only config that ``name`` can stand for: not there yet, usable here, and able to take the value."""
     of_broker = config_name_of_broker_setting(name)
-    close = [] if of_broker else _close(name)
-    meant = of_broker if of_broker and same_unit(of_broker, name) else next(iter(close), None)
-    if meant is None or meant in section or _is_half_a_name(name):
+    if of_broker and not same_unit(of_broker, name):
         return None
-    if _why_unusable(TOPIC_CONFIGS[meant], value.value, view):
+    suggestion = of_broker or _close(name)
+    if suggestion is None or suggestion in section or _is_half_a_name(name):
         return None
-    is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(meant, value.value))
-    return meant if is_fine else None
+    if _why_unusable(TOPIC_CONFIGS[suggestion], value.value, view):
+        return None
+    is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(suggestion, value.value))
+    return suggestion if is_fine else None
 
 
 def _is_half_a_name(name: str) -> bool:
@@ -129,15 +131,15 @@ def _code_of(error: ConfigValueError) -> str:
 
 def _can_be_judged(config: TopicConfig, view: EnvironmentView) -> bool:
     """Whether the value means anything: a config that cannot be used is one problem, not two."""
-    return config.name not in THROTTLE_LISTS and _version_trouble(config, view) is None
+    return config.name not in THROTTLE_LISTS and _version_problem(config, view) is None
 
 
 def _why_unusable(config: TopicConfig, value: object, view: EnvironmentView) -> tuple[str, str, str] | None:
     if config.name in THROTTLE_LISTS:
         return "TOP313", f"{config.name} belongs to Kafka's reassignment tools", "take it out"
-    trouble = _version_trouble(config, view)
-    if trouble:
-        return "TOP314", trouble, "take it out, or correct cluster.kafkaVersion"
+    problem = _version_problem(config, view)
+    if problem:
+        return "TOP314", problem, "take it out, or correct cluster.kafkaVersion"
     if config.name in _ONLY_IN_KRAFT and view.reads_zookeeper and _is_true(value):
         return "TOP314", f"{config.name} can be true only without ZooKeeper", "take it out"
     return None
@@ -147,7 +149,7 @@ def _is_true(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() == "true"
 
 
-def _version_trouble(config: TopicConfig, view: EnvironmentView) -> str | None:
+def _version_problem(config: TopicConfig, view: EnvironmentView) -> str | None:
     version = view.kafka_version
     shown = ".".join(map(str, version))
     if version < release(config.since)[:2]:
@@ -161,18 +163,18 @@ def _version_trouble(config: TopicConfig, view: EnvironmentView) -> str | None:
 
 def _allow_list(view: EnvironmentView) -> frozenset[str] | None:
     policy = view.environment_spec.section("policy")
-    if "alterableConfigs" not in policy or policy.is_bad("alterableConfigs"):
+    if "alterableConfigs" not in policy or policy.is_unreadable("alterableConfigs"):
         return None
     return frozenset(policy.texts("alterableConfigs"))
 
 
-def _meant(name: str) -> str:
+def _hint(name: str) -> str:
     of_broker = config_name_of_broker_setting(name)
     if of_broker:
         return f"that is a broker's setting; a topic's is {of_broker}"
     close = _close(name)
-    return f"did you mean {close[0]}?" if close else "see Kafka's list of topic configs"
+    return f"did you mean {close}?" if close else "see Kafka's list of topic configs"
 
 
-def _close(name: str) -> list[str]:
-    return difflib.get_close_matches(name.lower().replace("_", "."), TOPIC_CONFIGS, n=1, cutoff=0.75)
+def _close(name: str) -> str | None:
+    return similar_word(name.lower().replace("_", "."), TOPIC_CONFIGS, cutoff=0.75)

@@ -1,0 +1,77 @@
+"""What a rule, or the reading of a field, found in a file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from topicops.model.specs.codes import WARNINGS
+from topicops.model.specs.diagnostics import Diagnostic, Fix, Note, Position, Severity
+from topicops.model.specs.document import Span
+
+
+class Finding(NamedTuple):
+    """A problem at its place; with its severity it becomes a diagnostic."""
+
+    code: str
+    file: str
+    span: Span
+    summary: str
+    remedy: str = ""
+    topic: str | None = None
+    """The topic that has the problem; an exception for that topic may turn it into a warning."""
+    warns: bool = False
+    """A warning, though its code is usually an error."""
+    note: Note | None = None
+    """The other of two places that contradict each other."""
+    suggestion: str | None = None
+    """The text that replaces the marked characters, where only one is possible."""
+
+    def diagnostic(self, *, lifted: bool = False) -> Diagnostic:
+        """``lifted``: an exception turns the error into a warning."""
+        is_warning = lifted or self.warns or self.code in WARNINGS
+        return Diagnostic(
+            code=self.code,
+            severity=Severity.WARNING if is_warning else Severity.ERROR,
+            file=self.file,
+            line=self.span.line,
+            column=self.span.column,
+            end_line=self.span.end_line,
+            end_column=self.span.end_column,
+            summary=self.summary,
+            help=self.remedy,
+            note=self.note,
+            fix=fix_of(self.span, self.suggestion),
+        )
+
+
+def note_at(file: str, span: Span, text: str) -> Note:
+    return Note(
+        file=file, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column, text=text
+    )
+
+
+def fix_of(span: Span, suggestion: str | None) -> Fix | None:
+    """The edit that writes ``suggestion``; None for a text of several lines, because its end is not known exactly."""
+    if suggestion is None or span.line != span.end_line:
+        return None
+    return Fix(Position(span.line, span.column), Position(span.end_line, span.end_column), suggestion)
+
+
+class Unreadable:
+    """Stands for a value that is in the file and could not be read."""
+
+
+UNREADABLE = Unreadable()
+
+
+class FileFindings:
+    """Collects the findings of one file while it is read."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: list[Finding] = []
+
+    def add(self, code: str, span: Span, summary: str, remedy: str = "", suggestion: str | None = None) -> Unreadable:
+        """Note a finding; gives ``UNREADABLE``, the value to go on with."""
+        self.found.append(Finding(code, self.file, span, summary, remedy, suggestion=suggestion))
+        return UNREADABLE

@@ -1,0 +1,79 @@
+"""Which field, word or config was probably intended: the text behind "did you mean"."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from topicops.model.specs.field_kinds import fields_of
+from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+
+_WORDS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
+    "replicas": ("replicationFactor",),
+    "replication": ("replicationFactor",),
+    "rf": ("replicationFactor",),
+    "partition": ("partitions",),
+    "config": ("configs",),
+    "configuration": ("configs",),
+    "settings": ("configs",),
+    "properties": ("configs",),
+    "params": ("configs",),
+    "parameters": ("configs",),
+    "topicconfig": ("configs",),
+    "topicconfigs": ("configs",),
+    "replicaassignment": ("assignment",),
+    "strategy": ("placement",),
+    "topic": ("name", "metadata"),
+    "topicname": ("name", "metadata"),
+    "team": ("owner",),
+    "doc": ("description",),
+    "tags": ("labels",),
+    "annotations": ("labels",),
+    "env": ("environments",),
+    "clusters": ("environments",),
+    "version": ("apiVersion",),
+}
+"""What other tools call a field: without dots, dashes and underscores, in lower case."""
+_CONFIGS_BY_BARE_NAME: Mapping[str, str] = {name.replace(".", ""): name for name in TOPIC_CONFIGS}
+
+_BLOCK_OF_FIELD: Mapping[str, str] = {
+    **dict.fromkeys(fields_of(TopicMetadata), "metadata"),
+    **dict.fromkeys(fields_of(TopicSpec), "spec"),
+    **dict.fromkeys(fields_of(WrittenLifecycle), "lifecycle"),
+    **dict.fromkeys(("spec", "lifecycle"), "the top of the file"),
+}
+
+
+def hint_for_field(key: str, fields: Sequence[str]) -> str:
+    """What to do about a field that is not one of ``fields``."""
+    for guess in similar_fields(key, fields):
+        return f"did you mean {guess}?"
+    if key in TOPIC_CONFIGS:
+        return "a topic's config goes below configs"
+    if key in _BLOCK_OF_FIELD:
+        return f"it belongs to {_BLOCK_OF_FIELD[key]}"
+    config = _CONFIGS_BY_BARE_NAME.get(_bare(key))
+    if config is not None:
+        return f"a topic's config goes below configs, as {config}"
+    for name in (name for name in _WORDS_OF_OTHERS.get(_bare(key), ()) if name in _BLOCK_OF_FIELD):
+        return f"it belongs to {_BLOCK_OF_FIELD[name]}, as {name}"
+    return f"known here: {', '.join(fields)}"
+
+
+def similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
+    """Those of ``fields`` that ``key`` may stand for, the likeliest first."""
+    bare = _bare(key)
+    yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
+    yield from (name for name in fields if name.lower() == bare)
+    yield from filter(None, [similar_word(key, fields, cutoff=0.75)])
+
+
+def similar_word(text: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The one of ``words`` that is most like ``text``; None if none is like it."""
+    return next(iter(difflib.get_close_matches(text, list(words), n=1, cutoff=cutoff)), None)
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[._-]", "", key).lower()
