@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Items, Node, Text
-from topicops.model.specs.document_values import Meaning, field_of, plain_value
+from topicops.model.specs.document_values import PlainValue, field_of, plain_value
 from topicops.steps.authoring.yaml_text import document_text, text_of
 
 Read = Callable[[str, str], Document]
@@ -88,5 +88,5 @@ def _entries(document: Document) -> tuple[Node, ...]:
     return node.items if isinstance(node, Items) else ()
 
 
-def _meanings(document: Document) -> list[Meaning]:
+def _meanings(document: Document) -> list[PlainValue]:
     return [plain_value(entry) for entry in _entries(document)]
