@@ -11,7 +11,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look, tree_of, zookeeper
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_metadata import BrokerQuestions
+from topicops.edges.kafka.broker_questions import BrokerQuestions
 
 PARTS = {"connection": "reader", "applier": "applier", "deleter": "deleter"}
 CHANGING = ("AIRFLOW_CONN_KAFKA_APPLIER", "AIRFLOW_CONN_KAFKA_DELETER")
@@ -128,7 +128,7 @@ def test_a_reader_that_sees_no_topic_is_an_error_and_never_an_empty_cluster(
 
     assert (planned.status, planned.out) == (1, "")
     assert f"{said}: Broker: " in planned.err
-    assert "who reads needs Describe on the cluster, and Describe and DescribeConfigs on all topics" in planned.err
+    assert "the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics" in planned.err
 
 
 def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_deletes_are_refused(

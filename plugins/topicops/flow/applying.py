@@ -262,17 +262,13 @@ def _identities(run: Run, environment: Environment, to_run: Iterable[GatedChange
     return {role: kafka_properties(environment, role, run.connections) for role in roles}
 
 
-def _admin(
-    environment: Environment, identities: Mapping[Role, Mapping[str, str]]
-) -> AbstractContextManager[KafkaAdmin]:
+def _admin(identities: Mapping[Role, Mapping[str, str]]) -> AbstractContextManager[KafkaAdmin]:
     from topicops.edges.kafka.admin import KafkaAdmin
 
     return closing(
         KafkaAdmin(
             next(iter(identities.values())),
             deleter=identities.get("deleter"),
-            topics_per_request=environment.spec.apply.topics_per_request,
-            partitions_per_request=environment.spec.apply.partitions_per_request,
         )
     )
 
@@ -297,7 +293,7 @@ def _audit_log(
 
 
 def _questions(run: Run, environment: Environment) -> ClusterQuestions:
-    from topicops.edges.kafka.broker_metadata import BrokerQuestions
+    from topicops.edges.kafka.broker_questions import BrokerQuestions
 
     properties = kafka_properties(environment, "reader", run.connections)
     return BrokerQuestions(properties, timeout_s=QUESTION_TIMEOUT_S)
@@ -337,7 +333,7 @@ def _send(
     to_run = _to_run(plan, actions)
     if not to_run:
         return ()
-    with _admin(environment, identities) as admin:
+    with _admin(identities) as admin:
         require_same_cluster(admin.cluster_id(), live)
         audit.check()
         _expect_deletes(run, live, to_run)

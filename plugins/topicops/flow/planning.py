@@ -205,7 +205,7 @@ def _ask_brokers(
     if not configured and not doomed:
         return None, {}, ()
     from topicops.edges.connections.lookup import kafka_properties
-    from topicops.edges.kafka.broker_metadata import BrokerQuestions
+    from topicops.edges.kafka.broker_questions import BrokerQuestions
 
     with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as brokers:
         defaults = brokers.broker_defaults()

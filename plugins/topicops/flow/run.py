@@ -197,7 +197,7 @@ def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperRead
 
 def broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
     """What each topic config is on a topic without override; None when no broker answered."""
-    from topicops.edges.kafka.broker_metadata import BrokerQuestions
+    from topicops.edges.kafka.broker_questions import BrokerQuestions
 
     with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
         return questions.broker_defaults()

@@ -51,7 +51,7 @@ from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.verify import verify_cluster as verify_cluster_step
 
 if TYPE_CHECKING:
-    from topicops.edges.kafka.broker_metadata import BrokerViews
+    from topicops.edges.kafka.broker_views import BrokerViews
 
 T = TypeVar("T")
 DELETES: tuple[Action, ...] = ("delete",)
@@ -290,7 +290,7 @@ def _write_checks(run: Run, checks: Sequence[Check]) -> Facts:
 
 
 def _broker_views(run: Run, environment: Environment) -> BrokerViews:
-    from topicops.edges.kafka.broker_metadata import BrokerViews
+    from topicops.edges.kafka.broker_views import BrokerViews
 
     return BrokerViews(kafka_properties(environment, "reader", run.connections))
 

@@ -83,7 +83,7 @@ class FakeCluster:
         self.unread_logs: dict[tuple[int, str, int], str] = {}
         """Logs that their leader cannot read, with its error."""
         self.silent_disks: set[int] = set()
-        """Brokers that do not tell their log directories."""
+        """Brokers that do not describe their log directories."""
         self.leftover_logs: dict[str, frozenset[int]] = {}
         """Partitions of a deleted topic whose logs every broker still has."""
         self.asked: list[str] = []
@@ -473,7 +473,7 @@ class FakeCluster:
         if broker not in self._responsive():
             return f"broker {broker} gave no answer within 2 s"
         if broker in self.silent_disks:
-            return f"broker {broker} does not tell its log directories: refused"
+            return f"broker {broker} does not describe its log directories: refused"
         idle = {
             name: frozenset(p for p in ids if (broker, name, p) in self.idle_logs) for name, ids in asked.held.items()
         }

@@ -15,7 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.plans.plan import TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
@@ -110,7 +111,7 @@ def test_overrides_are_those_of_the_topic_itself_and_of_an_unknown_one_there_are
         told = views.overrides([topic, unknown])
 
     assert told[topic] == look(local_cluster).topics[topic].overrides
-    assert told[unknown] == "the brokers do not tell its configs: UNKNOWN_TOPIC_OR_PART (3)"
+    assert told[unknown] == "the brokers do not give its configs: UNKNOWN_TOPIC_OR_PART (3)"
 
 
 def test_a_paused_broker_tells_of_no_logs_within_its_time(

@@ -69,7 +69,7 @@ class Workbench:
 @pytest.fixture
 def workbench(local_cluster: LocalCluster) -> Iterator[Workbench]:
     properties = {"bootstrap.servers": local_cluster.bootstrap_servers}
-    admin = KafkaAdmin(properties, topics_per_request=2)
+    admin = KafkaAdmin(properties)
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         bench = Workbench(admin, reader)
         yield bench
@@ -172,7 +172,7 @@ def test_delete_with_something_that_is_no_id_is_not_sent(workbench: Workbench) -
 def test_bad_topics_fail_and_the_others_of_their_request_succeed(
     local_cluster: LocalCluster, workbench: Workbench
 ) -> None:
-    admin = KafkaAdmin({"bootstrap.servers": local_cluster.bootstrap_servers}, topics_per_request=20)
+    admin = KafkaAdmin({"bootstrap.servers": local_cluster.bootstrap_servers})
     good = [create_topic(workbench.name(f"good-{i}"), (1, 2)) for i in range(2)]
     uneven = create_topic(workbench.name("uneven"), (1, 2), (1,))
     unknown = create_topic(workbench.name("unknown"), (1,), configs={"retention.mz": "1"})

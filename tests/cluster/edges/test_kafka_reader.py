@@ -13,7 +13,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from fixtures.admin import new_admin
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_metadata import BrokerViews
+from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections
 from topicops.edges.kafka.quorum import quorum_of
 from topicops.edges.kafka.reader import Description, Frame, KafkaReader

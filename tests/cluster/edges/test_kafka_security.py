@@ -6,7 +6,8 @@ import pytest
 
 from fixtures.secured_broker import PASSWORD, PROTOCOLS, SecuredBroker
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
+from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.processes import free_port
 from topicops.model.errors import (
     CertificateError,

@@ -69,7 +69,7 @@ def test_registered_brokers_that_are_silent_end_apply_with_nothing_changed(world
 
     ended = world.apply()
 
-    assert (ended.status, "the brokers do not tell their cluster id" in ended.err) == (1, True), ended.err
+    assert (ended.status, "the brokers do not give their cluster id" in ended.err) == (1, True), ended.err
     assert chroot.client.exists(LEASE) is None
     assert chroot.client.get_children("/brokers/topics") == []
 

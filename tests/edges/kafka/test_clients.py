@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from topicops.edges.kafka.admin import (
+from topicops.edges.kafka.answers import (
     CONTROLLER_CODES,
     FAILED_CODES,
     FOREIGN_CODES,
@@ -11,15 +11,14 @@ from topicops.edges.kafka.admin import (
     LOCAL_UNCLEAR_CODES,
     RETRY_CODES,
     UNCLEAR_CODES,
-    batches,
-    kind_of,
+    answer_kind,
 )
-from topicops.edges.kafka.broker_metadata import _metadata_request, topic_defaults
+from topicops.edges.kafka.broker_questions import topic_defaults
+from topicops.edges.kafka.broker_views import _metadata_request
 from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, confluent_settings, kafka_python_settings
 from topicops.model.errors import UsageError
 from topicops.model.ports import AnswerKind
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.testing.changes import create_topic
 
 KNOWN_CODES = {
     code: name for name in dir(KafkaError) if name.isupper() and isinstance(code := getattr(KafkaError, name), int)
@@ -75,28 +74,7 @@ def test_no_code_means_two_things() -> None:
     ],
 )
 def test_an_error_code_means_what_it_says(code: int, kind: AnswerKind) -> None:
-    assert kind_of(code) is kind
-
-
-@pytest.mark.parametrize(
-    ("partitions", "topics_per_request", "partitions_per_request", "sizes"),
-    [
-        pytest.param([1, 1, 1], 20, 500, [3], id="all in one"),
-        pytest.param([1, 1, 1], 2, 500, [2, 1], id="topics"),
-        pytest.param([3, 3, 3], 20, 6, [2, 1], id="partitions"),
-        pytest.param([1, 9, 1], 20, 5, [1, 1, 1], id="too big goes alone"),
-        pytest.param([], 20, 500, [], id="none"),
-    ],
-)
-def test_requests_stay_within_both_limits(
-    partitions: list[int], topics_per_request: int, partitions_per_request: int, sizes: list[int]
-) -> None:
-    changes = [create_topic(f"t{index}", *[(1,)] * count) for index, count in enumerate(partitions)]
-
-    cut = list(batches(changes, topics_per_request, partitions_per_request))
-
-    assert [len(batch) for batch in cut] == sizes
-    assert [change for batch in cut for change in batch] == changes
+    assert answer_kind(code) is kind
 
 
 def test_both_clients_get_the_same_meaning() -> None:

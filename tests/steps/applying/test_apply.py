@@ -11,7 +11,6 @@ from topicops.model.ports import AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Cluster, EnvironmentSpec
 from topicops.steps.applying.apply import apply
-from topicops.steps.applying.batches import batches
 from topicops.steps.applying.in_use import activity_reason
 from topicops.steps.applying.ledger import NOT_READ
 from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
@@ -834,20 +833,3 @@ def test_what_stops_apply_is_one_error_line_and_only_debug_shows_where(
     (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert line.getMessage().startswith("apply stopped environment=local: 127.0.0.1:2181: ZooKeeper does not answer")
     assert bool(line.exc_info) is with_traceback
-
-
-@pytest.mark.parametrize(
-    ("settings", "sizes"),
-    [
-        pytest.param({"topicsPerRequest": 2}, [2, 2, 1, 1], id="topics"),
-        pytest.param({"partitionsPerRequest": 5}, [2, 2, 1, 1], id="partitions"),
-        pytest.param({"partitionsPerRequest": 1}, [1, 1, 1, 1, 1, 1], id="a larger topic still goes, alone"),
-        pytest.param({}, [5, 1], id="one kind a request"),
-    ],
-)
-def test_requests_stay_within_the_environments_limits(world: World, settings: dict[str, int], sizes: list[int]) -> None:
-    live = world.cluster.put_topic("t", (1, 2))
-    changes: list[Change] = [create_topic(name, (1, 2), (2, 1)) for name in "abcde"]
-    plan = world.plan(*changes, expand_topic(live, (2, 1)))
-
-    assert [len(batch) for batch in batches(plan.changes, with_settings(apply=settings))] == sizes

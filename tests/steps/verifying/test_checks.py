@@ -142,7 +142,7 @@ def brokers_tell_another_value(world: World) -> None:
 
 
 def brokers_tell_no_value(world: World) -> None:
-    world.cluster.told_overrides["t"] = "the brokers do not tell its configs: refused"
+    world.cluster.told_overrides["t"] = "the brokers do not give its configs: refused"
 
 
 def without_log(world: World) -> None:
@@ -179,11 +179,11 @@ BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
     ("V14", a_broker_ahead, Verdict.CONVERGING, "broker 3 sees a partition 1, ZooKeeper does not"),
     ("V15", other_value, Verdict.FAILED, "retention.ms: planned 1000, live 2000"),
     ("V15", brokers_tell_another_value, Verdict.CONVERGING, "retention.ms: the brokers tell 3000, ZooKeeper 1000"),
-    ("V15", brokers_tell_no_value, Verdict.DEGRADED, "the brokers do not tell its configs: refused"),
+    ("V15", brokers_tell_no_value, Verdict.DEGRADED, "the brokers do not give its configs: refused"),
     ("V16", without_log, Verdict.CONVERGING, "broker 2 has no log directory for partition 0"),
     ("V16", log_not_served, Verdict.CONVERGING, "broker 2 has a log of partition 0 and does not serve it"),
     ("V16", unreadable_log, Verdict.CONVERGING, "broker 1 leads partition 0 and cannot read its log: UNKNOWN_LEADER"),
-    ("V16", silent_disks, Verdict.DEGRADED, "broker 2 does not tell its log directories: refused"),
+    ("V16", silent_disks, Verdict.DEGRADED, "broker 2 does not describe its log directories: refused"),
 )
 
 

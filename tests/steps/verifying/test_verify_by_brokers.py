@@ -81,7 +81,7 @@ def test_a_broker_that_does_not_tell_its_disks_is_named(cluster: FakeCluster) ->
 
     (found,) = troubles(created_and_verified(cluster))
 
-    assert found == ("V16", Verdict.DEGRADED, "broker 3 does not tell its log directories: refused")
+    assert found == ("V16", Verdict.DEGRADED, "broker 3 does not describe its log directories: refused")
 
 
 def test_sentences_name_the_side_that_was_read(cluster: FakeCluster) -> None:

@@ -1,6 +1,6 @@
-"""Kafka clients, made alike: confluent-kafka's, and kafka-python's connections to named brokers.
+"""Two Kafka clients with the same settings: confluent-kafka's, and kafka-python's connections to named brokers.
 
-Both take librdkafka's property names. Neither ever lets a broker create a topic that was only asked about.
+Both take librdkafka's property names. Neither lets a broker create a topic because of a question about it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ T = TypeVar("T")
 
 CLIENT_ID = "topicops"
 MIN_RECONNECT_BACKOFF_MS = 100
-"""A client that asks a dead broker again without a pause asks it hundreds of thousands of times a minute."""
+"""Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
-LOOK_S = 0.001
-"""How often it is asked whether brokers have answered; most do within a few of these."""
-LAST_WORDS = 3
-"""How many of the client's own complaints a message repeats."""
+POLL_S = 0.001
+"""How often connections are checked for answers; most come within a few of these."""
+ERRORS_KEPT = 3
+"""How many of the client's own errors a message repeats."""
 
 TRANSLATED: Mapping[str, str] = {
     "bootstrap.servers": "bootstrap_servers",
@@ -85,22 +85,22 @@ ONLY_LIBRDKAFKA = frozenset(
         "topic.metadata.refresh.interval.ms",
     }
 )
-"""How librdkafka runs, not whom it reaches or as whom: left out for kafka-python."""
+"""Properties that kafka-python does not need: they change neither the address nor the identity."""
 
 
 _AFTER = re.compile(r" \(after \d+ms in state \w+[^)]*\)$")
-"""What makes one complaint look like many."""
+"""A part of librdkafka's error texts that differs each time."""
 REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
     KafkaError._SSL: CertificateError,  # noqa: SLF001
 }
-"""What librdkafka tells its error callback alone, whatever its call ends with."""
+"""Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
 
 
 class Confluent:
-    """One confluent-kafka AdminClient, made at the first call and anew after the transport failed.
+    """One confluent-kafka AdminClient, created at the first call and again after the transport failed.
 
-    A client that was connected to a broker which stopped may go on asking that broker; a fresh one works at once.
+    A client may keep asking a broker that has stopped; a new client works at once.
 
     Args:
         patience_s: How long one broker may take to answer at all before the client turns to the next.
@@ -110,57 +110,57 @@ class Confluent:
         self._properties = dict(properties)
         self._patience_s = patience_s
         self._client: AdminClient | None = None
-        self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
-        self._heard: set[int] = set()
+        self._recent_errors: deque[str] = deque(maxlen=ERRORS_KEPT)
+        self._error_codes: set[int] = set()
         self._throttled_until = 0.0
 
     def client(self) -> AdminClient:
         """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
         if self._client is None:
-            self._last_words.clear()
-            self._heard.clear()
-            self._client = self._made()
+            self._recent_errors.clear()
+            self._error_codes.clear()
+            self._client = self._new_client()
         return self._client
 
     def discard(self) -> None:
-        """Let the client go; the next call gets a fresh one."""
+        """Drop the client; the next call creates a new one."""
         self._client = None
 
     def throttle_left_s(self) -> float:
-        """How long a quota still keeps these brokers from reading the next request; 0 without one."""
+        """How long a quota still delays the next request; 0 without one."""
         if self._client is not None:
             self._client.poll(0)
         return max(0.0, self._throttled_until - time.monotonic())
 
-    def last_words(self) -> str:
-        """What the client itself complained about, for the end of a message; empty when it was silent."""
+    def recent_errors(self) -> str:
+        """The errors that the client itself reported, for the end of a message; empty without any."""
         if self._client is not None:
             self._client.poll(0)  # error callbacks run only in here
-        return "; ".join(dict.fromkeys(self._last_words))
+        return "; ".join(dict.fromkeys(self._recent_errors))
 
     def is_refused(self) -> bool:
-        """Whether a login or a certificate was refused: then no answer will come, however long one waits."""
-        self.last_words()
-        return bool(self._heard & REFUSALS.keys())
+        """Whether a login or a certificate was refused: then no answer will come."""
+        self.recent_errors()
+        return bool(self._error_codes & REFUSALS.keys())
 
     def failure(self, text: str) -> ClusterError:
-        """Why a call of this client came to nothing, as the kind of error that it is; ``text`` comes first.
+        """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
 
-        Asks each bootstrap server, which can take some seconds: for calls after which one gives up.
+        Connects to each bootstrap server to find the reason, which can take some seconds.
         """
-        words = self.last_words()
-        kind = next((kind for code, kind in REFUSALS.items() if code in self._heard), ClusterUnreachableError)
+        reported = self.recent_errors()
+        kind = next((kind for code, kind in REFUSALS.items() if code in self._error_codes), ClusterUnreachableError)
         found = diagnosis(self._properties)
         if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
             return error_of(found, f"{text}: ")
         remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
-        return kind(f"{text}; last heard: {words or 'nothing'}{remedy}")
+        return kind(f"{text}; the client reported: {reported or 'no error'}{remedy}")
 
-    def _made(self) -> AdminClient:
+    def _new_client(self) -> AdminClient:
         try:
             return AdminClient(
                 confluent_settings(self._properties, patience_s=self._patience_s)
-                | {"error_cb": self._hear, "throttle_cb": self._note_throttle}
+                | {"error_cb": self._note_error, "throttle_cb": self._note_throttle}
             )
         except KafkaException as error:
             reason: KafkaError = error.args[0]
@@ -169,17 +169,17 @@ class Confluent:
     def _note_throttle(self, event: ThrottleEvent) -> None:
         self._throttled_until = max(self._throttled_until, time.monotonic() + event.throttle_time)
 
-    def _hear(self, error: KafkaError) -> None:
-        self._heard.add(error.code())
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it says nothing that is not known
-            self._last_words.append(f"{error.name()}: {_AFTER.sub('', error.str())}")
+    def _note_error(self, error: KafkaError) -> None:
+        self._error_codes.add(error.code())
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it adds nothing to the errors before it
+            self._recent_errors.append(f"{error.name()}: {_AFTER.sub('', error.str())}")
 
 
 class BrokerConnections:
-    """Requests to brokers of one's own choice, which confluent-kafka lacks.
+    """Requests to brokers that the caller names, which confluent-kafka cannot send; one connection a broker.
 
-    The one place that reaches into kafka-python's connection manager. That is private, so the version is pinned and
-    the tests of this module run against real brokers. One connection a broker, kept.
+    The only place that uses kafka-python's connection manager. It is private, so the version is pinned, and the tests
+    of this module run against real brokers.
     """
 
     def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
@@ -191,11 +191,11 @@ class BrokerConnections:
         self._net_client._net.start()  # noqa: SLF001
 
     def brokers(self) -> dict[int, str]:
-        """``host:port`` of each broker by id, as the brokers that were reached tell it.
+        """``host:port`` of each broker by id, as the first broker that answers gives them.
 
         Raises:
-            ConnectionSecurityError: none lets this identity in, or none is trusted, as far as kafka-python tells.
-            ClusterUnreachableError: none of those that are known answers.
+            ConnectionSecurityError: Every broker refuses this identity, or none is trusted, if kafka-python says so.
+            ClusterUnreachableError: None of the known brokers answers.
         """
         known = [*self._known(), *self._bootstrap_ids()]
         answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, enough=1)
@@ -206,18 +206,18 @@ class BrokerConnections:
         return {broker.node_id: f"{broker.host}:{broker.port}" for broker in found[0].brokers}
 
     def controller(self) -> int:
-        """Id of the broker that the others take for the controller. Raises ``ClusterUnreachableError``."""
-        controller = self.elected()
+        """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
+        controller = self.controller_or_none()
         if controller is None:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
         return controller
 
-    def has_heard_of(self, broker: int) -> bool:
-        """Whether an earlier answer told where it is."""
+    def knows_address_of(self, broker: int) -> bool:
+        """Whether an earlier answer had the broker's address."""
         return broker in self._known()
 
-    def elected(self) -> int | None:
-        """As ``controller``; None while they know none. Raises ``ClusterUnreachableError`` when no broker answers."""
+    def controller_or_none(self) -> int | None:
+        """As ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
         self.brokers()
         controller = self._manager.cluster.controller
         return None if controller is None else int(controller.node_id)
@@ -225,7 +225,7 @@ class BrokerConnections:
     def ask(
         self, requests: Mapping[Any, Any], *, timeout_s: float | None = None, enough: int | None = None
     ) -> dict[Any, Any]:
-        """Each broker's answer, all asked at once; a sentence where none came within ``timeout_s``.
+        """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
         Args:
             requests: By broker id; no two of them the same object.
@@ -243,12 +243,12 @@ class BrokerConnections:
 
     async def _gather(self, requests: Mapping[Any, Any], deadline: float, enough: int) -> dict[Any, Any]:
         """Runs on kafka-python's own thread."""
-        futures = {node: self._sent(node, request, deadline) for node, request in requests.items()}
-        while time.monotonic() < deadline and not _is_enough(futures.values(), enough):
-            await self._net_client._net.sleep(LOOK_S)  # noqa: SLF001
-        return {node: _answer_or_sentence(future) for node, future in futures.items()}
+        futures = {node: self._send(node, request, deadline) for node, request in requests.items()}
+        while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough):
+            await self._net_client._net.sleep(POLL_S)  # noqa: SLF001
+        return {node: _answer_or_problem(future) for node, future in futures.items()}
 
-    def _sent(self, node: Any, request: Any, deadline: float) -> Any:
+    def _send(self, node: Any, request: Any, deadline: float) -> Any:
         timeout_ms = max(1.0, (deadline - time.monotonic()) * 1000)
         try:
             return self._manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
@@ -263,18 +263,18 @@ class BrokerConnections:
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
-    """Librdkafka's settings: what the connection says, and what this tool insists on."""
-    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _whole(properties, "reconnect.backoff.ms"))
+    """Librdkafka's settings: those of the connection, and those that this tool needs."""
+    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _integer(properties, "reconnect.backoff.ms"))
     return {
-        # It starts with one broker picked at random, and one that is stopped accepts connections all the same.
+        # Librdkafka starts with a random broker, and a stopped process still accepts connections.
         "api.version.request.timeout.ms": int(patience_s * 1000),
         **properties,
         "client.id": CLIENT_ID,
-        # With librdkafka the metadata request that names a topic creates it where brokers allow that.
+        # Otherwise a metadata request that names a topic creates it, where the brokers allow that.
         "allow.auto.create.topics": "false",
         "reconnect.backoff.ms": backoff_ms,
-        "reconnect.backoff.max.ms": max(backoff_ms, _whole(properties, "reconnect.backoff.max.ms", default=1000)),
-        # What it would print to stderr comes through error_cb, into the message.
+        "reconnect.backoff.max.ms": max(backoff_ms, _integer(properties, "reconnect.backoff.max.ms", default=1000)),
+        # Nothing to stderr: error_cb gets the same errors for the message.
         "log_level": 0,
     }
 
@@ -283,19 +283,19 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
     """kafka-python's settings with the meaning of librdkafka's ``properties``.
 
     Raises:
-        UsageError: a property has no counterpart; it names all of them, no value.
+        UsageError: Properties have no counterpart; the message names all of them, but no value.
     """
     foreign = sorted(
         name for name in properties if name not in ONLY_LIBRDKAFKA and not _is_translated(name, properties)
     )
     if foreign:
         raise UsageError(
-            "deleting topics by id and asking single brokers use kafka-python, which has no counterpart of "
-            f"{', '.join(foreign)}; use another way to authenticate, or take it out of the connection"
+            "topics are deleted by id and single brokers are asked with kafka-python, which has no counterpart of "
+            f"{', '.join(foreign)}; use another way to authenticate, or remove it from the connection"
         )
     settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
     settings |= {TRANSLATED[name]: _translated(name, properties[name]) for name in properties if name in TRANSLATED}
-    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _whole(properties, "reconnect.backoff.ms"))
+    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _integer(properties, "reconnect.backoff.ms"))
     return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
 
 
@@ -307,7 +307,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left; never nothing, since librdkafka takes that for no limit."""
+        """Seconds that are left; never 0, since librdkafka takes that for no limit."""
         return max(0.01, self._at - time.monotonic())
 
     @property
@@ -315,23 +315,36 @@ class Deadline:
         return time.monotonic() >= self._at
 
 
-def settled(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
-    """Wait until all are done, or ``timeout_s`` is over: librdkafka's own timeouts are not always kept."""
+def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
+    """Wait until all are done or ``timeout_s`` is over; librdkafka does not always keep its own timeouts."""
     return not wait(futures, timeout=max(0.0, timeout_s)).not_done
 
 
-def in_background(work: Callable[[], T]) -> Future[T]:
-    """Let another thread do it; one that nobody waits for any more keeps no process from ending."""
+def run_in_thread(work: Callable[[], T]) -> Future[T]:
+    """Run ``work`` in a thread of its own, which does not keep the process from ending."""
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - `Future.result` raises it
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     return future
+
+
+def error_text(error: BaseException) -> str:
+    """``NAME (code): message`` for an error of Kafka's."""
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        reason = error.args[0]
+        return f"{named(reason.code())}: {reason.str()}"
+    return str(error) or "no answer within the deadline"
+
+
+def named(code: int) -> str:
+    """``NAME (code)``."""
+    return f"{KafkaError(code).name()} ({code})"
 
 
 def _is_translated(name: str, properties: Mapping[str, str]) -> bool:
@@ -349,26 +362,26 @@ def _translated(name: str, text: str) -> object:
         case "ssl.endpoint.identification.algorithm":
             return text.lower() == "https"
         case _ if name.endswith(".ms"):
-            return _whole({name: text}, name)
+            return _integer({name: text}, name)
         case _:
             return text
 
 
-def _whole(properties: Mapping[str, str], name: str, *, default: int = MIN_RECONNECT_BACKOFF_MS) -> int:
+def _integer(properties: Mapping[str, str], name: str, *, default: int = MIN_RECONNECT_BACKOFF_MS) -> int:
     text = properties.get(name, str(default))
     if not text.strip().isdecimal():
         raise UsageError(f"the Kafka connection cannot be used: {name} must be a whole number")
     return int(text)
 
 
-def _is_enough(futures: Any, enough: int) -> bool:
-    """Enough answers, or nothing left to wait for."""
+def _may_stop_waiting(futures: Any, enough: int) -> bool:
+    """Whether there are enough answers, or no request is open."""
     done = [future for future in futures if isinstance(future, Exception) or future.is_done]
     answered = sum(not isinstance(future, Exception) and future.succeeded() for future in done)
     return answered >= enough or len(done) == len(futures)
 
 
-def _answer_or_sentence(future: Any) -> Any:
+def _answer_or_problem(future: Any) -> Any:
     if not isinstance(future, Exception) and not future.is_done:
         return "gave no answer in time"
     if not isinstance(future, Exception) and future.succeeded():
@@ -383,10 +396,10 @@ def _no_answer(sentences: Sequence[str]) -> ClusterError:
         return CertificateError(text)
     if any(name in text for name in ("SaslAuthenticationFailed", "IllegalSaslState", "UnsupportedSaslMechanism")):
         return LoginRefusedError(text)
-    hint = "; so looks a refused login too, and a port of another security.protocol" if "disconnected" in text else ""
+    hint = "; a refused login and a port of another security.protocol look the same" if "disconnected" in text else ""
     return ClusterUnreachableError(text + hint)
 
 
 def _silence_kafka_python() -> None:
-    # It logs an ERROR for each refused connection, and at DEBUG whole requests, passwords included.
+    # It logs an ERROR for each refused connection, and at DEBUG whole requests with passwords.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)

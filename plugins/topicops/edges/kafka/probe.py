@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, settled
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.model.cluster.doctor_facts import BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
@@ -125,7 +125,7 @@ def _described(properties: Mapping[str, str], deadline: Deadline) -> Any:
         asked = confluent.client().describe_cluster(include_authorized_operations=True, request_timeout=deadline.left_s)
         return asked.result(deadline.left_s)
     except (KafkaException, TimeoutError) as error:
-        log.debug("the cluster is not described: %s; last heard: %s", error, confluent.last_words())
+        log.debug("the cluster is not described: %s; the client reported: %s", error, confluent.recent_errors())
         return None
     finally:
         confluent.discard()
@@ -148,10 +148,10 @@ def _topic_operations(
             asked = confluent.client().describe_topics(
                 batch, include_authorized_operations=True, request_timeout=deadline.left_s
             )
-            settled(list(asked.values()), deadline.left_s)
+            wait_all(list(asked.values()), deadline.left_s)
             found |= {topic: told for topic, future in asked.items() if (told := _told(future)) is not None}
     except KafkaException as error:
-        log.debug("rights on topics are not told: %s; last heard: %s", error, confluent.last_words())
+        log.debug("rights on topics are not told: %s; the client reported: %s", error, confluent.recent_errors())
     finally:
         confluent.discard()
     return found

@@ -1,4 +1,4 @@
-"""Who rules the brokers: a KRaft quorum, with its leader and epoch, or ZooKeeper. Never writes."""
+"""What controls the brokers: a KRaft quorum, with its leader and epoch, or ZooKeeper. Never writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from topicops.edges.kafka.clients import BrokerConnections
+from topicops.edges.kafka.clients import BrokerConnections, named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 API_VERSIONS_VERSION = 2
@@ -21,7 +21,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The controllers of a KRaft cluster."""
+    """The controllers of a KRaft cluster: their leader and its epoch."""
 
     leader: int
     """-1 while there is none."""
@@ -39,11 +39,11 @@ def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quoru
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
-    """The quorum as the brokers tell it; None: ZooKeeper rules them, or did until a migration that is not over.
+    """The quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
 
     Raises:
         ClusterUnreachableError: No broker answers.
-        ClusterError: They refuse to tell.
+        ClusterError: The brokers refuse an answer.
 
     Source: a broker offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
     """
@@ -63,7 +63,7 @@ def _request() -> Any:
 
 
 def _answered(replies: Mapping[int, Any]) -> dict[int, Any]:
-    """Without those that gave none. Raises ``ClusterUnreachableError`` when nobody did."""
+    """The replies that are answers. Raises ``ClusterUnreachableError`` when there is none."""
     answers = {broker: reply for broker, reply in replies.items() if not isinstance(reply, str)}
     if not answers:
         raise ClusterUnreachableError("no broker answers: " + "; ".join(sorted(set(map(str, replies.values())))))
@@ -73,10 +73,9 @@ def _answered(replies: Mapping[int, Any]) -> dict[int, Any]:
 def _decoded(answers: Mapping[int, Any]) -> Quorum:
     broker, answer = next(iter(answers.items()))
     if answer.error_code != KafkaError.NO_ERROR:
-        error = KafkaError(answer.error_code)
         raise ClusterError(
-            f"broker {broker} does not tell the KRaft quorum: {error.name()} ({answer.error_code}); "
-            "the identity that reads needs Describe on the cluster"
+            f"broker {broker} does not describe the KRaft quorum: {named(answer.error_code)}; "
+            "the reader needs Describe on the cluster"
         )
     partition = answer.topics[0].partitions[0]
     return Quorum(leader=partition.leader_id, epoch=partition.leader_epoch)

@@ -26,8 +26,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.broker_metadata import BrokerQuestions, BrokerViews
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, settled
+from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, error_text, named, wait_all
 from topicops.edges.kafka.quorum import ask_quorum
 from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError, ClusterUnreachableError
@@ -297,7 +298,7 @@ class KafkaReader:
             raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")
         error = KafkaError(reply.error_code)
         if _is_transport(error):
-            raise ClusterUnreachableError(f"{self._servers}: reassignments: {error.name()} ({error.code()}); try again")
+            raise ClusterUnreachableError(f"{self._servers}: reassignments: {named(error.code())}; try again")
         if error.code() != KafkaError.NO_ERROR:
             raise self._refused("reassignments", error)
         return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
@@ -311,7 +312,7 @@ class KafkaReader:
 
     def _batch(self, call: BatchCall, names: Sequence[str], client: AdminClient) -> dict[str, Any]:
         futures = call(client, names)
-        settled(list(futures.values()), self._timeout_s + GRACE_S)
+        wait_all(list(futures.values()), self._timeout_s + GRACE_S)
         found = {}
         for name, future in futures.items():
             try:
@@ -340,14 +341,14 @@ class KafkaReader:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
-        failure = self._confluent.failure(f"{self._servers}: {_text_of(error)}")
+        failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")
         self._confluent.discard()
         return failure
 
     def _refused(self, what: str, reason: KafkaError) -> ClusterError:
         return ClusterError(
-            f"{self._servers}: {what}: {reason.name()} ({reason.code()}): {reason.str()}; a part is no "
-            "snapshot: who reads needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
+            f"{self._servers}: {what}: {error_text(KafkaException(reason))}; a snapshot must be "
+            "complete: the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
         )
 
     def _connected(self) -> BrokerConnections:
@@ -463,10 +464,3 @@ def _live_topic(name: str, looks: Looks, *, states: bool) -> LiveTopic:
 def _is_transport(reason: KafkaError) -> bool:
     passing = (KafkaError.NOT_CONTROLLER, KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION)
     return reason.code() < KafkaError.UNKNOWN or reason.code() in passing
-
-
-def _text_of(error: KafkaException | TimeoutError) -> str:
-    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
-        reason = error.args[0]
-        return f"{reason.name()} ({reason.code()}): {reason.str()}"
-    return str(error) or "no answer within the deadline"

@@ -1,0 +1,162 @@
+"""What Kafka's error codes mean for a change, and the answers that apply gets for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from confluent_kafka import KafkaError
+
+from topicops.edges.connections.lookup import principal_of
+from topicops.model.plans.changes import Action, Change, DeleteTopic
+from topicops.model.ports import Answer, AnswerKind
+
+ACCEPTED = Answer(AnswerKind.ACCEPTED)
+NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
+
+RETRY_CODES = frozenset(
+    {
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.OPERATION_NOT_ATTEMPTED,
+        KafkaError.REASSIGNMENT_IN_PROGRESS,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        KafkaError.REBOOTSTRAP_REQUIRED,
+    }
+)
+"""The broker says that it did nothing, and that this passes."""
+
+CONTROLLER_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.STALE_CTRL_EPOCH, KafkaError.UNKNOWN_CONTROLLER_ID})
+"""The request went to a former controller. The client may have sent it before; the new one finishes what began."""
+
+UNCLEAR_CODES = frozenset(
+    {
+        KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.STALE_BROKER_EPOCH,
+        KafkaError.KAFKA_STORAGE_ERROR,
+    }
+)
+
+FAILED_CODES = frozenset(
+    {
+        # Also the answer to a request that the client repeated by itself: reading the topic once shows that.
+        KafkaError.UNKNOWN_TOPIC_OR_PART,  # deleted already, or being deleted
+        KafkaError.TOPIC_ALREADY_EXISTS,  # or its deletion is not over
+        KafkaError.INVALID_PARTITIONS,  # the total is reached already
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.INCONSISTENT_TOPIC_ID,
+        # Other refusals of an administrator's request.
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_REPLICATION_FACTOR,
+        KafkaError.INVALID_REPLICA_ASSIGNMENT,
+        KafkaError.INVALID_CONFIG,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.TOPIC_DELETION_DISABLED,
+        KafkaError.UNSUPPORTED_VERSION,
+        KafkaError.SECURITY_DISABLED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        KafkaError.ELECTION_NOT_NEEDED,
+        KafkaError.NO_REASSIGNMENT_IN_PROGRESS,
+        KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
+        KafkaError.RESOURCE_NOT_FOUND,
+        KafkaError.DUPLICATE_RESOURCE,
+        KafkaError.PRINCIPAL_DESERIALIZATION_FAILURE,
+        KafkaError.MISMATCHED_ENDPOINT_TYPE,
+        KafkaError.UNSUPPORTED_ENDPOINT_TYPE,
+        KafkaError.LISTENER_NOT_FOUND,
+        KafkaError.LOG_DIR_NOT_FOUND,
+    }
+)
+
+LOCAL_FAILED_CODES = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001 - librdkafka's own codes are written so
+        KafkaError._INVALID_ARG,  # noqa: SLF001
+        KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001
+        KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001
+    }
+)
+"""Librdkafka's own codes for a request that never left."""
+
+LOCAL_UNCLEAR_CODES = frozenset(range(-199, -136)) - LOCAL_FAILED_CODES
+"""Librdkafka's other codes: they do not say what became of the request."""
+
+FOREIGN_CODES = frozenset(
+    {*range(1, 3), 4, 6, *range(9, 11), 12, *range(18, 29), 32, 43, *range(45, 54), 59}
+    | {*range(61, 72), *range(74, 77), 78, 79, 81, 82, 87, 88, 90, *range(93, 97)}
+    | {*range(110, 114), *range(117, 129), *range(130, 134)}
+)
+"""Answers to producers, consumers, groups, transactions, tokens, features and voters: never to our requests."""
+
+RIGHTS: Mapping[Action, str] = {
+    "create": "Create",
+    "expand": "Alter",
+    "configure": "AlterConfigs",
+    "delete": "Delete or Describe (a delete needs both)",
+}
+"""The right that a change needs on its topic. Source: kafka.server.KafkaApis, ControllerApis (3.9)."""
+
+TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
+"""After these the client must learn the cluster anew."""
+
+
+def answer_kind(code: int) -> AnswerKind:
+    """The meaning of an error code, of a broker or of librdkafka itself (negative), for the change it answers.
+
+    An unknown code is unclear: reading back is never wrong.
+    Source: org.apache.kafka.common.protocol.Errors (3.9).
+    """
+    if code == KafkaError.NO_ERROR:
+        return AnswerKind.ACCEPTED
+    if code in RETRY_CODES:
+        return AnswerKind.RETRY
+    if code in CONTROLLER_CODES:
+        return AnswerKind.CONTROLLER_MOVED
+    if code in FAILED_CODES | LOCAL_FAILED_CODES:
+        return AnswerKind.FAILED
+    return AnswerKind.UNCLEAR
+
+
+def with_missing_right(answer: Answer, code: int, change: Change, properties: Mapping[str, str]) -> Answer:
+    """Add, where a right is missing, which one, whose, and what to do: the brokers name none of it."""
+    if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        return answer
+    role = "deleter" if isinstance(change, DeleteTopic) else "applier"
+    missing = f"{principal_of(properties)} lacks {RIGHTS[change.action]} on {change.topic} (TOP804)"
+    advice = f"grant it, or name a connection that has it as cluster.kafka.{role}"
+    return replace(answer, error=f"{answer.error}; {missing}: {advice}")
+
+
+def no_answer(successor: str = "") -> Answer:
+    """For a request that got no reply; ``successor`` says that another broker has become the controller."""
+    if successor:
+        return controller_moved(Answer(AnswerKind.UNCLEAR, "no answer yet"), successor)
+    return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
+
+
+def controller_moved(answer: Answer, successor: str) -> Answer:
+    return replace(answer, kind=AnswerKind.CONTROLLER_MOVED, error=f"{answer.error}; {successor} (TOP508)")
+
+
+def without_repeat(answer: Answer) -> Answer:
+    """As ``answer``, but never sent again: a delete by name could hit a new topic of that name."""
+    return replace(answer, kind=AnswerKind.UNCLEAR) if answer.kind is AnswerKind.CONTROLLER_MOVED else answer
+
+
+def dry_run_answer(answer: Answer) -> Answer:
+    """As ``answer``, but safe to ask for again: a dry run changes nothing."""
+    unclear = answer.kind in (AnswerKind.UNCLEAR, AnswerKind.CONTROLLER_MOVED)
+    return replace(answer, kind=AnswerKind.RETRY) if unclear else answer

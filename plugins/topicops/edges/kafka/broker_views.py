@@ -1,0 +1,213 @@
+"""What single brokers answer about themselves: metadata, logs and topic configs. Never writes, creates no topic."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import ConfigSource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
+from topicops.model.errors import ClusterError, UsageError
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
+
+BROKERS_ASKED = 3
+"""How many brokers are asked for topic configs, one after another until one answers."""
+TOPICS_A_REQUEST = 200
+UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
+"""The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""
+NOT_SERVED = -1
+"""``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
+LATEST_TIME = -1
+ANY_EPOCH = -1
+
+
+class BrokerViews:
+    """Fills ``BrokerMetadata``: asks each broker over a connection of its own, all at the same time.
+
+    Args:
+        properties: Librdkafka's properties of the reader.
+        timeout_s: The longest time for one round of questions.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
+        self._properties = properties
+        self._timeout_s = timeout_s
+        self._connections: BrokerConnections | None = None
+        self._known: Mapping[int, str] = {}
+
+    def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
+        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+        replies = self._replies({broker: _metadata_request(topics) for broker in brokers})
+        return {broker: _view_or_problem(broker, reply) for broker, reply in replies.items()}
+
+    def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        """Each broker's own logs; a sentence instead where it gave no complete answer."""
+        on_disk = self._replies({broker: _directories_request(asked) for broker, asked in questions.items()})
+        leaders = {broker: asked for broker, asked in questions.items() if asked.led}
+        read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
+        return {broker: _logs_or_problem(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
+
+    def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        """What is set on each topic itself; a sentence instead where no broker answered."""
+        found: dict[str, Mapping[str, str] | str] = {}
+        for start in range(0, len(topics), TOPICS_A_REQUEST):
+            found |= self._overrides(topics[start : start + TOPICS_A_REQUEST])
+        return found
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        if self._connections is not None:
+            self._connections.close()
+        self._connections, self._known = None, {}
+
+    def _overrides(self, topics: Sequence[str]) -> dict[str, Mapping[str, str] | str]:
+        """From the first broker that answers: each has the configs from ZooKeeper, or from its own log of metadata."""
+        reply: Any = "no broker gives the configs"
+        for broker in sorted(self._known)[:BROKERS_ASKED]:
+            reply = self._replies({broker: _topic_configs_request(topics)})[broker]
+            if not isinstance(reply, str):
+                return {result.resource_name: _overrides_or_problem(result) for result in reply.results}
+        return dict.fromkeys(topics, str(reply))
+
+    def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        """Each broker's answer; a sentence that names the broker where there is none."""
+        deadline = Deadline(self._timeout_s)
+        try:
+            connections = self._connected(requests)
+        except (ClusterError, UsageError) as error:
+            # The changes are already made: the report needs the reason, not an exception.
+            return {broker: f"broker {broker} cannot be asked: {error}" for broker in requests}
+        reachable = {broker: request for broker, request in requests.items() if broker in self._known}
+        replies = connections.ask(reachable, timeout_s=deadline.left_s) if reachable else {}
+        if any(isinstance(reply, str) for reply in replies.values()):
+            self._known = {}  # the broker may come back with another address
+        unknown = "is not known to the brokers that answer"
+        found = {broker: replies.get(broker, unknown) for broker in requests}
+        return {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in found.items()}
+
+    def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
+        """Connections with the addresses of ``brokers``, as far as the brokers know each other."""
+        if self._connections is None:
+            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+        if not set(brokers) <= set(self._known):
+            self._known = self._connections.brokers()
+        return self._connections
+
+
+def _metadata_request(topics: Sequence[str] | None) -> Any:
+    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=named, allow_auto_topic_creation=False)
+
+
+def _view_or_problem(broker: int, reply: Any) -> BrokerView | str:
+    if isinstance(reply, str):
+        return reply
+    failed = [t for t in reply.topics if t.error_code not in (KafkaError.NO_ERROR, *UNREADY_CODES)]
+    if failed:
+        return f"broker {broker} does not describe topic {failed[0].name}: {named(failed[0].error_code)}"
+    known = [topic for topic in reply.topics if topic.error_code != KafkaError.UNKNOWN_TOPIC_OR_PART]
+    return BrokerView(
+        topics={topic.name: {p.partition_index: _partition_view(p) for p in topic.partitions} for topic in known},
+        brokers=frozenset(node.node_id for node in reply.brokers),
+        cluster_id=reply.cluster_id,
+        topic_ids={topic.name: text for topic in known if (text := _topic_id(topic)) is not None},
+    )
+
+
+def _topic_id(topic: Any) -> str | None:
+    """As in znodes; None where the broker gives none."""
+    topic_id: UUID | None = topic.topic_id
+    return None if topic_id is None or not topic_id.int else urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def _partition_view(partition: Any) -> PartitionView:
+    return PartitionView(
+        leader=partition.leader_id, replicas=tuple(partition.replica_nodes), isr=tuple(partition.isr_nodes)
+    )
+
+
+def _directories_request(asked: LogQuestions) -> Any:
+    topics = [
+        DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(partitions))
+        for topic, partitions in asked.held.items()
+    ]
+    return DescribeLogDirsRequest(topics=topics)
+
+
+def _end_offsets_request(asked: LogQuestions) -> Any:
+    """With the leader epoch, so that a leader which missed the last election answers with an error."""
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    of_partition = of_topic.ListOffsetsPartition
+    topics = [
+        of_topic(
+            name=topic,
+            partitions=[
+                of_partition(
+                    partition_index=p, current_leader_epoch=ANY_EPOCH if epoch is None else epoch, timestamp=LATEST_TIME
+                )
+                for p, epoch in sorted(partitions.items())
+            ],
+        )
+        for topic, partitions in asked.led.items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+
+
+def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
+    """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
+    if isinstance(on_disk, str):
+        return f"{on_disk} when asked for its log directories"
+    if on_disk.error_code:
+        return f"broker {broker} does not describe its log directories: {named(on_disk.error_code)}"
+    if not on_disk.results:
+        # A broker before 3.0 answers so when a right is missing; it always has a log directory.
+        return f"broker {broker} describes no log directory: the reader needs Describe on the cluster"
+    if isinstance(read, str):
+        return f"{read} when asked for end offsets"
+    return BrokerLogs(
+        held=_partitions(on_disk, served=True),
+        idle=_partitions(on_disk, served=False),
+        unread={} if read is None else _unread(read),
+    )
+
+
+def _partitions(on_disk: Any, *, served: bool) -> dict[str, frozenset[int]]:
+    """Partitions with a log on a disk that works, by topic; without copies that are still being made."""
+    found: dict[str, set[int]] = {}
+    for topic in (topic for directory in on_disk.results if not directory.error_code for topic in directory.topics):
+        for log in topic.partitions:
+            if not log.is_future_key and (log.offset_lag != NOT_SERVED) == served:
+                found.setdefault(topic.name, set()).add(log.partition_index)
+    return {name: frozenset(ids) for name, ids in found.items()}
+
+
+def _unread(reply: Any) -> dict[str, dict[int, str]]:
+    found: dict[str, dict[int, str]] = {}
+    for topic in reply.topics:
+        if errors := {p.partition_index: named(p.error_code) for p in topic.partitions if p.error_code}:
+            found[topic.name] = errors
+    return found
+
+
+def _topic_configs_request(topics: Sequence[str]) -> Any:
+    resources = [
+        DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=None
+        )
+        for topic in topics
+    ]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
+def _overrides_or_problem(result: Any) -> Mapping[str, str] | str:
+    if result.error_code:
+        return f"the brokers do not give its configs: {named(result.error_code)}"
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {entry.name: entry.value or "" for entry in result.configs if entry.config_source == own}

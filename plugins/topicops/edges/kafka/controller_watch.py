@@ -1,0 +1,89 @@
+"""Which broker is the controller, asked while a request waits for its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from kafka.protocol.metadata import MetadataRequest
+
+from topicops.edges.kafka.clients import BrokerConnections, Deadline
+from topicops.model.errors import ClusterError, UsageError
+
+NO_CONTROLLER_ID = -1
+ELECTION_S = 20.0
+"""How long a request waits for the election of a controller; a dead one's session lasts 18 s by default."""
+WATCH_S = 1.0
+"""How often the brokers are asked, while an answer is awaited, whether another one has become the controller."""
+
+
+class ControllerWatch:
+    """Asks the brokers again and again which of them is the controller.
+
+    Librdkafka asks once: after that broker died, it waits for it until the request's time is up. Where kafka-python
+    cannot use the connection, the controller is not known, and no request waits for it.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._connections: BrokerConnections | None = None
+        self._is_usable = True
+        self._controller: int | None = None
+        """At the last request."""
+        self.just_seen: int | None = None
+        """What ``has_controller`` found last; None: not known."""
+
+    def has_controller(self, forget: Callable[[], None]) -> bool:
+        """Wait for an election if there is no controller; call ``forget`` if it is another broker than before."""
+        deadline = Deadline(ELECTION_S)
+        while (found := self._find()) == NO_CONTROLLER_ID:
+            if deadline.is_over:
+                return False
+            time.sleep(WATCH_S / 4)
+        self.just_seen = found
+        if found is not None:
+            if self._controller not in (None, found):
+                forget()
+            self._controller = found
+        return True
+
+    def successor(self) -> str:
+        """A sentence if another broker has become the controller since the last request; else empty."""
+        found = self._find()
+        if found in (None, NO_CONTROLLER_ID, self._controller):
+            return ""
+        return f"broker {found} has become the controller since the request went to broker {self._controller}"
+
+    def awaited_successor(self) -> str:
+        """Like ``successor``, but wait for the election while the controller of the last request is silent."""
+        deadline = Deadline(ELECTION_S)
+        while not (successor := self.successor()) and not self._answers() and not deadline.is_over:
+            time.sleep(WATCH_S / 4)
+        return successor
+
+    def _answers(self) -> bool:
+        """Whether the controller answers; True where it is not known, since no election can be waited for then."""
+        if self._controller is None or self._connections is None:
+            return True
+        answers = self._connections.ask({self._controller: MetadataRequest(topics=[])})
+        return not isinstance(answers[self._controller], str)
+
+    def close(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
+        self._connections = None
+
+    def _find(self) -> int | None:
+        """Id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
+        if not self._is_usable:
+            return None
+        try:
+            self._connections = self._connections or BrokerConnections(self._properties, request_timeout_s=WATCH_S)
+            found = self._connections.controller_or_none()
+        except UsageError:
+            self._is_usable = False
+            return None
+        except ClusterError:
+            self.close()
+            return None
+        return NO_CONTROLLER_ID if found is None else found
