@@ -22,7 +22,8 @@ from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
 
 if TYPE_CHECKING:
-    from topicops.edges.local.airflow import AirflowClient, LocalAirflow
+    from topicops.edges.local.airflow import LocalAirflow
+    from topicops.edges.local.airflow_client import AirflowClient
     from topicops.edges.local.cluster import LocalCluster
     from topicops.flow import Run
     from topicops.model.plans.plan import Plan

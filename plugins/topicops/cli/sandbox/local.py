@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from topicops.edges.local.cluster import ClusterStatus, LocalCluster, home_folder
+from topicops.edges.local.cluster import ClusterStatus, LocalCluster
+from topicops.flow import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 

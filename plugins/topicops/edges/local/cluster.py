@@ -1,10 +1,10 @@
-"""One real ZooKeeper and real Kafka brokers on 127.0.0.1, for the demo, for tests, and for trying things out.
+"""A real ZooKeeper and real Kafka brokers on 127.0.0.1, for the demo, for tests, and for trying things out.
 
-Or, with KRaft, the brokers alone: each is a controller too, and no ZooKeeper runs.
+With KRaft only the brokers run: each is a controller too.
 
-Everything lies under ``<home>/cluster``: ``state.json`` (which process has which port), ``logs/``, and a folder for
-each server with its property file and data. The processes outlive the command that started them; a later one finds
-them by pid and start time, and signals nothing else.
+All files are under ``<home>/cluster``: ``state.json`` (which process has which port), ``logs/``, and a folder for
+each server with its property file and data. The processes outlive the command that started them. A later command finds
+them by pid and start time, and sends no signal to any other process.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalCl
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
 
-DEFAULT_HOME = Path(".topicops")
-
 _POLL_S = 0.05
 _ZOOKEEPER_START_S = 30.0
 _BROKERS_START_S = 90.0
@@ -54,7 +52,7 @@ _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
 _LOCK = "lock"
 _WAITING = "waiting for another command that starts or stops this cluster"
-# A broker cannot say goodbye to a ZooKeeper that is gone; it would try for a minute.
+# Without ZooKeeper a broker cannot shut down cleanly; it would try for a minute.
 _ORPHAN_GRACE_S = 1.0
 _MAX_LOG_BYTES = 20 << 20
 
@@ -76,7 +74,7 @@ class ClusterStatus:
 
     processes: tuple[ProcessStatus, ...]
     registered_brokers: tuple[int, ...]
-    """Ids in ZooKeeper, or in the metadata of a KRaft broker; empty too when nobody answers."""
+    """Ids in ZooKeeper, or in the metadata of a KRaft broker; also empty when no server answers."""
     controller: int | None
     """The leader of the quorum under KRaft."""
     cluster_id: str | None
@@ -97,7 +95,7 @@ class ClusterStatus:
 
 
 class LocalCluster:
-    """The cluster of one home folder. Make one with ``up``, or ``find`` the one that an earlier command left."""
+    """The cluster of one home folder: ``up`` starts it, ``find`` returns the one that an earlier command started."""
 
     def __init__(self, folder: Path, progress: Progress = quiet) -> None:
         self.folder = folder
@@ -118,18 +116,18 @@ class LocalCluster:
         fresh: bool = False,
         progress: Progress = quiet,
     ) -> LocalCluster:
-        """Start what is not running, and return when every broker's own port answers and knows every broker.
+        """Start what is not running, and return when every broker answers on its port and knows every broker.
 
         Args:
-            broker_properties: Extra settings of each broker; they win over ours.
-            heap_mb: Each broker's largest heap; 192 is enough for some hundred topics.
-            kraft: Brokers that are controllers too, instead of ZooKeeper.
-            racks: Of broker 1, 2 and so on; None for a broker without. Left out: each broker has a rack of its own.
-            fresh: Without the data of an earlier cluster, which is kept otherwise.
+            broker_properties: Extra settings of each broker; they replace ours.
+            heap_mb: The heap limit of each broker; 192 is enough for some hundred topics.
+            kraft: The brokers are controllers too, and no ZooKeeper runs.
+            racks: The racks of broker 1, 2 and so on, None for no rack; when left out, each broker has its own.
+            fresh: Delete the data of an earlier cluster first.
 
         Raises:
-            LocalClusterError: It did not start; the message ends with the log's last lines. Nothing is left running.
-            UsageError: The cluster runs already, and not as asked for; or its data are of the other sort.
+            LocalClusterError: A server did not start; the message ends with its log. Nothing is left running.
+            UsageError: The cluster runs already with other options, or its data need the other kind of cluster.
         """
         request = ClusterRequest(
             brokers=brokers,
@@ -150,7 +148,7 @@ class LocalCluster:
 
     @classmethod
     def find(cls, home: Path, *, progress: Progress = quiet) -> LocalCluster | None:
-        """The cluster that was last started under ``home``, running or not."""
+        """The cluster that was last started under ``home``, running or not; None if there was none."""
         folder = _cluster_folder(home)
         return None if read_state(folder) is None else cls(folder, progress)
 
@@ -169,7 +167,7 @@ class LocalCluster:
 
     @property
     def zookeeper_hosts(self) -> str:
-        """With the chroot, as Kafka's ``zookeeper.connect`` has it."""
+        """With the chroot, in the form of Kafka's ``zookeeper.connect``."""
         return f"127.0.0.1:{self.zookeeper_port}{server_files.CHROOT}"
 
     @property
@@ -183,13 +181,13 @@ class LocalCluster:
 
     @property
     def broker_pids(self) -> dict[int, int]:
-        """Pid by broker id, of those that were ever started."""
+        """Pid by broker id, for brokers that were ever started."""
         return {s.broker: s.process.pid for s in self._state.brokers if s.broker is not None and s.process}
 
     @property
     def cluster_id(self) -> str:
         if self._state.cluster_id is None:
-            raise LocalClusterError(f"{self.folder}: this cluster never came up; start it with `topicops local up`")
+            raise LocalClusterError(f"{self.folder}: this cluster was never ready; start it with `topicops local up`")
         return self._state.cluster_id
 
     def status(self) -> ClusterStatus:
@@ -207,31 +205,31 @@ class LocalCluster:
         )
 
     def down(self, *, now: bool = False) -> tuple[str, ...]:
-        """Stop what is running, brokers first, and return the roles that were. ``now``: without goodbye."""
+        """Stop what is running, brokers first, and return the roles that ran. ``now`` kills the processes."""
         with self._locked():
             running = tuple(server.role for server in self._state.servers if server.alive)
             self._stop(self._state.servers, now=now)
         return running
 
     def kill(self, broker: int) -> None:
-        """End it without a word; it stays registered until its session ends."""
+        """Kill the broker; it stays registered until its session ends."""
         kill(_marks([self._broker(broker)]))
 
     def pause(self, broker: int) -> None:
-        """Stop it in its tracks: its port accepts connections, and nothing answers."""
+        """Pause the broker (SIGSTOP): its port accepts connections and never answers."""
         send_signal(self._running(broker_role(broker)), signal.SIGSTOP)
 
     def resume(self, broker: int) -> None:
         send_signal(self._running(broker_role(broker)), signal.SIGCONT)
 
     def stop_broker(self, broker: int) -> None:
-        """Stop it cleanly: it hands over its leaders and takes its registration along."""
+        """Stop the broker cleanly: it moves its leaders and removes its registration."""
         self._stop([self._broker(broker)], now=False)
 
     def start_broker(self, broker: int) -> None:
-        """Start it if it is not running, and wait until its port answers and it knows every registered broker.
+        """Start the broker if it is not running, and wait until it answers and knows every registered broker.
 
-        After a kill that is once its old session has ended, up to 6 s later: its id is taken until then.
+        After a kill this waits up to 6 s for the end of the old session, which keeps the broker's id.
         """
         with self._locked():
             self._start_brokers([self._broker(broker)])
@@ -240,7 +238,7 @@ class LocalCluster:
         self._stop([self._state.zookeeper], now=now)
 
     def start_zookeeper(self) -> None:
-        """Start it if it is not running; sessions live on, so brokers come back by themselves."""
+        """Start ZooKeeper if it is not running. Sessions survive, so brokers reconnect by themselves."""
         with self._locked():
             self._start_zookeeper()
 
@@ -251,7 +249,7 @@ class LocalCluster:
         send_signal(self._running(ZOOKEEPER), signal.SIGCONT)
 
     def wait_unregistered(self, broker: int, *, timeout_s: float = 30.0) -> None:
-        """Until ZooKeeper has no registration of that id."""
+        """Wait until ZooKeeper has no registration of that id."""
         with _session(self.zookeeper_port) as client:
             _wait_unregistered(client, {broker}, timeout_s=timeout_s)
 
@@ -295,7 +293,7 @@ class LocalCluster:
         self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers), _BROKERS_START_S)
 
     def _format(self, server: Server) -> None:
-        """Prepare the server's data folder for this cluster's id; a prepared one is left alone."""
+        """Prepare the server's data folder for this cluster's id; a prepared folder stays as it is."""
         java, class_path = self._runtime
         properties = self._write_properties(server)
         command = server_files.format_command(java, class_path, properties, cluster_id=self.cluster_id)
@@ -304,7 +302,7 @@ class LocalCluster:
             raise LocalClusterError(f"{server.role}: its data cannot be prepared: {done.stderr.strip()}")
 
     def _quorum_not_ready(self, servers: Sequence[Server]) -> str | None:
-        """What is still missing: a broker's answer, or a broker that it must know."""
+        """What is still missing: an answer from a broker, or a broker that it must know."""
         alive = {s.broker for s in self._state.brokers if s.alive and s.broker is not None}
         for server in servers:
             answer = ask_broker(server.port)
@@ -320,7 +318,9 @@ class LocalCluster:
         with _session(self.zookeeper_port) as client:
             ids = {server.broker for server in missing if server.broker is not None}
             if ids & _registered(client):
-                self._progress(f"waiting until ZooKeeper forgets the dead {_broker_names(ids & _registered(client))}")
+                self._progress(
+                    f"waiting until ZooKeeper ends the session of the dead {_broker_names(ids & _registered(client))}"
+                )
                 _wait_unregistered(client, ids, timeout_s=6 * server_files.SESSION_TIMEOUT_MS / 1000)
             if missing:
                 self._progress(f"starting {_broker_names(ids)}")
@@ -331,7 +331,7 @@ class LocalCluster:
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
-        """What is still missing: registrations, a controller, a broker's answer, or what that broker knows."""
+        """What is still missing: a registration, the controller, an answer, or what the answering broker must know."""
         registered = _registered(client)
         if absent := wanted - registered:
             return f"{_broker_names(absent)} not registered yet"
@@ -348,13 +348,13 @@ class LocalCluster:
 
     @cached_property
     def _runtime(self) -> tuple[Path, Sequence[Path]]:
-        """Java and the class path, found and checked once."""
+        """Java and the class path, searched and checked once."""
         return find_java(), kafka_jars(progress=self._progress)
 
     def _launch(self, server: Server) -> None:
         if not wait_port_free(server.port, timeout_s=_PORT_S if server.process else 0.0):
             raise LocalClusterError(
-                f"port {server.port} of {server.role} is taken by another process; give another one"
+                f"port {server.port} of {server.role} is taken by another process; give another port"
             )
         command = self._command(server)
         log = self._log(server.role)
@@ -363,7 +363,7 @@ class LocalCluster:
         write_state(self.folder, self._state.with_process(server.role, process))
 
     def _command(self, server: Server) -> list[str]:
-        """Write the server's folder and property file, and return how it is started."""
+        """Write the server's property file, and return the command that starts it."""
         java, class_path = self._runtime
         log4j = self.folder / "log4j.properties"
         log4j.write_text(server_files.LOG4J, encoding="utf-8")
@@ -404,22 +404,26 @@ class LocalCluster:
         )
 
     def _wait(self, roles: Sequence[str], missing: Callable[[], str | None], timeout_s: float) -> None:
-        """Until ``missing`` has nothing to say any more; a server that ends in the meantime ends the wait."""
+        """Wait until ``missing`` returns None.
+
+        Raises:
+            LocalClusterError: The time is over, or a server has ended.
+        """
         deadline = time.monotonic() + timeout_s
-        said = None
+        shown = None
         while reason := missing():
             for role in roles:
                 if not self._state.server(role).alive:
-                    raise LocalClusterError(f"{role} ended while it started.\n{self._last_words(role)}")
+                    raise LocalClusterError(f"{role} ended while it started.\n{self._log_end(role)}")
             if time.monotonic() > deadline:
-                words = "\n".join(self._last_words(role) for role in roles)
-                raise LocalClusterError(f"after {timeout_s:.0f} s: {reason}.\n{words}")
-            if reason != said:
+                logs = "\n".join(map(self._log_end, roles))
+                raise LocalClusterError(f"after {timeout_s:.0f} s: {reason}.\n{logs}")
+            if reason != shown:
                 self._progress(reason)
-                said = reason
+                shown = reason
             time.sleep(_POLL_S)
 
-    def _last_words(self, role: str) -> str:
+    def _log_end(self, role: str) -> str:
         log = self._log(role)
         return f"{log} ends:\n{last_lines(log)}"
 
@@ -431,12 +435,12 @@ class LocalCluster:
         if now:
             kill([*brokers, *zookeeper])
             return
-        is_ruled = self._state.kraft or zookeeper_answers(self.zookeeper_port)
-        grace_s = _BROKER_GRACE_S if is_ruled else _ORPHAN_GRACE_S
+        has_controller = self._state.kraft or zookeeper_answers(self.zookeeper_port)
+        grace_s = _BROKER_GRACE_S if has_controller else _ORPHAN_GRACE_S
         stop(brokers, grace_s=grace_s)
         stop(zookeeper, grace_s=_ZOOKEEPER_GRACE_S)
 
-    # --- looking
+    # --- status
 
     def _registrations(self) -> tuple[tuple[int, ...], int | None]:
         if not zookeeper_answers(self.zookeeper_port):
@@ -445,7 +449,7 @@ class LocalCluster:
             return tuple(sorted(_registered(client))), _controller(client)
 
     def _quorum(self) -> tuple[tuple[int, ...], int | None]:
-        """What the first broker that answers knows, and the leader that the quorum has told."""
+        """The brokers that the first answering broker knows, and the leader of the quorum."""
         answers = (ask_broker(server.port) for server in self._state.brokers if server.alive)
         answer = next((answer for answer in answers if answer is not None), None)
         return (tuple(sorted(answer.brokers)) if answer else (), self._quorum_leader() if answer else None)
@@ -473,16 +477,11 @@ class LocalCluster:
 
     @property
     def _state(self) -> ClusterState:
-        """Read each time: another command may have started a server anew."""
+        """Read each time, because another command may have restarted a server."""
         state = read_state(self.folder)
         if state is None:
-            raise LocalClusterError(f"{self.folder} is gone; start the cluster again with `topicops local up`")
+            raise LocalClusterError(f"{self.folder} no longer exists; start the cluster again with `topicops local up`")
         return state
-
-
-def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
-    return Path(environ.get("TOPICOPS_HOME") or DEFAULT_HOME)
 
 
 def _cluster_folder(home: Path) -> Path:

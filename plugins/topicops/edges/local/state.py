@@ -1,4 +1,4 @@
-"""What the local cluster consists of, and the file that tells the next command about it."""
+"""What the local cluster consists of, and the file from which the next command learns it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Server:
     """One of the cluster's servers as ``state.json`` holds it."""
 
     role: str
-    """``zookeeper`` or ``broker-<id>``; its folder and its log have that name too."""
+    """``zookeeper`` or ``broker-<id>``: also the name of its folder and its log."""
     port: int
     process: ProcessMark | None = None
-    """The last one that was started, alive or not."""
+    """The last process that was started, alive or not."""
     broker: int | None = None
     rack: str | None = None
     controller_port: int | None = None
-    """Where a KRaft broker votes; None in ZooKeeper mode."""
+    """The port of a KRaft broker's controller; None in ZooKeeper mode."""
 
     @property
     def alive(self) -> bool:
@@ -41,7 +41,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """The file that makes the cluster known to the next command."""
+    """The content of ``state.json``, which makes the cluster known to the next command."""
 
     servers: tuple[Server, ...]
     """ZooKeeper first, where there is one, then the brokers by id."""
@@ -52,12 +52,12 @@ class ClusterState:
 
     @property
     def kraft(self) -> bool:
-        """Whether the brokers rule themselves, without ZooKeeper."""
+        """Whether the brokers are controllers too, without ZooKeeper."""
         return all(server.role != ZOOKEEPER for server in self.servers)
 
     @property
     def zookeeper(self) -> Server:
-        """The ZooKeeper. Raises ``UsageError`` under KRaft."""
+        """The ZooKeeper server. Raises ``UsageError`` under KRaft."""
         return self.server(ZOOKEEPER)
 
     @property
@@ -81,7 +81,7 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRequest:
-    """What ``up`` was asked for; None leaves the choice to it."""
+    """The options of ``up``; None leaves the choice to it."""
 
     brokers: int = 3
     zookeeper_port: int | None = None
@@ -93,13 +93,13 @@ class ClusterRequest:
 
     def __post_init__(self) -> None:
         if self.brokers < 1:
-            raise UsageError(f"{self.brokers} brokers cannot be started; ask for 1 or more")
+            raise UsageError(f"{self.brokers} brokers cannot be started; give 1 or more")
         if self.broker_ports is not None and len(self.broker_ports) != self.brokers:
             raise UsageError(f"{self.brokers} brokers need {self.brokers} ports; {len(self.broker_ports)} are given")
         if self.racks is not None and len(self.racks) != self.brokers:
-            raise UsageError(f"{self.brokers} brokers stand on {self.brokers} racks; {len(self.racks)} are given")
+            raise UsageError(f"{self.brokers} brokers need {self.brokers} racks; {len(self.racks)} are given")
         if self.kraft and self.zookeeper_port is not None:
-            raise UsageError("a KRaft cluster has no ZooKeeper, and so no port of one; leave one of the two out")
+            raise UsageError("a KRaft cluster has no ZooKeeper; leave out the ZooKeeper port or KRaft")
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -111,7 +111,7 @@ def read_state(folder: Path) -> ClusterState | None:
         return None
     except (msgspec.DecodeError, OSError) as error:
         raise LocalClusterError(
-            f"{file} cannot be read: {error}; end the Java processes that work in {folder} by hand and delete the file"
+            f"{file} cannot be read: {error}; end the Java processes that use {folder} by hand and delete the file"
         ) from error
     if state.format_version != _FORMAT_VERSION or not state.brokers:
         raise LocalClusterError(f"{file} was written by another version of topicops; stop the cluster with that one")
@@ -124,10 +124,10 @@ def write_state(folder: Path, state: ClusterState) -> None:
 
 
 def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> ClusterState:
-    """What ``up`` shall bring up: the recorded cluster if any of it runs, else a new one on the old data and ports.
+    """The cluster that ``up`` starts: the recorded one if any of it runs, else a new one on the old data and ports.
 
     Raises:
-        UsageError: Some of it runs, and not as asked for.
+        UsageError: A part of the recorded cluster runs, and the request differs from it.
     """
     recorded = read_state(folder)
     if recorded is not None and any(server.alive for server in recorded.servers):
@@ -136,8 +136,8 @@ def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> Clus
     if recorded is not None and not fresh and recorded.kraft != request.kraft:
         had, asked = ("KRaft", "ZooKeeper") if recorded.kraft else ("ZooKeeper", "KRaft")
         raise UsageError(
-            f"the data in {folder} are of a cluster with {had}, and one with {asked} cannot start on them; "
-            "add --fresh to lose them, or name another --home"
+            f"the data in {folder} belong to a cluster with {had}; a cluster with {asked} cannot use them: "
+            "add --fresh to delete them, or name another --home"
         )
     if not fresh:
         return _new_state(recorded, request)
@@ -149,15 +149,17 @@ def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> Clus
 def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fresh: bool) -> None:
     ports = tuple(server.port for server in recorded.brokers)
     zookeeper_ports = (None, *(server.port for server in recorded.servers if server.role == ZOOKEEPER))
-    different = [
-        *(["data"] if fresh else []),
-        *(["KRaft quorum" if recorded.kraft else "ZooKeeper"] if request.kraft != recorded.kraft else []),
-        *(["number of brokers"] if request.brokers != len(recorded.brokers) else []),
-        *(["ZooKeeper port"] if request.zookeeper_port not in zookeeper_ports else []),
-        *(["broker ports"] if request.broker_ports not in (None, ports) else []),
-        *(["racks"] if request.racks not in (None, tuple(server.rack for server in recorded.brokers)) else []),
-        *(["broker properties"] if request.broker_properties not in ({}, recorded.broker_properties) else []),
-    ]
+    racks = tuple(server.rack for server in recorded.brokers)
+    compared = {
+        "data": fresh,
+        "KRaft quorum" if recorded.kraft else "ZooKeeper": request.kraft != recorded.kraft,
+        "number of brokers": request.brokers != len(recorded.brokers),
+        "ZooKeeper port": request.zookeeper_port not in zookeeper_ports,
+        "broker ports": request.broker_ports not in (None, ports),
+        "racks": request.racks not in (None, racks),
+        "broker properties": request.broker_properties not in ({}, recorded.broker_properties),
+    }
+    different = [name for name, differs in compared.items() if differs]
     if different:
         raise UsageError(
             f"the local cluster is running with its own {' and '.join(different)}; run `topicops local down` first"
@@ -170,34 +172,43 @@ def _remove_data(folder: Path) -> None:
 
 
 def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> ClusterState:
-    """Ports that are given, else those of last time as long as they are free, else free ones."""
-    given = [request.zookeeper_port, *(request.broker_ports or [None] * request.brokers)]
+    """Ports that are given, else the ports of last time as long as they are free, else free ones."""
     earlier = {server.role: server for server in recorded.servers} if recorded else {}
-    taken = {port for port in given if port is not None}
-    if len(taken) != sum(port is not None for port in given):
-        raise UsageError("two servers cannot have one port; give different ones")
-    servers = []
-    for broker, wanted in enumerate(given):
-        if request.kraft and not broker:
-            continue
-        role = broker_role(broker) if broker else ZOOKEEPER
-        last = earlier.get(role)
-        servers.append(
-            Server(
-                role=role,
-                port=wanted or _choose_port(last.port if last else None, taken),
-                process=last.process if last else None,
-                broker=broker or None,
-                rack=_rack(broker, request) if broker else None,
-                controller_port=_choose_port(last.controller_port if last else None, taken) if request.kraft else None,
-            )
-        )
+    taken = _given_ports(request)
+    zookeeper = [] if request.kraft else [_new_server(ZOOKEEPER, request.zookeeper_port, earlier, taken)]
+    ports = request.broker_ports or (None,) * request.brokers
+    brokers = [_new_broker(broker, port, request, earlier, taken) for broker, port in enumerate(ports, start=1)]
     return ClusterState(
-        servers=tuple(servers),
+        servers=(*zookeeper, *brokers),
         broker_properties=dict(request.broker_properties),
         heap_mb=request.heap_mb,
         cluster_id=recorded.cluster_id if recorded else _new_cluster_id(request),
     )
+
+
+def _given_ports(request: ClusterRequest) -> set[int]:
+    given = [port for port in (request.zookeeper_port, *(request.broker_ports or ())) if port is not None]
+    if len(set(given)) < len(given):
+        raise UsageError("two servers cannot have one port; give different ones")
+    return set(given)
+
+
+def _new_server(role: str, port: int | None, earlier: Mapping[str, Server], taken: set[int]) -> Server:
+    last = earlier.get(role)
+    return Server(
+        role=role,
+        port=port or _choose_port(last.port if last else None, taken),
+        process=last.process if last else None,
+    )
+
+
+def _new_broker(
+    broker: int, port: int | None, request: ClusterRequest, earlier: Mapping[str, Server], taken: set[int]
+) -> Server:
+    server = _new_server(broker_role(broker), port, earlier, taken)
+    last = earlier.get(server.role)
+    controller_port = _choose_port(last.controller_port if last else None, taken) if request.kraft else None
+    return replace(server, broker=broker, rack=_rack(broker, request), controller_port=controller_port)
 
 
 def _rack(broker: int, request: ClusterRequest) -> str | None:
@@ -205,12 +216,12 @@ def _rack(broker: int, request: ClusterRequest) -> str | None:
 
 
 def _new_cluster_id(request: ClusterRequest) -> str | None:
-    """A KRaft cluster is given its id; in ZooKeeper mode the brokers make it: URL-safe base64 of 16 random bytes."""
+    """URL-safe base64 of 16 random bytes for KRaft; in ZooKeeper mode the brokers choose the id."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") if request.kraft else None
 
 
 def _choose_port(last: int | None, taken: set[int]) -> int:
-    """A port that nobody has, the last one if that may be; ``taken`` has it afterwards."""
+    """A free port, the last one if possible. It is added to ``taken``."""
     port = last if last is not None and last not in taken and port_is_free(last) else free_port(frozenset(taken))
     taken.add(port)
     return port
