@@ -33,8 +33,8 @@ from topicops.model.plans.plan import Plan
 from topicops.model.ports import Answer, AnswerKind, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.broker_checks import log_questions, merged
-from topicops.steps.verifying.checks import problems
+from topicops.steps.verifying.broker_questions import log_questions, merged
+from topicops.steps.verifying.checks import findings
 from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
@@ -198,11 +198,11 @@ def is_right(reader: ZooKeeperReader, metadata: BrokerViews, wanted: Mapping[str
         )
         for topic, action in wanted.items()
     ]
-    if any(found.verdict != "healthy" for observation in looks for found in problems(observation)):
+    if any(found.verdict != "healthy" for observation in looks for found in findings(observation)):
         return False
     logs = metadata.logs(merged(map(log_questions, looks)))
     return not any(
-        found.verdict != "healthy" for observation in looks for found in problems(replace(observation, logs=logs))
+        found.verdict != "healthy" for observation in looks for found in findings(replace(observation, logs=logs))
     )
 
 

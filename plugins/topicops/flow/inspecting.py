@@ -16,7 +16,7 @@ from topicops.model.cluster.doctor_facts import (
     DoctorReport,
     KafkaFacts,
     KafkaRole,
-    Problem,
+    UnreadArea,
     ZooKeeperFacts,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -43,35 +43,35 @@ def topics(run: Run, wanted: Wanted) -> Listing:
 def doctor(run: Run) -> DoctorReport:
     """What can be seen of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
     environment, desired = read_specs(run).require()
-    problems: dict[Area, Problem] = {}
-    snapshot, zookeeper = _live_side(run, environment, problems)
+    unread: dict[Area, UnreadArea] = {}
+    snapshot, zookeeper = _live_side(run, environment, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
-    kafka = _broker_side(run, environment, changing, problems)
-    return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, problems=problems), environment)
+    kafka = _broker_side(run, environment, changing, unread)
+    return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread), environment)
 
 
 def _live_side(
-    run: Run, environment: Environment, problems: dict[Area, Problem]
+    run: Run, environment: Environment, unread: dict[Area, UnreadArea]
 ) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
     try:
         with cluster_reader(run, environment) as reader:
-            snapshot = _whole_snapshot(reader, environment, problems)
+            snapshot = _whole_snapshot(reader, environment, unread)
             return snapshot, _zookeeper_side(run, environment, reader, is_whole=snapshot is not None)
     except TopicopsError as error:
         area: Area = "zookeeper" if environment.spec.cluster.source == "zookeeper" else "snapshot"
-        problems[area] = Problem(message=str(error), code=error.code)
+        unread[area] = UnreadArea(message=str(error), code=error.code)
         return None, None
 
 
 def _whole_snapshot(
-    reader: LiveReader, environment: Environment, problems: dict[Area, Problem]
+    reader: LiveReader, environment: Environment, unread: dict[Area, UnreadArea]
 ) -> ClusterSnapshot | None:
     """Of the environment's own cluster, with states; None and a problem where there is none to be had."""
     try:
         snapshot = reader.snapshot(states=True)
         require_cluster(snapshot, environment)
     except TopicopsError as error:
-        problems["snapshot"] = Problem(message=str(error), code=error.code)
+        unread["snapshot"] = UnreadArea(message=str(error), code=error.code)
         return None
     return snapshot
 
@@ -101,7 +101,7 @@ def _broker_side(
     run: Run,
     environment: Environment,
     topics: Mapping[KafkaRole, Sequence[str]],
-    problems: dict[Area, Problem],
+    unread: dict[Area, UnreadArea],
 ) -> KafkaFacts | None:
     from topicops.edges.kafka.probe import kafka_facts
 
@@ -110,5 +110,5 @@ def _broker_side(
         properties = {role: kafka_properties(environment, role, run.connections) for role in roles}
         return kafka_facts(properties, topics=topics)
     except TopicopsError as error:
-        problems["brokers"] = Problem(message=str(error), code=error.code)
+        unread["brokers"] = UnreadArea(message=str(error), code=error.code)
         return None

@@ -44,11 +44,12 @@ from topicops.model.runs.results import (
 from topicops.model.specs.environment import Environment
 from topicops.steps.reporting.runs.exit_status import verify_exit_status
 from topicops.steps.reporting.runs.run_report import RunReport, headline, report_json, report_markdown, report_text
-from topicops.steps.verifying.observation import Trouble
-from topicops.steps.verifying.side_comparison import view_differences
-from topicops.steps.verifying.verify import Progress, trouble_of
+from topicops.steps.verifying.cluster_health import findings_before_run
+from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
+from topicops.steps.verifying.observation import FindingKey
 from topicops.steps.verifying.verify import verify as verify_step
-from topicops.steps.verifying.verify import verify_cluster as verify_cluster_step
+from topicops.steps.verifying.view_comparison import differing_topics
+from topicops.steps.verifying.watch import Progress
 
 if TYPE_CHECKING:
     from topicops.edges.kafka.broker_views import BrokerViews
@@ -76,7 +77,7 @@ def quality_after(run: Run) -> Facts:
     environment = read_environment(run)
     with cluster_reader(run, environment) as reader, closing(_broker_views(run, environment)) as brokers:
         live = with_broker_defaults(run, environment, reader.snapshot(states=True))
-        differences = view_differences(live, reader=reader, brokers=brokers, clock=Clock())
+        differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     identities = TopicIdentities(run.home, live.cluster_id)
     known = Afterwards(
         managed=run.desired.topics.keys(),
@@ -116,13 +117,13 @@ def record_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *,
     environment = read_environment(run)
     known = with_broker_defaults(run, environment, live)
     with closing(_broker_views(run, environment)) as metadata:
-        found = trouble_of(known, metadata, topics=there)
+        found = findings_before_run(known, metadata, topics=there)
     run.store.write_value(name, tuple(sorted(found)))
 
 
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Facts:
     """``checks.json``: each topic that apply touched, on both sides; what was wrong before is old trouble."""
-    return _verify_outcomes(run, read_outcomes(run), old_trouble=_old_trouble(run), interrupted=interrupted)
+    return _verify_outcomes(run, read_outcomes(run), known_findings=_known_findings(run), interrupted=interrupted)
 
 
 def verify_or_say_why(run: Run, *, interrupted: Callable[[], bool]) -> None:
@@ -144,7 +145,7 @@ def verify_plan(run: Run, plan: Plan) -> ExitStatus:
     run.store.write_text("plan.json", plan_to_json(plan))
     wanted = [gated for gated in plan.changes if gated.gate is not GateWord.SKIPPED]
     # Trouble of now is what this is about: nothing is excused as older than the run.
-    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], old_trouble=())
+    _verify_outcomes(run, [_as_if_done(gated) for gated in wanted], known_findings=())
     return _verify_status(run)
 
 
@@ -257,7 +258,7 @@ def _verify_outcomes(
     run: Run,
     outcomes: Sequence[Outcome],
     *,
-    old_trouble: Collection[Trouble],
+    known_findings: Collection[FindingKey],
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Facts:
     plan, environment = run.plan, read_environment(run)
@@ -271,7 +272,7 @@ def _verify_outcomes(
             clock=Clock(),
             progress=lambda seen: run.progress(progress_line(seen)),
             interrupted=interrupted,
-            old_trouble=old_trouble,
+            known_findings=known_findings,
             broker_defaults=broker_defaults(run, environment),
             source=environment.spec.cluster.source,
         )
@@ -302,10 +303,10 @@ def _still_absent(run: Run, environment: Environment, names: Collection[str]) ->
     return [name for name in sorted(names) if traces[name].live is None]
 
 
-def _old_trouble(run: Run) -> frozenset[Trouble]:
+def _known_findings(run: Run) -> frozenset[FindingKey]:
     """Of every task that sent something."""
     names = [name for name in (baseline_file(kind) for kind in KINDS) if run.store.has(name)]
-    return frozenset(found for name in names for found in run.store.read_value(name, tuple[Trouble, ...]))
+    return frozenset(found for name in names for found in run.store.read_value(name, tuple[FindingKey, ...]))
 
 
 def _as_if_done(gated: GatedChange) -> Outcome:

@@ -88,7 +88,7 @@ def test_what_moves_between_the_last_look_and_the_request_is_never_deleted_or_cu
     if story in TOLD_BY_VERIFY:
         # At once: no look will ever show the old topic again.
         assert "3 of 4 topics are right" in ended.err
-        assert "it was deleted and made again" in ended.out
+        assert "it was deleted and created again" in ended.out
     if ended.status == 6:
         assert [history.after[topic]] == left, fault_run.reproduce
 

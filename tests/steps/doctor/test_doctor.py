@@ -14,8 +14,8 @@ from topicops.model.cluster.doctor_facts import (
     DoctorFacts,
     DoctorReport,
     KafkaFacts,
-    Problem,
     Severity,
+    UnreadArea,
     ZooKeeperFacts,
     ZooKeeperServer,
 )
@@ -97,7 +97,7 @@ def broker_2_set(**settings: str) -> DoctorFacts:
 
 def without(area: str) -> DoctorFacts:
     part = "kafka" if area == "brokers" else area
-    return healthy(**{part: None, "problems": {area: Problem(message="it does not answer", code="TOP504")}})
+    return healthy(**{part: None, "unread": {area: UnreadArea(message="it does not answer", code="TOP504")}})
 
 
 def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
@@ -157,7 +157,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         Severity.NOTICE, "TOP804", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
     ),
     "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
-    "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration stands"),
+    "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration exists"),
     "feature-znode": (
         zookeeper(features=None, feature_problem="/feature: holds no data; do it"), Severity.ERROR, None, "no data",
     ),
@@ -236,8 +236,8 @@ def test_a_fault_is_found_by_its_rule_alone(rule: str) -> None:
 def test_nothing_is_found_where_all_is_well() -> None:
     examination = examine(healthy(), environment())
 
-    assert (examination.findings, examination.not_looked) == ((), ())
-    assert examination.looked == len(RULES)
+    assert (examination.findings, examination.rules_not_applied) == ((), ())
+    assert examination.rules_applied == len(RULES)
     assert not examination.has_errors
 
 
@@ -270,7 +270,9 @@ def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
     examination = examine(DoctorFacts(snapshot=fault, zookeeper=None, kafka=None), environment())
 
     assert ids_of(examination) == ["missing-topic-id"]
-    assert set(examination.not_looked) == {rule.id for rule in RULES if {"zookeeper", "brokers"} & set(rule.needs)}
+    assert set(examination.rules_not_applied) == {
+        rule.id for rule in RULES if {"zookeeper", "brokers"} & set(rule.needs)
+    }
 
 
 def test_without_an_authorizer_nobody_has_too_many_rights() -> None:

@@ -14,7 +14,8 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
-from topicops.steps.verifying.verify import trouble_of, verify, verify_cluster
+from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
+from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock
@@ -178,7 +179,7 @@ BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
     ("V14", a_broker_behind, Verdict.CONVERGING, "broker 3 sees leader 1 of partition 0, ZooKeeper 2"),
     ("V14", a_broker_ahead, Verdict.CONVERGING, "broker 3 sees a partition 1, ZooKeeper does not"),
     ("V15", other_value, Verdict.FAILED, "retention.ms: planned 1000, live 2000"),
-    ("V15", brokers_tell_another_value, Verdict.CONVERGING, "retention.ms: the brokers tell 3000, ZooKeeper 1000"),
+    ("V15", brokers_tell_another_value, Verdict.CONVERGING, "retention.ms: the brokers have 3000, ZooKeeper 1000"),
     ("V15", brokers_tell_no_value, Verdict.DEGRADED, "the brokers do not give its configs: refused"),
     ("V16", without_log, Verdict.CONVERGING, "broker 2 has no log directory for partition 0"),
     ("V16", log_not_served, Verdict.CONVERGING, "broker 2 has a log of partition 0 and does not serve it"),
@@ -233,7 +234,7 @@ def test_many_elections_of_a_new_topic_are_noted() -> None:
     world.state(leader_epoch=7)
 
     assert [c.message for c in world.verify() if c.message] == [
-        "partition 0: up to 7 elections since the topic was made"
+        "partition 0: up to 7 elections since the topic was created"
     ]
 
 
@@ -337,7 +338,7 @@ def test_a_topic_whose_state_was_written_between_two_looks_is_not_right_twice_in
         world.clock.at(tenth / 10, flap)
 
     (found,) = (check for check in world.verify() if not check.is_healthy)
-    assert found.message == "leaders or ISRs changed between two looks"
+    assert found.message == "leaders or ISRs changed between two readings"
 
 
 # --- old trouble on the brokers' side ---------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ def test_old_trouble_of_logs_is_old_for_its_replica_alone() -> None:
     cluster = FakeCluster()
     live = cluster.put_topic("t", (1, 2, 3), (1, 2, 3))
     cluster.missing_logs.add((2, "t", 0))
-    old = trouble_of(cluster.snapshot(states=True), cluster, topics=["t"])
+    old = findings_before_run(cluster.snapshot(states=True), cluster, topics=["t"])
     world = World(cluster, FakeClock(), configure_topic(live, {"retention.ms": "5"}))
     world.make_configured()
     cluster.missing_logs.add((3, "t", 1))
@@ -362,7 +363,7 @@ def test_a_broker_that_was_silent_before_is_no_excuse_for_what_it_does_not_tell_
     cluster = FakeCluster()
     live = cluster.put_topic("t", (1, 2, 3))
     cluster.pause_broker(3)
-    old = trouble_of(cluster.snapshot(states=True), cluster, topics=["t"])
+    old = findings_before_run(cluster.snapshot(states=True), cluster, topics=["t"])
     change = expand_topic(live, (3, 1, 2))
     cluster.expand([change])
 
@@ -375,7 +376,7 @@ def test_topics_whose_states_nobody_read_have_no_old_trouble() -> None:
     cluster = FakeCluster()
     cluster.put_topic("t", (1, 2, 3))
 
-    assert trouble_of(cluster.snapshot(), cluster, topics=["t"]) == frozenset()
+    assert findings_before_run(cluster.snapshot(), cluster, topics=["t"]) == frozenset()
 
 
 # --- a whole cluster --------------------------------------------------------------------------------------------------
@@ -429,6 +430,6 @@ def verdicts_of(world: World, old: frozenset[tuple[str, str, str]]) -> list[tupl
         metadata=world.cluster,
         deadlines=Verify(),
         clock=Clock(world.clock, world.clock.sleep),
-        old_trouble=old,
+        known_findings=old,
     )
     return [(check.verdict, check.message) for check in checks if not check.is_healthy]

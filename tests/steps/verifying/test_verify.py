@@ -11,9 +11,12 @@ from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerLogs, Clock, LogQuestions
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
+from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.observation import Trouble
-from topicops.steps.verifying.verify import Progress, chosen_brokers, trouble_of, verify, verify_cluster
+from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
+from topicops.steps.verifying.observation import FindingKey
+from topicops.steps.verifying.verify import verify
+from topicops.steps.verifying.watch import Progress
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock
@@ -30,7 +33,7 @@ class World:
         self.broker_defaults: dict[str, str] = {}
         self.source: Source = "zookeeper"
 
-    def verify(self, *changes: Change, old_trouble: Collection[Trouble] = ()) -> tuple[Check, ...]:
+    def verify(self, *changes: Change, known_findings: Collection[FindingKey] = ()) -> tuple[Check, ...]:
         plan = plan_of(*changes)
         return verify(
             plan,
@@ -41,15 +44,17 @@ class World:
             clock=Clock(self.clock, self.clock.sleep),
             progress=self.progress.append,
             interrupted=self.interrupted,
-            old_trouble=old_trouble,
+            known_findings=known_findings,
             broker_defaults=self.broker_defaults,
             source=self.source,
         )
 
-    def trouble(self) -> Collection[Trouble]:
+    def trouble(self) -> Collection[FindingKey]:
         """All that is wrong now."""
         live = self.cluster.snapshot(states=True)
-        return trouble_of(replace(live, broker_defaults=self.broker_defaults), self.cluster, topics=live.topics.keys())
+        return findings_before_run(
+            replace(live, broker_defaults=self.broker_defaults), self.cluster, topics=live.topics.keys()
+        )
 
     def created(self, *rows: tuple[int, ...], **configs: str) -> Change:
         """A create of topic ``t`` that has just been sent."""
@@ -268,14 +273,18 @@ def test_leaders_that_keep_moving_are_never_healthy(world: World) -> None:
     for tenth in range(1, 400):
         world.clock.at(tenth / 10, move_leader)
 
-    assert troubles(world.verify(change)) == [("V11", Verdict.CONVERGING, "leaders or ISRs changed between two looks")]
+    assert troubles(world.verify(change)) == [
+        ("V11", Verdict.CONVERGING, "leaders or ISRs changed between two readings")
+    ]
 
 
 def test_a_look_during_which_the_controller_changed_does_not_count(world: World) -> None:
     change = world.created((1, 2))
     world.cluster.controller_is_restless = True
 
-    assert troubles(world.verify(change)) == [("V13", Verdict.CONVERGING, "the controller changed during the look")]
+    assert troubles(world.verify(change)) == [
+        ("V13", Verdict.CONVERGING, "the controller changed while the topics were read")
+    ]
 
 
 def test_a_cluster_out_of_reach_is_never_healthy(world: World) -> None:
@@ -408,7 +417,7 @@ def moved_earlier_row(world: World) -> Change:
         pytest.param(other_count, "V02", "partitions: planned 1, live 2", id="partitions"),
         pytest.param(moved_earlier_row, "V02", "replicas of the first 1 partitions are not as before", id="moved"),
         pytest.param(no_topic, "V02", "topic is not there", id="absent"),
-        pytest.param(another_topic, "V03", "it was deleted and made again", id="identity"),
+        pytest.param(another_topic, "V03", "it was deleted and created again", id="identity"),
         pytest.param(reassigned, "V04", "partition 0 is being reassigned: replicas [1, 2, 3]", id="reassignment"),
         pytest.param(marked, "V05", "marked for deletion", id="marker"),
         pytest.param(other_config, "V15", "retention.ms: planned 2000, live 3000", id="config"),
@@ -508,11 +517,11 @@ def test_a_broker_that_still_knows_a_deleted_topic_is_named(world: World) -> Non
 def test_old_trouble_is_named_as_old_and_not_waited_for(world: World) -> None:
     live = world.cluster.put_topic("t", (1, 2, 3))
     world.cluster.stop_broker(3)
-    old_trouble = world.trouble()
+    known_findings = world.trouble()
     change = configure_topic(live, {"retention.ms": "2000"})
     world.cluster.configure([change])
 
-    (found,) = troubles(world.verify(change, old_trouble=old_trouble))
+    (found,) = troubles(world.verify(change, known_findings=known_findings))
 
     assert found[:2] == ("V08", Verdict.PRE_EXISTING)
     assert found[2].endswith("(so before the run)")
@@ -523,12 +532,12 @@ def test_new_trouble_beside_old_is_not_excused(world: World) -> None:
     live = world.cluster.put_topic("t", (1, 2, 3))
     world.cluster.hold_back(3)
     world.cluster.stop_broker(3)
-    old_trouble = world.trouble()
+    known_findings = world.trouble()
     world.cluster.start_broker(3)
     change = expand_topic(live, (2, 1, 3))
     world.cluster.expand([change])
 
-    verdicts = [verdict for _, verdict, _ in troubles(world.verify(change, old_trouble=old_trouble))]
+    verdicts = [verdict for _, verdict, _ in troubles(world.verify(change, known_findings=known_findings))]
 
     assert verdicts == [Verdict.PRE_EXISTING, Verdict.CONVERGING]
 

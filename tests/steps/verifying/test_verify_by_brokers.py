@@ -12,7 +12,8 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.verify import verify, verify_cluster
+from topicops.steps.verifying.cluster_health import verify_cluster
+from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import create_topic, delete_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock

@@ -1,4 +1,4 @@
-"""What ``doctor`` reads and finds: facts of one cluster from both sides, and one finding for each kind of trouble."""
+"""What ``doctor`` reads of one cluster, from ZooKeeper and from the brokers, and what it reports."""
 
 from __future__ import annotations
 
@@ -11,60 +11,60 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 
 Migration = Literal["none", "prepared", "begun"]
 Area = Literal["zookeeper", "snapshot", "brokers"]
-"""What a rule looks at; each is read by itself and may be missing."""
+"""What a rule needs; each is read on its own and may be missing."""
 KafkaRole = Literal["reader", "applier", "deleter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperServer:
-    """What one server of the connection says of itself."""
+    """What one server of the connection reports about itself."""
 
     address: str
     """``host:port``."""
     version: str | None
-    """``3.8.4``; None: it did not tell."""
+    """``3.8.4``; None: the server did not answer."""
     mode: str | None
     """``leader``, ``follower``, ``observer``, ``standalone`` or ``read-only``."""
     problem: str = ""
-    """Why it did not tell."""
+    """Why it did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperFacts:
-    """What the session saw beside the cluster itself."""
+    """What the ZooKeeper session shows beside the cluster itself."""
 
     hosts: str
     chroot: str
     servers: tuple[ZooKeeperServer, ...]
     identities: tuple[str, ...] | None
-    """``scheme:id`` of this session; None: the server is too old to tell, before 3.7."""
+    """``scheme:id`` of this session; None: the server is older than 3.7 and does not report it."""
     knows_multi_read: bool
     migration: Migration
     features: Mapping[str, int] | None
     """Finalized features with their levels; None: there is no such znode, or it cannot be read."""
     feature_problem: str = ""
     has_lease_root: bool
-    """``/topicops`` stands below the chroot."""
+    """``/topicops`` exists below the chroot."""
     may_hold_lease: bool | None
-    """Whether the ACL lets this identity create a lease there; None: nobody may look at the ACL, or identities."""
+    """Whether the ACL lets this identity create a lease there; None: the ACL or the identities cannot be read."""
     clocks_ahead_ms: Mapping[int, int]
-    """By broker: its clock minus ZooKeeper's, as both stamped the broker's registration."""
+    """By broker: its clock minus ZooKeeper's, from both time stamps of the broker's registration."""
     newest_stamp_ms: int
-    """The latest time that ZooKeeper stamped on any znode that was looked at."""
+    """The latest time stamp of any znode that was read."""
     read_at_ms: int
-    """By this host's clock, after the last of them was read."""
+    """By this host's clock, after the last znode was read."""
     topics_without_config: tuple[str, ...] = ()
-    """Topics that have no config znode, which brokers give each one that they make."""
+    """Topics that have no config znode; brokers create one with each topic."""
     undecodable: tuple[str, ...] = ()
-    """``path: problem; remedy`` of each znode that keeps a snapshot from being made; empty where one was made."""
+    """``path: problem; remedy`` of each znode that prevents a snapshot; empty if there is a snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFacts:
-    """What one broker says of itself."""
+    """What one broker reports about itself."""
 
     release: str | None = None
-    """``3.9``, as far as its protocol tells; None: it did not answer."""
+    """``3.9``, as far as its protocol shows; None: it did not answer."""
     settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     """Why something is missing above."""
@@ -75,15 +75,15 @@ class KafkaFacts:
     cluster_id: str
     brokers: Mapping[int, BrokerFacts]
     principals: Mapping[KafkaRole, str]
-    """As whom each role comes, as far as its own settings say; no secret."""
+    """The identity of each role, as far as its own settings show it; no secret."""
     operations: Mapping[KafkaRole, frozenset[str] | None]
-    """What each role may do to the cluster, in Kafka's words: ``CREATE``; None: the brokers did not tell."""
+    """What each role may do to the cluster, in Kafka's words: ``CREATE``; None: not known."""
     topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    """What a role may do to topics that it would have to change; without those of which the brokers did not tell."""
+    """What a role may do to topics that it would have to change; topics with unknown rights are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class UnreadArea:
     """Why an area could not be read."""
 
     message: str
@@ -92,13 +92,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorFacts:
-    """All that was read; an area that is None has its reason in ``problems``, unless it is not there to be read."""
+    """All that was read. An area that is None has its reason in ``unread``, unless the cluster does not have it."""
 
     snapshot: ClusterSnapshot | None
     """With states."""
     zookeeper: ZooKeeperFacts | None
     kafka: KafkaFacts | None
-    problems: Mapping[Area, Problem] = field(default_factory=dict)
+    unread: Mapping[Area, UnreadArea] = field(default_factory=dict)
 
 
 class Severity(StrEnum):
@@ -107,11 +107,10 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of trouble, wherever it is."""
+    """What one rule found, with all its places."""
 
-    id: str
     severity: Severity
     message: str
     """Where and what, with a few of the places."""
@@ -119,21 +118,23 @@ class Finding:
     code: str | None = None
     places: tuple[str, ...] = ()
     """All places: topics, partitions, brokers or servers."""
+    id: str = ""
+    """The rule's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
-    """What ``doctor`` tells."""
+    """What ``doctor`` prints."""
 
     environment: str
     facts: Mapping[str, str]
-    """One sentence each, by what it is about, in order."""
+    """One sentence each, by subject, in order."""
     findings: tuple[Finding, ...]
     """Errors first."""
-    looked: int
-    """How many rules had what they need."""
-    not_looked: tuple[str, ...]
-    """Ids of the rules that had not."""
+    rules_applied: int
+    """How many rules were applied."""
+    rules_not_applied: tuple[str, ...]
+    """Ids of the rules that were not applied, because something they need was not read."""
 
     @property
     def has_errors(self) -> bool:

@@ -1,16 +1,18 @@
-"""What is wrong with a cluster, by pure rules over what was read: one function and one line in ``RULES`` each.
+"""``doctor``: find what is wrong with a cluster, by rules over facts that were read before.
 
-May be imported from anywhere above ``steps``; knows no outside system.
+A new rule is one function and one line in ``RULES``. May be imported from anywhere above ``steps``; uses no outside
+system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from topicops.model.cluster.doctor_facts import Area, DoctorFacts, DoctorReport, Finding, Severity
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, DoctorReport, Severity
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import connection, metadata, settings
-from topicops.steps.doctor.facts import facts_of
+from topicops.steps.doctor.facts import sentences_of
 from topicops.steps.doctor.rule import Rule
 
 RULES: Sequence[Rule] = (
@@ -18,7 +20,7 @@ RULES: Sequence[Rule] = (
     Rule("snapshot", (), connection.the_snapshot_is_whole),
     Rule("undecodable-znode", ("zookeeper",), metadata.znodes_are_readable),
     Rule("brokers", (), connection.brokers_are_asked),
-    Rule("silent-server", ("zookeeper",), connection.servers_tell_of_themselves),
+    Rule("silent-server", ("zookeeper",), connection.servers_report_their_version),
     Rule("server-versions", ("zookeeper",), connection.servers_are_alike),
     Rule("read-only-server", ("zookeeper",), connection.servers_take_writes),
     Rule("multi-read", ("zookeeper",), connection.many_znodes_are_read_at_once),
@@ -26,7 +28,7 @@ RULES: Sequence[Rule] = (
     Rule("kafka-rights", ("brokers",), connection.roles_may_do_their_part),
     Rule("topic-rights", ("brokers",), connection.topics_may_be_changed),
     Rule("excessive-rights", ("brokers",), connection.the_reader_only_reads),
-    Rule("wrong-cluster", ("snapshot", "brokers"), connection.both_sides_are_one_cluster),
+    Rule("wrong-cluster", ("snapshot", "brokers"), connection.addresses_name_one_cluster),
     Rule("migration", ("zookeeper",), settings.no_migration_is_prepared),
     Rule("feature-znode", ("zookeeper",), settings.features_are_readable),
     Rule("clock-skew", ("zookeeper",), settings.clocks_agree),
@@ -34,8 +36,8 @@ RULES: Sequence[Rule] = (
     Rule("few-brokers", ("snapshot",), settings.enough_brokers_live),
     Rule("mixed-racks", ("snapshot",), settings.all_brokers_have_a_rack_or_none),
     Rule("broker-versions", ("brokers",), settings.brokers_are_alike),
-    Rule("silent-broker", ("brokers",), settings.brokers_tell_their_settings),
-    Rule("auto-create", ("brokers",), settings.topics_are_not_made_by_accident),
+    Rule("silent-broker", ("brokers",), settings.brokers_report_their_settings),
+    Rule("auto-create", ("brokers",), settings.topics_are_not_created_by_accident),
     Rule("topic-deletion", ("brokers",), settings.topics_can_be_deleted),
     Rule("unregistered-broker", ("snapshot",), metadata.assigned_brokers_are_registered),
     Rule("missing-state", ("snapshot",), metadata.partitions_have_a_state),
@@ -51,37 +53,25 @@ RULES: Sequence[Rule] = (
     Rule("reassignment", ("snapshot",), metadata.nothing_is_reassigned),
     Rule("leftover-throttle", ("snapshot",), metadata.throttles_are_gone),
     Rule("wide-znode", ("snapshot",), metadata.znodes_are_small),
-    Rule("unstable-topics", ("snapshot",), metadata.topics_rest),
+    Rule("unstable-topics", ("snapshot",), metadata.topics_are_stable),
 )
-"""In the order in which a person would ask."""
+"""In the order in which a person would check."""
 
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 
 
-def examine(examined: DoctorFacts, environment: Environment) -> DoctorReport:
-    """Apply every rule whose areas were read."""
-    able = [rule for rule in RULES if all(_has(examined, area) for area in rule.needs)]
-    found = [finding for rule in able for finding in _findings(rule, examined, environment)]
+def examine(facts: DoctorFacts, environment: Environment) -> DoctorReport:
+    """Apply every rule whose areas were read; errors first."""
+    applied = [rule for rule in RULES if all(_is_read(facts, area) for area in rule.needs)]
+    found = [replace(finding, id=rule.id) for rule in applied for finding in rule.check(facts, environment)]
     return DoctorReport(
         environment=environment.name,
-        facts=facts_of(examined),
+        facts=sentences_of(facts),
         findings=tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity))),
-        looked=len(able),
-        not_looked=tuple(rule.id for rule in RULES if rule not in able),
+        rules_applied=len(applied),
+        rules_not_applied=tuple(rule.id for rule in RULES if rule not in applied),
     )
 
 
-def _has(examined: DoctorFacts, area: Area) -> bool:
-    return {"zookeeper": examined.zookeeper, "snapshot": examined.snapshot, "brokers": examined.kafka}[area] is not None
-
-
-def _findings(rule: Rule, examined: DoctorFacts, environment: Environment) -> Iterator[Finding]:
-    for trouble in rule.look(examined, environment):
-        yield Finding(
-            id=rule.id,
-            severity=trouble.severity,
-            message=trouble.message,
-            fix=trouble.fix,
-            code=trouble.code,
-            places=trouble.places,
-        )
+def _is_read(facts: DoctorFacts, area: Area) -> bool:
+    return {"zookeeper": facts.zookeeper, "snapshot": facts.snapshot, "brokers": facts.kafka}[area] is not None

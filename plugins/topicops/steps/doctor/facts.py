@@ -1,4 +1,4 @@
-"""What ``doctor`` can see and do, one sentence each."""
+"""What topicops can read and do on a cluster, one sentence each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from topicops.model.cluster.doctor_facts import DoctorFacts, KafkaFacts, KafkaRo
 from topicops.model.cluster.snapshot import ClusterSnapshot
 
 
-def facts_of(examined: DoctorFacts) -> dict[str, str]:
-    """Sentences by what they are about; an area that was not read is left out."""
-    return dict(_facts(examined))
+def sentences_of(facts: DoctorFacts) -> dict[str, str]:
+    """Sentences by subject; an area that was not read is left out."""
+    return dict(_sentences(facts))
 
 
-def _facts(examined: DoctorFacts) -> Iterator[tuple[str, str]]:
-    live, zookeeper, kafka = examined.snapshot, examined.zookeeper, examined.kafka
+def _sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
+    live, zookeeper, kafka = facts.snapshot, facts.zookeeper, facts.kafka
     if live is not None:
         yield "mode", _mode(live)
         yield "topics", f"{len(live.topics)} with {sum(topic.partitions for topic in live.topics.values())} partitions"
@@ -33,7 +33,7 @@ def _mode(live: ClusterSnapshot) -> str:
     if live.source == "kafka":
         return f"cluster {live.cluster_id}, read through its brokers"
     controller = "no controller" if live.controller_id is None else f"controller {live.controller_id}"
-    place = f"cluster {live.cluster_id}, ruled by ZooKeeper below {live.chroot or '/'}"
+    place = f"cluster {live.cluster_id}, managed by ZooKeeper below {live.chroot or '/'}"
     return f"{place}; {controller}, epoch {live.controller_epoch}"
 
 
@@ -48,7 +48,7 @@ def _servers(zookeeper: ZooKeeperFacts) -> str:
 
 def _identity(zookeeper: ZooKeeperFacts) -> str:
     if zookeeper.identities is None:
-        return "not told by servers before 3.7"
+        return "not known: servers before 3.7 do not report it"
     return ", ".join(zookeeper.identities) or "none"
 
 
@@ -56,23 +56,23 @@ def _lease(zookeeper: ZooKeeperFacts, *, reads_all: bool) -> str:
     lease = {
         True: "may hold the lease",
         False: "may not hold the lease",
-        None: "cannot tell whether the lease may be held",
+        None: "not known whether it may hold the lease",
     }
-    place = "in /topicops" if zookeeper.has_lease_root else "in /topicops, which the first apply makes"
+    place = "in /topicops" if zookeeper.has_lease_root else "in /topicops, which the first apply creates"
     reading = "reads all that a plan needs" if reads_all else "does not read all that a plan needs"
     return f"{reading}; {lease[zookeeper.may_hold_lease]} {place}"
 
 
 def _brokers(kafka: KafkaFacts) -> str:
     brokers_by_release: dict[str, list[int]] = defaultdict(list)
-    for broker, facts in sorted(kafka.brokers.items()):
-        brokers_by_release[facts.release or "an unknown version"].append(broker)
+    for b, broker in sorted(kafka.brokers.items()):
+        brokers_by_release[broker.release or "an unknown version"].append(b)
     return "; ".join(f"{_ids(brokers)} run {release}" for release, brokers in brokers_by_release.items())
 
 
 def _rights(kafka: KafkaFacts) -> str:
-    if all(facts.settings.get("authorizer.class.name") == "" for facts in kafka.brokers.values()):
-        return "everybody may do everything: the brokers have no authorizer"
+    if all(broker.settings.get("authorizer.class.name") == "" for broker in kafka.brokers.values()):
+        return "any client may do everything: the brokers have no authorizer"
     return _by_role({role: _operations(found) for role, found in kafka.operations.items()})
 
 
@@ -89,4 +89,4 @@ def _by_role(found: Mapping[KafkaRole, str]) -> str:
 
 
 def _operations(found: frozenset[str] | None) -> str:
-    return "not told" if found is None else f"{', '.join(sorted(found)) or 'nothing'} on the cluster"
+    return "not known" if found is None else f"{', '.join(sorted(found)) or 'nothing'} on the cluster"

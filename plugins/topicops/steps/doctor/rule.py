@@ -1,32 +1,25 @@
-"""What a rule of ``doctor`` is, and how it words what it finds."""
+"""What a rule of ``doctor`` is, and helpers for its sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from topicops.model.cluster.doctor_facts import Area, DoctorFacts, KafkaFacts, Severity, ZooKeeperFacts
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, Finding, KafkaFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
 
 NAMED = 3
-"""How many places a sentence names; the rest is counted."""
-
-
-class Trouble(NamedTuple):
-    severity: Severity
-    message: str
-    fix: str
-    code: str | None = None
-    places: tuple[str, ...] = ()
+"""How many places a sentence names; it counts the rest."""
 
 
 class Rule(NamedTuple):
     id: str
     needs: tuple[Area, ...]
-    """Without one of these it is not asked."""
-    look: Callable[[DoctorFacts, Environment], Iterator[Trouble]]
+    """The rule is applied only when all of these were read."""
+    check: Callable[[DoctorFacts, Environment], Iterator[Finding]]
+    """Yields findings without an id: ``examine`` sets it."""
 
 
 def listed(places: Iterable[str]) -> str:
@@ -36,19 +29,19 @@ def listed(places: Iterable[str]) -> str:
     return ", ".join(map(printable, found[:NAMED])) + more
 
 
-def live_of(examined: DoctorFacts) -> ClusterSnapshot:
-    if examined.snapshot is None:
+def live_of(facts: DoctorFacts) -> ClusterSnapshot:
+    if facts.snapshot is None:
         raise ValueError("the rule needs the snapshot")
-    return examined.snapshot
+    return facts.snapshot
 
 
-def zookeeper_of(examined: DoctorFacts) -> ZooKeeperFacts:
-    if examined.zookeeper is None:
+def zookeeper_of(facts: DoctorFacts) -> ZooKeeperFacts:
+    if facts.zookeeper is None:
         raise ValueError("the rule needs ZooKeeper")
-    return examined.zookeeper
+    return facts.zookeeper
 
 
-def kafka_of(examined: DoctorFacts) -> KafkaFacts:
-    if examined.kafka is None:
+def kafka_of(facts: DoctorFacts) -> KafkaFacts:
+    if facts.kafka is None:
         raise ValueError("the rule needs the brokers")
-    return examined.kafka
+    return facts.kafka

@@ -1,118 +1,122 @@
-"""Rules about servers, brokers and how they are set."""
+"""Rules about the settings of servers and brokers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.cluster.doctor_facts import DoctorFacts, Severity
+from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.specs.environment import Environment
-from topicops.steps.doctor.rule import Trouble, kafka_of, listed, live_of, zookeeper_of
+from topicops.steps.doctor.rule import kafka_of, listed, live_of, zookeeper_of
 
 PROTOCOL = "inter.broker.protocol.version"
 CLOCK_TOLERANCE_MS = 10_000
-"""Between a stamp and the write that carries it seconds may pass on a busy machine."""
+"""On a busy machine, seconds may pass between a time stamp and the write that carries it."""
 
 
-def no_migration_is_prepared(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    """A migration that has begun is no finding of its own: no snapshot is made then."""
-    if zookeeper_of(examined).migration == "prepared":
-        message = "/migration stands: a move to KRaft is prepared, and every broker will be restarted for it"
-        fix = "finish or call off the move before large applies; from its start on, use source: kafka"
-        yield Trouble(Severity.WARNING, message, fix, "TOP801", ("/migration",))
+def no_migration_is_prepared(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    """A migration that has begun needs no rule: then there is no snapshot."""
+    if zookeeper_of(facts).migration == "prepared":
+        message = "/migration exists: a migration to KRaft is prepared, and every broker will be restarted for it"
+        fix = "finish or cancel the migration before large applies; once it starts, use source: kafka"
+        yield Finding(Severity.WARNING, message, fix, "TOP801", ("/migration",))
 
 
-def features_are_readable(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    problem = zookeeper_of(examined).feature_problem
+def features_are_readable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    problem = zookeeper_of(facts).feature_problem
     if problem:
-        fix = "save its data, then remove it with zookeeper-shell; the next controller writes it anew"
-        yield Trouble(Severity.ERROR, problem.partition(";")[0], fix, places=("/feature",))
+        fix = "save its data, then remove it with zookeeper-shell; the next controller writes it again"
+        yield Finding(Severity.ERROR, problem.partition(";")[0], fix, places=("/feature",))
 
 
-def clocks_agree(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    """Brokers against ZooKeeper by their registrations; this host only when it is behind, since it writes nothing."""
-    facts = zookeeper_of(examined)
+def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    """Each broker is compared with ZooKeeper by its registration; this host writes none, so only when it is behind."""
+    zookeeper = zookeeper_of(facts)
     off = [
         f"broker {broker} by {_seconds(ahead_ms)}"
-        for broker, ahead_ms in sorted(facts.clocks_ahead_ms.items())
+        for broker, ahead_ms in sorted(zookeeper.clocks_ahead_ms.items())
         if abs(ahead_ms) > CLOCK_TOLERANCE_MS
     ]
-    behind_ms = facts.newest_stamp_ms - facts.read_at_ms
+    behind_ms = zookeeper.newest_stamp_ms - zookeeper.read_at_ms
     if behind_ms > CLOCK_TOLERANCE_MS:
         off.append(f"this host by {_seconds(-behind_ms)} or more")
     if off:
         message = f"clocks differ from ZooKeeper's: {listed(off)}"
-        fix = "repair time synchronisation there; a broker's clock counts anew when it restarts"
-        yield Trouble(Severity.WARNING, message, fix, "TOP807", tuple(off))
+        fix = "repair time synchronisation there; a broker's clock is compared again after it restarts"
+        yield Finding(Severity.WARNING, message, fix, "TOP807", tuple(off))
 
 
-def a_controller_is_elected(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    live = live_of(examined)
+def a_controller_is_elected(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    live = live_of(facts)
     if live.source == "zookeeper" and live.controller_id is None:
-        fix = "wait for the election; if none comes, look for the reason in the brokers' controller logs"
-        yield Trouble(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP421")
+        fix = "wait for the election; if none happens, read the brokers' controller logs"
+        yield Finding(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP421")
 
 
-def enough_brokers_live(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
-    live, needed = len(live_of(examined).brokers), environment.spec.cluster.min_live_brokers
+def enough_brokers_live(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
+    live, needed = len(live_of(facts).brokers), environment.spec.cluster.min_live_brokers
     if live < needed:
-        message = f"{live} brokers are registered, {environment.place_of('cluster.minLiveBrokers')} asks for {needed}"
-        yield Trouble(Severity.ERROR, message, "start the missing brokers", "TOP421")
+        message = f"{live} brokers are registered, {environment.place_of('cluster.minLiveBrokers')} requires {needed}"
+        yield Finding(Severity.ERROR, message, "start the missing brokers", "TOP421")
 
 
-def all_brokers_have_a_rack_or_none(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    """Under KRaft brokers without a rack count as one rack, and nothing is refused."""
-    racks = live_of(examined).racks if live_of(examined).source == "zookeeper" else {}
+def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    """Under KRaft, brokers without a rack count as one rack and Kafka refuses nothing."""
+    racks = live_of(facts).racks if live_of(facts).source == "zookeeper" else {}
     without = tuple(f"broker {broker}" for broker, rack in sorted(racks.items()) if rack is None)
     if without and len(without) < len(racks):
-        message = f"{listed(without)} without a rack beside others with one: Kafka refuses to create and to expand"
-        yield Trouble(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP421", without)
+        message = (
+            f"{listed(without)} without a rack while others have one: Kafka refuses to create and to expand topics"
+        )
+        yield Finding(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP421", without)
 
 
-def brokers_are_alike(examined: DoctorFacts, environment: Environment) -> Iterator[Trouble]:
-    """Releases, as far as the protocol tells, and the inter-broker protocol; and what the environment says of them."""
-    brokers = {b: facts for b, facts in sorted(kafka_of(examined).brokers.items()) if facts.release is not None}
-    protocols = {b: facts.settings[PROTOCOL] for b, facts in brokers.items() if PROTOCOL in facts.settings}
-    if len({facts.release for facts in brokers.values()}) > 1 or len(set(protocols.values())) > 1:
-        places = tuple(f"broker {b} {brokers[b].release} (protocol {protocols.get(b, 'not told')})" for b in brokers)
+def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
+    """Brokers have one release and one inter-broker protocol, and the environment names that release."""
+    brokers = {b: broker for b, broker in sorted(kafka_of(facts).brokers.items()) if broker.release is not None}
+    protocols = {b: broker.settings[PROTOCOL] for b, broker in brokers.items() if PROTOCOL in broker.settings}
+    if len({broker.release for broker in brokers.values()}) > 1 or len(set(protocols.values())) > 1:
+        places = tuple(f"broker {b} {brokers[b].release} (protocol {protocols.get(b, 'not known')})" for b in brokers)
         fix = "finish the upgrade: configs that only some brokers know are refused by the others"
-        yield Trouble(Severity.WARNING, f"brokers differ in version: {listed(places)}", fix, places=places)
+        yield Finding(Severity.WARNING, f"brokers differ in version: {listed(places)}", fix, places=places)
     written = environment.spec.cluster.kafka_version
     others = tuple(
-        f"broker {b} {facts.release}" for b, facts in brokers.items() if not _is_release(facts.release or "", written)
+        f"broker {b} {broker.release}"
+        for b, broker in brokers.items()
+        if not _is_release(broker.release or "", written)
     )
     if others:
         message = f"{environment.place_of('cluster.kafkaVersion')}, says {written}; {listed(others)}"
         fix = "write the brokers' version: it decides which configs a topic may have"
-        yield Trouble(Severity.WARNING, message, fix, places=others)
+        yield Finding(Severity.WARNING, message, fix, places=others)
 
 
-def brokers_tell_their_settings(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    silent = {broker: facts for broker, facts in sorted(kafka_of(examined).brokers.items()) if facts.problem}
+def brokers_report_their_settings(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    silent = {b: broker.problem for b, broker in sorted(kafka_of(facts).brokers.items()) if broker.problem}
     if silent:
-        message = listed(f"broker {broker} {facts.problem}" for broker, facts in silent.items())
+        message = listed(f"broker {b} {problem}" for b, problem in silent.items())
         fix = "restart a broker that hangs; let the reader DescribeConfigs on the cluster"
-        yield Trouble(Severity.WARNING, message, fix, places=tuple(f"broker {broker}" for broker in silent))
+        yield Finding(Severity.WARNING, message, fix, places=tuple(f"broker {b}" for b in silent))
 
 
-def topics_are_not_made_by_accident(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    places = _with_setting(examined, "auto.create.topics.enable", "true")
+def topics_are_not_created_by_accident(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    places = _with_setting(facts, "auto.create.topics.enable", "true")
     if places:
-        message = f"any client can make topics by asking for them: auto.create.topics.enable=true on {listed(places)}"
+        message = f"any client creates a topic by asking for it: auto.create.topics.enable=true on {listed(places)}"
         fix = "set auto.create.topics.enable=false and restart the broker"
-        yield Trouble(Severity.WARNING, message, fix, "TOP806", places)
+        yield Finding(Severity.WARNING, message, fix, "TOP806", places)
 
 
-def topics_can_be_deleted(examined: DoctorFacts, _: Environment) -> Iterator[Trouble]:
-    places = _with_setting(examined, "delete.topic.enable", "false")
+def topics_can_be_deleted(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    places = _with_setting(facts, "delete.topic.enable", "false")
     if places:
         message = f"topics cannot be deleted where the controller has delete.topic.enable=false: {listed(places)}"
         fix = "set delete.topic.enable=true and restart the broker, or write no tombstone"
-        yield Trouble(Severity.WARNING, message, fix, "TOP805", places)
+        yield Finding(Severity.WARNING, message, fix, "TOP805", places)
 
 
-def _with_setting(examined: DoctorFacts, name: str, value: str) -> tuple[str, ...]:
-    brokers = sorted(kafka_of(examined).brokers.items())
-    return tuple(f"broker {broker}" for broker, facts in brokers if facts.settings.get(name, "").lower() == value)
+def _with_setting(facts: DoctorFacts, name: str, value: str) -> tuple[str, ...]:
+    brokers = sorted(kafka_of(facts).brokers.items())
+    return tuple(f"broker {b}" for b, broker in brokers if broker.settings.get(name, "").lower() == value)
 
 
 def _is_release(release: str, written: str) -> bool:

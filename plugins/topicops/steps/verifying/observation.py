@@ -1,4 +1,4 @@
-"""What one look of verify at one topic holds: what shall be, what both sides show, and what a rule finds in it."""
+"""One observation of one topic: what the topic must be, what the source and the brokers show, what a rule finds."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from topicops.model.specs.topic_config import canonical_overrides
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a topic shall be; without any field set it only has to be healthy."""
+    """What a topic must be; without any field set it only has to be healthy."""
 
     topic: str
     absent: bool = False
     is_new: bool = False
-    """The run made it."""
+    """The run created it."""
     identity: str | None = None
-    """For a topic that is to go: the one that was there."""
+    """Of a topic to delete: the identity that it had."""
     partitions: int | None = None
-    """For a topic that is to go: how many it had."""
+    """Of a topic to delete: how many it had."""
     assignment: Assignment = field(default_factory=dict)
     """Rows that the run wrote."""
     earlier_partitions: int = 0
     earlier_digest: str | None = None
-    """Digest of the rows that an expansion found."""
+    """Digest of the rows before the expansion."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
     """Canonical; None: no override."""
     configs_are_all: bool = False
-    """No other override may be there."""
+    """The topic must have no other override."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that one look at one topic saw."""
+    """All that was read about one topic at one time.
+
+    The source is ZooKeeper or the Admin API (``source``); the brokers are asked beside it.
+    """
 
     expected: Expectation
     traces: TopicTraces
@@ -46,19 +49,18 @@ class Observation:
     controller_epoch: int | None
     has_controller: bool = True
     cluster_id: str | None = None
-    """Of the first side; None: not known."""
+    """As the source has it; None: not known."""
     broker_defaults: Mapping[str, str] | None = None
     """Effective default of each topic config; None: not known."""
     source: Source = "zookeeper"
-    """Which side the first one is."""
-    before: Mapping[int, PartitionState] = field(default_factory=dict)
-    """The same topic's states in the look before; empty at the first one."""
+    states_before: Mapping[int, PartitionState] = field(default_factory=dict)
+    """The same topic's states in the observation before; empty in the first one."""
     views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Of the brokers that were asked; empty while the first side alone already says that it is not healthy."""
+    """Of the brokers that were asked; empty while the topic is not healthy in the source."""
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
-    """Of the brokers whose disks were asked about, which is once all else is right."""
-    told_overrides: Mapping[str, str] | str | None = None
-    """As the brokers tell them; a sentence where they did not; None: not asked."""
+    """Of the brokers whose disks were asked about; empty until all else is healthy."""
+    broker_overrides: Mapping[str, str] | str | None = None
+    """As the brokers have them; a sentence where they did not answer; None: not asked."""
 
     @property
     def live(self) -> LiveTopic | None:
@@ -66,7 +68,7 @@ class Observation:
 
     @property
     def present(self) -> LiveTopic:
-        """The topic, for rules that need one. Raises ``ValueError`` without."""
+        """The topic, for rules that need one. Raises ``ValueError`` when it is absent."""
         if self.live is None:
             raise ValueError(f"{self.expected.topic}: rules for present topics need one")
         return self.live
@@ -76,45 +78,46 @@ class Observation:
         return (self.live.states or {}) if self.live else {}
 
     @property
-    def sides(self) -> frozenset[str]:
-        """What was looked at, in the words of ``checks.RULES``."""
-        asked = {
+    def parts_read(self) -> frozenset[str]:
+        """Which parts could be read, in the words of ``checks.RULES``."""
+        parts = {
+            "source": True,
             "views": self.views,
             "logs": self.logs,
             "offsets": self.logs,
-            "brokers' configs": self.told_overrides is not None,
+            "broker configs": self.broker_overrides is not None,
         }
-        return frozenset({"first side", *(side for side, found in asked.items() if found)})
+        return frozenset(part for part, found in parts.items() if found)
 
-    def led(self) -> Iterator[tuple[int, PartitionState]]:
+    def led_partitions(self) -> Iterator[tuple[int, PartitionState]]:
         """Partitions of the topic that have a state, in order."""
         yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What one rule found in one look; healthy: only a remark, which no one waits for."""
+class Finding:
+    """What one rule found in one observation; with the verdict healthy it is only a remark."""
 
     check: str
     verdict: Verdict
     message: str
     code: str | None = None
     subjects: frozenset[str] = frozenset()
-    """What it is about, in words that stay the same from look to look: old trouble is known by them.
+    """What it is about, in words that stay the same between observations.
 
-    Empty where trouble of before the run is no excuse.
+    ``verify`` recognises a pre-existing finding by them. Empty: it counts even if it existed before the run.
     """
     is_final: bool = False
-    """Waiting cannot mend it."""
+    """Waiting cannot fix it."""
 
 
-Rule = Callable[[Observation], Iterator[Problem]]
-Trouble = tuple[str, str, str]
-"""Topic, check and subject of a problem."""
+Rule = Callable[[Observation], Iterator[Finding]]
+FindingKey = tuple[str, str, str]
+"""Topic, check and subject of a finding."""
 
 
 def expectation_of(topic: str, changes: Iterable[Change]) -> Expectation:
-    """Say what the topic shall be once all these changes of it are in place."""
+    """What the topic must be once all these changes of it are in place."""
     found = Expectation(topic=topic)
     for change in changes:
         found = _with_change(found, change)

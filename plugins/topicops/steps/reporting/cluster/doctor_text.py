@@ -24,8 +24,8 @@ def doctor_json(examination: DoctorReport) -> str:
             "environment": examination.environment,
             "facts": dict(examination.facts),
             "findings": [_finding_as_json(finding) for finding in examination.findings],
-            "looked": examination.looked,
-            "not_looked": list(examination.not_looked),
+            "looked": examination.rules_applied,
+            "not_looked": list(examination.rules_not_applied),
         },
         indent=2,
     )
@@ -38,18 +38,18 @@ def _lines(examination: DoctorReport) -> Iterator[str]:
     for finding in examination.findings:
         code = f" {finding.code}" if finding.code else ""
         yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
-    if examination.not_looked:
-        yield f"not looked at, for want of what they need: {', '.join(examination.not_looked)}"
+    if examination.rules_not_applied:
+        yield f"not looked at, for want of what they need: {', '.join(examination.rules_not_applied)}"
     yield _counts(examination)
 
 
 def _counts(examination: DoctorReport) -> str:
-    looked = f"{examination.looked} rules looked"
+    rules_applied = f"{examination.rules_applied} rules looked"
     if not examination.findings:
-        return f"Nothing found; {looked}."
+        return f"Nothing found; {rules_applied}."
     counts = {severity: sum(f.severity is severity for f in examination.findings) for severity in Severity}
     words = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in reversed(counts.items()) if count]
-    return f"{', '.join(words)}; {looked}."
+    return f"{', '.join(words)}; {rules_applied}."
 
 
 def _finding_as_json(finding: Finding) -> dict[str, object]:

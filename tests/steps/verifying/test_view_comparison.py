@@ -3,7 +3,7 @@ from dataclasses import dataclass, field, replace
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.ports import BrokerView, Clock, PartitionView
-from topicops.steps.verifying.side_comparison import BROKERS_ASKED, LOOKS, PAUSE_S, view_differences
+from topicops.steps.verifying.view_comparison import BROKERS_ASKED, PAUSE_S, READINGS, differing_topics
 from topicops.testing import builders
 
 ROWS = builders.round_robin(2)
@@ -39,7 +39,7 @@ class ScriptedBrokers:
         }
 
     def compare(self, live: ClusterSnapshot) -> Mapping[str, str]:
-        return view_differences(live, reader=self, brokers=self, clock=Clock(sleep=self.slept.append))
+        return differing_topics(live, reader=self, brokers=self, clock=Clock(sleep=self.slept.append))
 
 
 def test_brokers_that_say_the_same_are_asked_once() -> None:
@@ -66,7 +66,7 @@ def test_what_still_differs_in_the_last_look_is_told_with_the_broker() -> None:
     brokers = ScriptedBrokers([view_of()], now={"orders": topic("orders")})
     found = brokers.compare(builders.snapshot(topic("orders")))
     assert "broker 1" in found["orders"]
-    assert len(brokers.asked) == LOOKS
+    assert len(brokers.asked) == READINGS
 
 
 def test_a_topic_that_goes_meanwhile_and_one_that_is_going_are_left_out() -> None:
