@@ -8,9 +8,8 @@ begins anew, as long as the session lives on.
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
@@ -55,8 +54,6 @@ FRAMES = 5
 """How often the whole is read again because brokers or controller changed meanwhile."""
 FRESH_STARTS = 3
 """How often one reading begins anew because its connection was lost."""
-TOPICS_AT_A_STRETCH = 50
-"""How many topics are worked on before others may have the processor."""
 
 T = TypeVar("T")
 
@@ -327,18 +324,16 @@ class ZooKeeperReader:
                 name, topic, config = names[place // 2], znodes[place], znodes[place + 1]
                 looks[name] = Look(topic, config, _decoded(name, topic, config))
 
-        paths = [path for name in giving_way(names) for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")]
+        paths = [path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")]
         self._read(paths, meanwhile=take)
         if not states:
             return looks
         partitions = {
             name: sorted(look.found.assignment) if isinstance(look.found, LiveTopic) else ()
-            for name, look in giving_way(looks.items())
+            for name, look in looks.items()
         }
-        found = iter(self._read([_state_path(name, p) for name in giving_way(names) for p in partitions[name]]))
-        return {
-            name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in giving_way(names)
-        }
+        found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
+        return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
 
     def _look_until_settled(self, names: Sequence[str], *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
         """Look at each topic until its znodes are of one moment; give the looks, and which topics still move.
@@ -347,7 +342,7 @@ class ZooKeeperReader:
         """
         zxid = self.session.zxid
         looks = self._look(names, states=states)
-        moving = [name for name in giving_way(names) if not looks[name].is_as_of(zxid)]
+        moving = [name for name in names if not looks[name].is_as_of(zxid)]
         for _ in range(LOOKS):
             if not moving:
                 break
@@ -367,11 +362,11 @@ class ZooKeeperReader:
         came = () if is_same else sorted(set(self._names(TOPICS)) - looks.keys())
         younger, moving_too = self._look_until_settled(came, states=states)
         looks.update(younger)
-        return {name: look for name, look in giving_way(looks.items()) if look.topic is not None}, moving | moving_too
+        return {name: look for name, look in looks.items() if look.topic is not None}, moving | moving_too
 
     def _leftovers(self, looks: Mapping[str, Look], before: Offspring | None) -> Sequence[str]:
         """Names that have a config znode and are not among the topics; ``before`` is of the time before these looks."""
-        configs = sum(look.config is not None for look in giving_way(looks.values()))
+        configs = sum(look.config is not None for look in looks.values())
         if before is not None and before.children == configs and self.session.offspring(CONFIGS) == before:
             return ()  # all were seen with their topics, and need not be listed
         return sorted(set(self._names(CONFIGS)) - looks.keys())
@@ -395,7 +390,7 @@ class ZooKeeperReader:
     def _assemble(
         self, cluster_id: str, frame: Frame, looks: Mapping[str, Look], moving: frozenset[str], rest: Rest
     ) -> ClusterSnapshot:
-        in_order = giving_way(sorted(looks.items()))
+        in_order = sorted(looks.items())
         topics = (_live_topic(name, look, unstable=name in moving) for name, look in in_order)
         return ClusterSnapshot(
             cluster_id=cluster_id,
@@ -424,18 +419,6 @@ class Rest(NamedTuple):
     markers: Mapping[str, Znode | None]
     orphans: frozenset[str]
     reassigning: frozenset[str]
-
-
-def giving_way(items: Iterable[T]) -> Iterator[T]:
-    """The same items; who waits for this processor gets it now and then.
-
-    Linux leaves a processor for some ms to whoever computes (``RUN_TO_PARITY``), even when a server or another client
-    of it has just been woken by an answer.
-    """
-    for place, item in enumerate(items):
-        if place % TOPICS_AT_A_STRETCH == 0:
-            os.sched_yield()
-        yield item
 
 
 def _kraft_message(hosts: str, path: str) -> str:
@@ -509,7 +492,7 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
 
 
 def _now_ms(looks: Mapping[str, Look], markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.mtime for look in giving_way(looks.values()) for znode in (look.topic, look.config) if znode]
+    stamped = [znode.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
     stamped += [znode.mtime for znode in markers.values() if znode]
     return max([time.time_ns() // 1_000_000, *stamped])
 
