@@ -7,8 +7,7 @@ from pathlib import Path
 
 from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
-from topicops.edges.home.open_journals import OpenJournal, abandoned
-from topicops.edges.home.open_journals import settled as forget
+from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
 from topicops.flow.interception import PORT_WRAPPERS
 from topicops.flow.run import Run, audit_folder
 from topicops.model.errors import ArtifactError
@@ -38,7 +37,7 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
         for entry in entries:
             try:
                 sentences += _settle(run, entry, reader)
-                forget(folder, entry)
+                unregister(folder, entry)
             except ArtifactError as error:
                 sentences.append(f"run {entry.origin.run} ended in the middle, and cannot be settled: {error}")
     for sentence in sentences:

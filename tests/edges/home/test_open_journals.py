@@ -8,7 +8,7 @@ import pytest
 
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.open_journals import OpenJournal, abandoned, registered, settled
+from topicops.edges.home.open_journals import OpenJournal, abandoned, registered, unregister
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.testing.changes import create_topic, plan_of
@@ -55,7 +55,7 @@ def test_a_run_that_ended_in_the_middle_is_found_with_what_its_audit_lines_say(f
     (entry,) = found(folder)
     assert entry == OpenJournal(journal=str(journal), origin=ORIGIN)
 
-    settled(folder, entry)
+    unregister(folder, entry)
     assert found(folder) == ()
 
 

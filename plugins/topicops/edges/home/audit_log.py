@@ -6,7 +6,6 @@ seen as well. Whoever can rewrite both can forge both: a head that is kept elsew
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import append_whole, make_folder, sync_folder, write_atomically
+from topicops.edges.file_locks import locked
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Action, before_and_after
 from topicops.model.runs.audit import (
@@ -88,14 +88,10 @@ class FileAuditLog:
             make_folder(self._path.parent)
             if is_new and not self._head_path.exists():
                 write_atomically(self._head_path, f"{NO_LINES}\n".encode())
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            try:
+            with locked(self._path, flags=os.O_RDWR | os.O_CREAT | os.O_APPEND) as handle:
                 if is_new:
                     sync_folder(self._path.parent)
-                fcntl.flock(handle, fcntl.LOCK_EX)
                 yield handle
-            finally:
-                os.close(handle)
         except OSError as error:
             message = f"{self._path}: the audit log cannot be written: {error.strerror}; nothing more is sent"
             raise ArtifactError(f"{message}: see to the disk, then run again") from error

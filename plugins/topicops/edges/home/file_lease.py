@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Self
 
 import msgspec
 
+from topicops.edges.file_locks import try_lock
 from topicops.edges.home.lease_holder import describe, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 
@@ -81,17 +81,13 @@ class FileLease:
 
     def _lock(self) -> None:
         deadline = time.monotonic() + self._lock_timeout_s
-        while True:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    holder = describe(os.pread(self._descriptor, 4096, 0))
-                    message = f"the lease {self._path} is held by {holder}; wait until it ends, or give --lock-timeout"
-                    raise LeaseHeldError(message) from error
-                time.sleep(POLL_S)
-            else:
-                return
+        while not try_lock(self._descriptor):
+            if time.monotonic() >= deadline:
+                holder = describe(os.pread(self._descriptor, 4096, 0))
+                raise LeaseHeldError(
+                    f"the lease {self._path} is held by {holder}; wait until it ends, or give --lock-timeout"
+                )
+            time.sleep(POLL_S)
 
 
 class NoLease:

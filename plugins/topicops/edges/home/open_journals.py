@@ -1,20 +1,21 @@
-"""Which journals may hold intents that nobody has closed: one small file for each, as long as that is so.
+"""The journals that may hold open intents, one small file for each.
 
-Its process holds a lock on it, so that the requests of a run that still lives, or is only paused, are left to it.
+The run that writes the journal holds a lock on that file. So no other run takes over the requests of a run that is
+alive, or only paused.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
 from topicops.edges.durable_files import write_atomically
+from topicops.edges.file_locks import locked, try_lock
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
@@ -29,41 +30,36 @@ class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def registered(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None]:
-    """Let later runs know of a journal while it may hold open intents, and after that if it still does.
+    """Register a journal inside the block, and after it as well if intents are still open then.
 
     Raises:
-        ArtifactError: It cannot be written; nothing may be sent then.
+        ArtifactError: The entry cannot be written; then nothing may be sent.
 
     """
     path = _marker(folder, str(journal))
-    try:
-        write_atomically(path, msgspec.json.encode(OpenJournal(journal=str(journal), origin=origin)))
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        message = f"{path}: cannot be written: {error.strerror}; nothing was sent: see to the disk, then run again"
-        raise ArtifactError(message) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        if _is_closed(journal):
-            path.unlink(missing_ok=True)
-        os.close(handle)
+    with ExitStack() as stack:
+        try:
+            write_atomically(path, msgspec.json.encode(OpenJournal(journal=str(journal), origin=origin)))
+            stack.enter_context(locked(path, flags=os.O_RDONLY))
+        except OSError as error:
+            message = f"{path}: cannot be written: {error.strerror}; nothing was sent: check the disk, then run again"
+            raise ArtifactError(message) from error
+        try:
+            yield
+        finally:
+            if not _may_have_open_intents(journal):
+                path.unlink(missing_ok=True)
 
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[tuple[OpenJournal, ...]]:
-    """Give those whose process has ended; no other run takes them up meanwhile. Raises ``ArtifactError``."""
-    handles: list[int] = []
-    try:
-        yield tuple(entry for path in sorted(folder.glob("*.json")) if (entry := _taken(path, handles)))
-    finally:
-        for handle in handles:
-            os.close(handle)
+    """Give the entries whose process has ended, locked inside the block. Raises ``ArtifactError``."""
+    with ExitStack() as locks:
+        yield tuple(entry for path in sorted(folder.glob("*.json")) if (entry := _abandoned_entry(path, locks)))
 
 
-def settled(folder: Path, entry: OpenJournal) -> None:
-    """Forget a journal whose intents are all closed."""
+def unregister(folder: Path, entry: OpenJournal) -> None:
+    """Remove the entry of a journal whose intents are all closed."""
     _marker(folder, entry.journal).unlink(missing_ok=True)
 
 
@@ -71,25 +67,25 @@ def _marker(folder: Path, journal: str) -> Path:
     return folder / f"{sha256(journal.encode()).hexdigest()[:32]}.json"
 
 
-def _is_closed(journal: Path) -> bool:
+def _may_have_open_intents(journal: Path) -> bool:
     try:
-        return not journal.exists() or not open_intents(read_journal(journal))
+        return journal.exists() and bool(open_intents(read_journal(journal)))
     except ArtifactError:
-        return False
+        return True
 
 
-def _taken(path: Path, handles: list[int]) -> OpenJournal | None:
+def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
+    """Read the entry and keep its lock in ``locks``; None while the journal's own process holds the lock."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None  # settled a moment ago
+        return None  # another run has just unregistered it
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
-    handles.append(handle)
+    locks.callback(os.close, handle)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return msgspec.json.decode(path.read_bytes(), type=OpenJournal)
-    except (BlockingIOError, FileNotFoundError):
+        return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
+    except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path}: damaged: {error}; look at that run, then remove the file") from error

@@ -1,0 +1,45 @@
+"""Locks on files by ``flock``: they keep the processes and threads of one host apart, and end with their process.
+
+The library ``filelock`` does not fit here: it truncates the file that it locks, and these files hold data.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(
+    path: Path, *, flags: int = os.O_RDWR | os.O_CREAT, on_wait: Callable[[], object] = lambda: None
+) -> Iterator[int]:
+    """Hold the lock of a file inside the block; gives its descriptor.
+
+    Args:
+        flags: How to open the file, as for ``os.open``.
+        on_wait: Called once if another process or thread holds the lock.
+
+    Raises:
+        OSError: The file cannot be opened; a link is not followed.
+
+    """
+    handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        if not try_lock(handle):
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock the file of this descriptor, until it is closed; False where another one holds the lock."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

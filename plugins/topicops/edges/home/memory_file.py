@@ -1,0 +1,43 @@
+"""A small JSON file that one run writes and the next one reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from topicops.edges.durable_files import write_atomically
+from topicops.model.errors import ArtifactError
+
+T = TypeVar("T")
+
+
+class MemoryFile(Generic[T]):
+    """One value in one file; every problem is an ``ArtifactError`` with the path."""
+
+    def __init__(self, path: Path, value_type: type[T]) -> None:
+        self.path = path
+        self._value_type = value_type
+
+    def read(self) -> T | None:
+        """The value of the last write; None before the first one."""
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=self._value_type)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ArtifactError(f"{self.path}: cannot be read ({error}); repair or remove it") from error
+
+    def write(self, value: T) -> None:
+        """Replace the value; it is on the disk when this returns."""
+        try:
+            write_atomically(self.path, msgspec.json.encode(value))
+        except OSError as error:
+            raise ArtifactError(f"{self.path}: cannot be written ({error.strerror}); check the disk") from error
+
+
+def cluster_file(folder: Path, cluster_id: str) -> Path:
+    """``<folder>/<cluster id>.json``; the id comes from outside, so what could leave the folder is percent-encoded."""
+    return folder / f"{quote(cluster_id, safe='')}.json"
