@@ -22,10 +22,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
 from topicops.edges.local import server_files
 from topicops.edges.local.jars import kafka_jars
-from topicops.edges.local.progress import Progress, locked, quiet
+from topicops.edges.local.progress import Progress, quiet
 from topicops.edges.local.readiness import ask_broker, zookeeper_answers
 from topicops.edges.local.state import (
     ZOOKEEPER,
@@ -140,7 +141,7 @@ class LocalCluster:
         )
         folder = _cluster_folder(home)
         _make_folders(folder)
-        with locked(folder / _LOCK, progress, waiting=_WAITING):
+        with locked(folder / _LOCK, on_wait=lambda: progress(_WAITING)):
             write_state(folder, planned_state(folder, request, fresh=fresh))
             cluster = cls(folder, progress)
             cluster._start_missing()
@@ -255,8 +256,8 @@ class LocalCluster:
 
     # --- starting
 
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(self.folder / _LOCK, self._progress, waiting=_WAITING)
+    def _locked(self) -> AbstractContextManager[int]:
+        return locked(self.folder / _LOCK, on_wait=lambda: self._progress(_WAITING))
 
     def _start_missing(self) -> None:
         missing = [server for server in self._state.servers if not server.alive]

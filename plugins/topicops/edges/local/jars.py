@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from topicops.edges.cache_folder import default_cache
-from topicops.edges.local.progress import Progress, locked, quiet
+from topicops.edges.file_locks import locked
+from topicops.edges.local.progress import Progress, quiet
 from topicops.model.errors import LocalClusterError
 
 KAFKA_VERSION = "3.9.2"
@@ -67,7 +68,7 @@ def jars_of(wanted: JarSet, *, cache: Path | None = None, progress: Progress = q
     if _missing(wanted, folder):
         _make_folder(folder)
         waiting = f"waiting for another process that fetches the jars of {wanted.title}"
-        with locked(cache / f"{wanted.folder}.lock", progress, waiting=waiting):
+        with locked(cache / f"{wanted.folder}.lock", on_wait=lambda: progress(waiting)):
             _fetch(wanted, folder, progress)
     jars = {folder / Path(path).name: expected for path, expected in wanted.sums.items()}
     for jar, expected in jars.items():
