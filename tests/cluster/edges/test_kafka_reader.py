@@ -16,7 +16,7 @@ from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections
 from topicops.edges.kafka.quorum import quorum_of
-from topicops.edges.kafka.reader import Description, Frame, KafkaReader
+from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
@@ -24,7 +24,7 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageEr
 from topicops.model.ports import BrokerView
 from topicops.model.specs.topic_config import canonical_overrides
 
-SETTLING_S = 30.0
+CONVERGENCE_S = 30.0
 CONFIGS = {"retention.ms": "3600000", "cleanup.policy": "compact, delete", "min.insync.replicas": "2"}
 
 
@@ -94,7 +94,7 @@ def _state(state: PartitionState) -> PartitionState:
 
 def both_settled(cluster: LocalCluster, properties: Mapping[str, str]) -> tuple[ClusterSnapshot, ClusterSnapshot]:
     """ZooKeeper's and the brokers' snapshot once they agree, or as they are in the end: brokers follow by moments."""
-    deadline = time.monotonic() + SETTLING_S
+    deadline = time.monotonic() + CONVERGENCE_S
     while True:
         pair = as_brokers_know(by_zookeeper(cluster)), as_brokers_know(by_brokers(properties))
         if pair[0] == pair[1] or time.monotonic() > deadline:
@@ -183,25 +183,25 @@ def test_a_plan_from_the_brokers_of_a_zookeeper_cluster_says_what_it_cannot_see(
 
 
 class Restless(KafkaReader):
-    """A reader of a cluster in which something changes at every look."""
+    """A reader of a cluster in which something changes at every read."""
 
-    looks = 0
-    frames = 0
-    is_topic_restless = is_frame_restless = False
+    reads = 0
+    headers = 0
+    is_topic_restless = is_header_restless = False
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
-        self.looks += self.is_topic_restless
+        self.reads += self.is_topic_restless
         found = super()._descriptions(names)
         return {
-            n: d._replace(topic_id=f"{d.topic_id}{self.looks if n.endswith('wide') else ''}") for n, d in found.items()
+            n: d._replace(topic_id=f"{d.topic_id}{self.reads if n.endswith('wide') else ''}") for n, d in found.items()
         }
 
-    def _frame(self) -> Frame:
-        self.frames += self.is_frame_restless
-        return super()._frame()._replace(controller_id=self.frames)
+    def _header(self) -> ClusterHeader:
+        self.headers += self.is_header_restless
+        return super()._header()._replace(controller_id=self.headers)
 
 
-def test_a_topic_that_never_settles_is_marked_and_the_others_are_not(
+def test_a_topic_that_changes_at_every_read_is_marked_and_the_others_are_not(
     properties: dict[str, str], topics: list[str]
 ) -> None:
     reader = Restless(properties)
@@ -213,24 +213,24 @@ def test_a_topic_that_never_settles_is_marked_and_the_others_are_not(
     assert {name for name in topics if found.topics[name].unstable} == {topics[-2]}
 
 
-def test_a_cluster_that_does_not_come_to_rest_gives_no_snapshot(properties: dict[str, str], topics: list[str]) -> None:
+def test_a_cluster_that_keeps_changing_gives_no_snapshot(properties: dict[str, str], topics: list[str]) -> None:
     reader = Restless(properties)
-    reader.is_frame_restless = True
+    reader.is_header_restless = True
 
     with reader, pytest.raises(ClusterError, match="changed 5 times while the topics were read"):
         reader.snapshot()
 
 
 class LateBroker:
-    """Broker 2 has not heard of any topic for the first ``late`` looks."""
+    """Broker 2 has not heard of any topic for the first ``late`` reads."""
 
     def __init__(self, views: BrokerViews, late: int) -> None:
-        self.views_of_all, self.late, self.looks = views, late, 0
+        self.views_of_all, self.late, self.reads = views, late, 0
 
     def views(self, brokers: Sequence[int], topics: Sequence[str]) -> Mapping[int, BrokerView | str]:
-        self.looks += 1
+        self.reads += 1
         found = self.views_of_all.views(brokers, topics)
-        late = {2: BrokerView(topics={}, brokers=frozenset(brokers))} if self.looks <= self.late else {}
+        late = {2: BrokerView(topics={}, brokers=frozenset(brokers))} if self.reads <= self.late else {}
         return {**found, **late}
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class LateBroker:
 
 
 @pytest.mark.parametrize(
-    ("late", "looks", "unstable"),
+    ("late", "reads", "unstable"),
     [
         pytest.param(0, 1, False, id="no broker"),
         pytest.param(2, 3, False, id="one"),
@@ -251,7 +251,7 @@ def test_traces_are_read_until_no_broker_is_late(
     monkeypatch: pytest.MonkeyPatch,
     *,
     late: int,
-    looks: int,
+    reads: int,
     unstable: bool,
 ) -> None:
     all_heard(properties, topics)
@@ -262,13 +262,13 @@ def test_traces_are_read_until_no_broker_is_late(
         live = reader.traces([topics[-2]])[topics[-2]].live
 
     assert live is not None
-    assert (live.unstable, broker.looks) == (unstable, looks)
+    assert (live.unstable, broker.reads) == (unstable, reads)
 
 
 def all_heard(properties: Mapping[str, str], topics: Sequence[str]) -> None:
     """Wait until every broker knows every topic."""
     views = BrokerViews(properties)
-    deadline = time.monotonic() + SETTLING_S
+    deadline = time.monotonic() + CONVERGENCE_S
     while time.monotonic() < deadline:
         found = views.views((1, 2, 3), topics).values()
         if all(isinstance(view, BrokerView) and view.topics.keys() >= set(topics) for view in found):
@@ -293,13 +293,13 @@ def test_traces_have_an_entry_for_each_name_and_make_no_topic(
     assert unknown not in by_zookeeper(local_cluster).topics
 
 
-def test_nobody_there_is_an_error_with_what_was_heard() -> None:
+def test_no_broker_is_an_error_with_the_reason() -> None:
     nobody = KafkaReader({"bootstrap.servers": "127.0.0.1:1"}, timeout_s=0.5)
     with nobody as reader, pytest.raises(ClusterUnreachableError, match=r"127\.0\.0\.1:1: .*Connection refused"):
         reader.snapshot()
 
 
-def test_a_property_that_nobody_knows_is_an_error_of_usage(properties: dict[str, str]) -> None:
+def test_an_unknown_property_is_an_error_of_usage(properties: dict[str, str]) -> None:
     unusable = KafkaReader(properties | {"no.such.property": "1"})
     with unusable as reader, pytest.raises(UsageError, match=r"no\.such\.property"):
         reader.cluster_id()

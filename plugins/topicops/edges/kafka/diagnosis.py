@@ -1,7 +1,6 @@
-"""Why no broker answers: each bootstrap server is looked at, over a connection of our own.
+"""Why no broker answers: connects to each bootstrap server and examines it.
 
-librdkafka reports a refused port, an untrusted certificate and the wrong kind of port all as a time-out, and is silent
-about some of them.
+Librdkafka reports a refused port, an untrusted certificate and the wrong kind of port all as a timeout, or not at all.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from topicops.model.printable import printable
 
 SASL_HANDSHAKE = 17
 NOT_A_SASL_PORT = 34
-"""ILLEGAL_SASL_STATE: what a listener without SASL answers to a handshake."""
+"""ILLEGAL_SASL_STATE: the answer of a listener without SASL to a handshake."""
 _MAX_ANSWER_BYTES = 4096
 
 
 def diagnosis(properties: Mapping[str, str]) -> list[Finding]:
-    """One finding for each bootstrap server that has something wrong; those to be mended here come first.
+    """One finding for each bootstrap server that has a problem; those that can be fixed here come first.
 
-    A wrong password is not among what can be found: only the client itself logs in.
+    A wrong password is not found: only the client itself logs in.
     """
     return findings(_servers(properties), lambda host, port: _examine(host, port, properties))
 
@@ -55,7 +54,7 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> Finding | N
 
 
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding | None:
-    """What is wrong with the broker's certificate, in Python's words: librdkafka has one sentence for all of it."""
+    """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
         context = ssl.create_default_context(
             cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem")
@@ -69,7 +68,7 @@ def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding 
             "compare ssl.ca.location of the connection, and the host with the names in the certificate",
         )
     except OSError:
-        return None  # not about the certificate, or a file that librdkafka names itself
+        return None  # another problem, or a file that librdkafka names itself
     return None
 
 
@@ -92,7 +91,7 @@ def _protocol(properties: Mapping[str, str]) -> str:
 
 
 def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
-    """SASL mechanisms that the port takes, none where it takes no login; None: it does not say.
+    """SASL mechanisms that the port takes, none where it takes no login; None: not known.
 
     The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
     """
@@ -109,7 +108,7 @@ def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[s
 
 
 def _decoded(answer: bytes) -> tuple[str, ...]:
-    """After size and correlation id: an error code, and texts with their length before them."""
+    """Read, after size and correlation id, an error code, and texts with their length before them."""
     error, count = struct.unpack_from(">hi", answer, 8)
     if error == NOT_A_SASL_PORT:
         return ()

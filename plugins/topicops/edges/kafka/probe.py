@@ -1,10 +1,11 @@
-"""What each broker says of itself, and what we may do there: for ``doctor``. Nothing is written or tried."""
+"""What ``doctor`` asks the brokers: releases, settings, and our rights. Never writes, tries no change."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -21,7 +22,7 @@ from topicops.model.printable import printable
 log = logging.getLogger(__name__)
 
 API_VERSIONS = 2
-"""The last version whose answer has the usual form; of later ones kafka-python reads only those that it asked for."""
+"""The last version whose answer kafka-python reads on a connection that is in use."""
 TOPICS_A_REQUEST = 200
 SETTINGS = (
     "authorizer.class.name",
@@ -40,12 +41,12 @@ def kafka_facts(
     topics: Mapping[KafkaRole, Sequence[str]] | None = None,
     timeout_s: float = 20.0,
 ) -> KafkaFacts:
-    """Ask every broker, all at once, and the cluster once as each role.
+    """Ask every broker at the same time, and the cluster once as each role.
 
     Args:
         roles: Librdkafka's properties by role; the reader asks the brokers.
-        topics: Live topics that a role would have to change; asked about only where brokers have an authorizer.
-        timeout_s: For all of it.
+        topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
+        timeout_s: The longest time for all questions together.
 
     Raises:
         ClusterUnreachableError: No broker answers.
@@ -53,32 +54,30 @@ def kafka_facts(
 
     """
     deadline = Deadline(timeout_s)
-    connections = BrokerConnections(roles["reader"], request_timeout_s=timeout_s / 4)
-    try:
-        brokers = _brokers(connections, sorted(connections.brokers()))
-    finally:
-        connections.close()
+    brokers = _brokers(roles["reader"], timeout_s / 4)
+    has_authorizer = any(broker.settings.get("authorizer.class.name") for broker in brokers.values())
     described = {role: _described(properties, deadline) for role, properties in _distinct(roles).items()}
     cluster_id = next((str(found.cluster_id) for found in described.values() if found is not None), None)
     if cluster_id is None:
         raise ClusterUnreachableError("the brokers answer, and none describes the cluster; try again")
-    operations = {role: _operations(described[_same_as(role, roles)]) for role in roles}
     return KafkaFacts(
         cluster_id=cluster_id,
         brokers=brokers,
         principals={role: _principal(properties) for role, properties in roles.items()},
-        operations=operations,
+        operations={role: _operations(described[_same_as(role, roles)]) for role in roles},
         topic_operations={
             role: _topic_operations(roles[role], names, deadline)
             for role, names in (topics or {}).items()
-            if any(facts.settings.get("authorizer.class.name") for facts in brokers.values())
+            if has_authorizer
         },
     )
 
 
-def _brokers(connections: BrokerConnections, brokers: Sequence[int]) -> dict[int, BrokerFacts]:
-    versions = connections.ask({broker: ApiVersionsRequest(version=API_VERSIONS) for broker in brokers})
-    configs = connections.ask({broker: _settings_request(broker) for broker in brokers})
+def _brokers(properties: Mapping[str, str], timeout_s: float) -> dict[int, BrokerFacts]:
+    with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
+        brokers = sorted(connections.brokers())
+        versions = connections.ask({broker: ApiVersionsRequest(version=API_VERSIONS) for broker in brokers})
+        configs = connections.ask({broker: _settings_request(broker) for broker in brokers})
     return {broker: _broker(versions[broker], configs[broker]) for broker in brokers}
 
 
@@ -98,7 +97,7 @@ def _broker(versions: Any, configs: Any) -> BrokerFacts:
     result = configs.results[0]
     if result.error_code != KafkaError.NO_ERROR:
         return BrokerFacts(
-            release=release, problem=f"does not tell its settings: {KafkaError(result.error_code).name()}"
+            release=release, problem=f"does not give its settings: {KafkaError(result.error_code).name()}"
         )
     settings = {setting.name: setting.value for setting in result.configs}
     return BrokerFacts(release=release, settings={name: text for name, text in settings.items() if text is not None})
@@ -119,7 +118,7 @@ def _same_as(role: KafkaRole, roles: Mapping[KafkaRole, Mapping[str, str]]) -> K
 
 
 def _described(properties: Mapping[str, str], deadline: Deadline) -> Any:
-    """Describe the cluster as one role; None where the brokers would not."""
+    """Describe the cluster as one role; None where the brokers refuse."""
     confluent = Confluent(properties)
     try:
         asked = confluent.client().describe_cluster(include_authorized_operations=True, request_timeout=deadline.left_s)
@@ -149,16 +148,16 @@ def _topic_operations(
                 batch, include_authorized_operations=True, request_timeout=deadline.left_s
             )
             wait_all(list(asked.values()), deadline.left_s)
-            found |= {topic: told for topic, future in asked.items() if (told := _told(future)) is not None}
+            found |= {topic: rights for topic, future in asked.items() if (rights := _rights(future)) is not None}
     except KafkaException as error:
-        log.debug("rights on topics are not told: %s; the client reported: %s", error, confluent.recent_errors())
+        log.debug("rights on topics are not known: %s; the client reported: %s", error, confluent.recent_errors())
     finally:
         confluent.discard()
     return found
 
 
-def _told(future: Future[Any]) -> frozenset[str] | None:
-    """What may be done to one topic; nothing at all where it may not even be described."""
+def _rights(future: Future[Any]) -> frozenset[str] | None:
+    """The operations allowed on one topic, none where it may not be described; None: not known."""
     if not future.done():
         return None
     error = future.exception()
@@ -169,7 +168,7 @@ def _told(future: Future[Any]) -> frozenset[str] | None:
 
 
 def _principal(properties: Mapping[str, str]) -> str:
-    """``anonymous``, the SASL user, or that it comes by certificate."""
+    """The SASL user, ``anonymous``, or how the identity logs in."""
     user = properties.get("sasl.username")
     if user:
         return f"User:{printable(user)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +32,8 @@ class Quorum:
 
 def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
     """What ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
-    connections = BrokerConnections(properties, request_timeout_s=timeout_s)
-    try:
+    with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         return ask_quorum(connections)
-    finally:
-        connections.close()
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:

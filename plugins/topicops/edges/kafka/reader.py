@@ -1,9 +1,9 @@
-"""The live cluster out of the brokers' answers: for KRaft, and for a ZooKeeper that is closed. Never writes.
+"""The live cluster as the brokers describe it: for KRaft, and where ZooKeeper cannot be reached. Never writes.
 
 Brokers have no ``sync`` and no transaction ids: a topic is described, its configs are read, and it is described again
-until two descriptions agree. Each broker follows the controller by moments, so that a snapshot may be some tenths of a
-second old; the few topics of ``traces`` are read until every broker that answers has the same of them. Names are asked
-for with auto-creation off.
+until two descriptions agree. Each broker hears from the controller a little later, so that a snapshot may be some
+tenths of a second old; the few topics of ``traces`` are read until all brokers that answer agree. Reading creates no
+topic.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ from topicops.model.printable import printable
 
 T = TypeVar("T")
 BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
-"""A request for some names, with a future for each."""
+"""Sends a request for some names, and gives a future for each."""
 
 TOPICS_PER_REQUEST = 300
-LOOKS = 10
-"""How often a moving topic is looked at before it is marked unstable."""
-FRAMES = 5
-"""How often the whole is read again because brokers or controller changed meanwhile."""
-LOOK_PAUSE_S = 0.1
-"""Time for a broker to hear what another has heard."""
+MOST_READS = 10
+"""How often a topic that changes is read before it is marked unstable."""
+MOST_SNAPSHOTS = 5
+"""How often all topics are read because brokers or controller changed meanwhile."""
+READ_PAUSE_S = 0.1
+"""Time for a broker to hear from the controller what another broker has heard."""
 BROKERS_COMPARED = 16
-"""How many brokers must have the same of a topic; of more, the first by id."""
+"""How many brokers must agree on a topic: the first by id."""
 VIEW_TIMEOUT_S = 1.0
-"""How long brokers may take to tell their own view; silent ones are left out."""
+"""How long brokers may take to give their own view; silent ones are left out."""
 GRACE_S = 2.0
 """How much longer than librdkafka's own deadline a future is waited for."""
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Sixteen zero bytes: the topic has none."""
 UNKNOWN_UNDER_ZOOKEEPER = frozenset({"deleting", "orphan_configs"})
-"""What stands in ZooKeeper alone. Under KRaft neither exists."""
+"""Fields that only ZooKeeper knows. Under KRaft neither exists."""
 
 
-class Frame(NamedTuple):
-    """What the topics are seen in: must be the same before and after they are read."""
+class ClusterHeader(NamedTuple):
+    """The cluster without its topics: must be the same before and after the topics are read."""
 
     cluster_id: str
     brokers: Mapping[int, Broker]
     controller_id: int | None
     controller_epoch: int | None
-    """None: ZooKeeper rules the brokers."""
+    """None: ZooKeeper controls the brokers."""
 
 
 class Description(NamedTuple):
@@ -78,29 +78,29 @@ class Description(NamedTuple):
 
     @property
     def stamp(self) -> tuple[str, Assignment]:
-        """Equal stamps of two looks: the topic did not change between them; who leads it is no change."""
+        """Equal in two descriptions if the topic did not change between them; a new leader is no change."""
         return self.topic_id, self.assignment
 
 
-Disagreement = Callable[[Mapping[str, Description | None]], frozenset[str]]
-"""From what was described, None for what is absent, to the names that some broker knows otherwise."""
+FindDisagreements = Callable[[Mapping[str, Description | None]], frozenset[str]]
+"""Takes descriptions, None for an absent topic; gives the names of which some broker knows something else."""
 
 
 class Reassignment(NamedTuple):
-    """What one running reassignment does, by partition."""
+    """The replicas that a running reassignment adds and removes, by partition."""
 
     adding: dict[int, tuple[int, ...]]
     removing: dict[int, tuple[int, ...]]
 
 
-class Looks(NamedTuple):
-    """What was seen of some topics: absent ones have no description."""
+class TopicsRead(NamedTuple):
+    """What was read of some topics; absent ones have no description."""
 
     descriptions: dict[str, Description]
     overrides: dict[str, dict[str, str]]
     reassignments: Mapping[str, Reassignment]
-    moving: frozenset[str]
-    """Those that did not settle."""
+    unstable: frozenset[str]
+    """Topics that changed at each read, or on which the brokers disagree."""
 
 
 class KafkaReader:
@@ -115,7 +115,7 @@ class KafkaReader:
     """
 
     chroot = ""
-    """Brokers have none to tell."""
+    """Brokers have no chroot."""
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 10.0) -> None:
         self._properties = dict(properties)
@@ -139,38 +139,38 @@ class KafkaReader:
         self._forget_connections()
 
     def cluster_id(self) -> str:
-        """The brokers' word for the cluster they form. Raises ``ClusterUnreachableError``."""
+        """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
         return self._described_cluster()[0]
 
     def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
-        """Read the whole cluster, with the brokers' defaults beside.
+        """Read the whole cluster, and the brokers' defaults.
 
         Raises:
             ClusterUnreachableError: No broker answers in time.
-            ClusterError: A broker refuses an answer, or brokers and controller do not come to rest.
+            ClusterError: A broker refuses an answer, or brokers or controller change each time.
 
         """
         with gc_paused():
-            for _ in range(FRAMES):
-                before = self._frame()
-                looks = self._look_at_all()
-                if self._frame() == before:
-                    return self._assembled(before, looks, states=states)
+            for _ in range(MOST_SNAPSHOTS):
+                header = self._header()
+                topics = self._all_topics()
+                if self._header() == header:
+                    return self._assembled(header, topics, states=states)
         raise ClusterError(
-            f"{self._servers}: brokers or controller changed {FRAMES} times while the topics were read; "
-            "wait until the cluster rests"
+            f"{self._servers}: brokers or controller changed {MOST_SNAPSHOTS} times while the topics were read; "
+            "wait until they no longer change, and try again"
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """What all brokers have under the names; a config or a deletion marker without topic is not for them to see.
+        """The topics of these names, as all brokers know them; brokers see no config or marker without a topic.
 
-        A topic of which they do not come to have the same is unstable.
+        A topic on which the brokers do not come to agree is unstable.
         """
         names = sorted(set(topics))
-        looks = self._looks(names, disagreement=self._disagreement)
+        found = self._read(names, find_disagreements=self._disagreements)
         return {
             name: TopicTraces(
-                live=_live_topic(name, looks, states=states) if name in looks.descriptions else None,
+                live=_live_topic(name, found, states=states) if name in found.descriptions else None,
                 has_config_znode=False,
                 is_deleting=False,
             )
@@ -178,35 +178,35 @@ class KafkaReader:
         }
 
     def require_describable(self, topics: Sequence[str]) -> None:
-        """Raise ``ClusterError`` unless each may be described, there or not: brokers list only what may be."""
+        """Raise ``ClusterError`` unless the reader may describe each topic: brokers hide others without an error."""
         self._descriptions(topics)
 
     def catch_up_with(self, lease: Lease) -> None:
         """Do nothing: the brokers' answers carry no ZooKeeper transaction to compare with."""
 
     def brokers(self) -> Mapping[int, Broker]:
-        """Live brokers by id; a fenced one is not among them."""
+        """Live brokers by id, without fenced ones."""
         return self._described_cluster()[1]
 
     def controller_epoch(self) -> int | None:
-        """The epoch of the quorum's leader; None where ZooKeeper rules, which alone knows it."""
+        """The epoch of the quorum's leader; None where ZooKeeper controls the brokers: only ZooKeeper knows it."""
         quorum = ask_quorum(self._connected())
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
         """The leader of the quorum under KRaft; None while none is elected."""
-        return self._frame().controller_id
+        return self._header().controller_id
 
-    def _frame(self) -> Frame:
+    def _header(self) -> ClusterHeader:
         cluster_id, brokers, controller_id = self._described_cluster()
         quorum = ask_quorum(self._connected())
         if quorum is None:
-            return Frame(cluster_id, brokers, controller_id, None)
-        # The broker that a KRaft cluster calls its controller is any one, and another the next time.
-        return Frame(cluster_id, brokers, quorum.leader if quorum.leader >= 0 else None, quorum.epoch)
+            return ClusterHeader(cluster_id, brokers, controller_id, None)
+        # A KRaft cluster names any broker as its controller, and another one the next time.
+        return ClusterHeader(cluster_id, brokers, quorum.leader if quorum.leader >= 0 else None, quorum.epoch)
 
     def _described_cluster(self) -> tuple[str, dict[int, Broker], int | None]:
-        described = self._one(lambda client: client.describe_cluster(request_timeout=self._timeout_s))
+        described = self._result(lambda client: client.describe_cluster(request_timeout=self._timeout_s))
         brokers = {
             node.id: Broker(id=node.id, rack=node.rack, endpoints=(f"{node.host}:{node.port}",))
             for node in sorted(described.nodes, key=lambda node: int(node.id))
@@ -214,48 +214,50 @@ class KafkaReader:
         controller = described.controller
         return str(described.cluster_id), brokers, controller.id if controller and controller.id >= 0 else None
 
-    def _look_at_all(self) -> Looks:
+    def _all_topics(self) -> TopicsRead:
         names = self._names()
-        looks = self._looks(names)
-        came = sorted(set(self._names()) - set(names))
-        if not came:
-            return looks
-        more = self._looks(came)
-        return Looks(
-            looks.descriptions | more.descriptions,
-            looks.overrides | more.overrides,
-            {**looks.reassignments, **more.reassignments},
-            looks.moving | more.moving,
+        found = self._read(names)
+        new = sorted(set(self._names()) - set(names))
+        if not new:
+            return found
+        more = self._read(new)
+        return TopicsRead(
+            found.descriptions | more.descriptions,
+            found.overrides | more.overrides,
+            {**found.reassignments, **more.reassignments},
+            found.unstable | more.unstable,
         )
 
     def _names(self) -> list[str]:
-        # Without a name: librdkafka lets a broker create what is asked for by name.
-        return sorted(self._asked(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
+        # Without names: librdkafka lets a broker create a topic that is asked for by name.
+        return sorted(self._call(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
 
-    def _looks(self, names: Sequence[str], *, disagreement: Disagreement = lambda _: frozenset()) -> Looks:
+    def _read(
+        self, names: Sequence[str], *, find_disagreements: FindDisagreements = lambda _: frozenset()
+    ) -> TopicsRead:
         """Describe, read the configs, describe again, until two descriptions of each topic agree.
 
         Args:
-            disagreement: Asked about the topics that have settled.
+            find_disagreements: Called with the topics whose two descriptions agree.
 
         """
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
-        moving = frozenset(names)
+        unstable = frozenset(names)
         reassignments: Mapping[str, Reassignment] = {}
-        for look in range(LOOKS):
-            if look:
-                time.sleep(LOOK_PAUSE_S)
-            overrides |= self._overrides(sorted(moving & descriptions.keys()))
+        for attempt in range(MOST_READS):
+            if attempt:
+                time.sleep(READ_PAUSE_S)
+            overrides |= self._overrides(sorted(unstable & descriptions.keys()))
             reassignments = self._reassignments()
-            again = self._descriptions(sorted(moving))
-            changed = frozenset(name for name in moving if _stamp(descriptions, name) != _stamp(again, name))
-            descriptions = {name: d for name, d in descriptions.items() if name not in moving} | again
-            moving = changed | disagreement({name: again.get(name) for name in moving - changed})
-            if not moving:
+            again = self._descriptions(sorted(unstable))
+            changed = frozenset(name for name in unstable if _stamp(descriptions, name) != _stamp(again, name))
+            descriptions = {name: d for name, d in descriptions.items() if name not in unstable} | again
+            unstable = changed | find_disagreements({name: again.get(name) for name in unstable - changed})
+            if not unstable:
                 break
-        return Looks(descriptions, overrides, reassignments, moving)
+        return TopicsRead(descriptions, overrides, reassignments, unstable)
 
-    def _disagreement(self, described: Mapping[str, Description | None]) -> frozenset[str]:
+    def _disagreements(self, described: Mapping[str, Description | None]) -> frozenset[str]:
         if not described:
             return frozenset()
         brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
@@ -265,7 +267,7 @@ class KafkaReader:
         )
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
-        """By name, without those that are not there."""
+        """By name, without absent topics."""
         found = self._in_batches(names, self._describe_topics)
         return {name: _description(name, described) for name, described in found.items()}
 
@@ -276,7 +278,7 @@ class KafkaReader:
         return futures
 
     def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """What is set on each topic itself, as brokers write it; a topic that went has none."""
+        """What is set on each topic itself, as the brokers write it; without topics that are gone."""
         found = self._in_batches(names, self._describe_configs)
         return {name: _set_on_topic(entries) for name, entries in found.items()}
 
@@ -288,7 +290,7 @@ class KafkaReader:
         return {str(resource.name): future for resource, future in futures.items()}
 
     def _reassignments(self) -> dict[str, Reassignment]:
-        """Every running reassignment by topic; only the controller knows them, and confluent-kafka cannot ask."""
+        """All running reassignments by topic, from the controller; confluent-kafka has no call for it."""
         connections = self._connected()
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
@@ -300,14 +302,14 @@ class KafkaReader:
         if _is_transport(error):
             raise ClusterUnreachableError(f"{self._servers}: reassignments: {named(error.code())}; try again")
         if error.code() != KafkaError.NO_ERROR:
-            raise self._refused("reassignments", error)
+            raise self._refusal("reassignments", error)
         return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
 
     def _in_batches(self, names: Sequence[str], call: BatchCall) -> dict[str, Any]:
-        """Results by name, without those of unknown topics. Raises ``ClusterError`` for any other refusal."""
+        """Results by name, without unknown topics. Raises ``ClusterError`` for any other refusal."""
         found: dict[str, Any] = {}
         for batch in _batches(names, TOPICS_PER_REQUEST):
-            found |= self._asked(partial(self._batch, call, batch))
+            found |= self._call(partial(self._batch, call, batch))
         return found
 
     def _batch(self, call: BatchCall, names: Sequence[str], client: AdminClient) -> dict[str, Any]:
@@ -323,14 +325,14 @@ class KafkaReader:
                     continue
                 if _is_transport(reason):
                     raise
-                raise self._refused(f"topic {printable(name)}", reason) from error
+                raise self._refusal(f"topic {printable(name)}", reason) from error
         return found
 
-    def _one(self, call: Callable[[AdminClient], Future[Any]]) -> Any:
-        return self._asked(lambda client: call(client).result(self._timeout_s + GRACE_S))
+    def _result(self, call: Callable[[AdminClient], Future[Any]]) -> Any:
+        return self._call(lambda client: call(client).result(self._timeout_s + GRACE_S))
 
-    def _asked(self, call: Callable[[AdminClient], T]) -> T:
-        """What ``call`` gives. A client may cling to a broker that is gone, so that a fresh one gets a second try."""
+    def _call(self, call: Callable[[AdminClient], T]) -> T:
+        """Call, and after a failure once more with a new client: the old one may keep asking a broker that is gone."""
         try:
             return call(self._confluent.client())
         except (KafkaException, TimeoutError):
@@ -345,7 +347,7 @@ class KafkaReader:
         self._confluent.discard()
         return failure
 
-    def _refused(self, what: str, reason: KafkaError) -> ClusterError:
+    def _refusal(self, what: str, reason: KafkaError) -> ClusterError:
         return ClusterError(
             f"{self._servers}: {what}: {error_text(KafkaException(reason))}; a snapshot must be "
             "complete: the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
@@ -365,20 +367,20 @@ class KafkaReader:
     def _servers(self) -> str:
         return self._properties.get("bootstrap.servers", "the brokers")
 
-    def _assembled(self, frame: Frame, looks: Looks, *, states: bool) -> ClusterSnapshot:
+    def _assembled(self, header: ClusterHeader, found: TopicsRead, *, states: bool) -> ClusterSnapshot:
         with closing(BrokerQuestions(self._properties)) as questions:
             broker_defaults = questions.broker_defaults()
         return ClusterSnapshot(
-            cluster_id=frame.cluster_id,
+            cluster_id=header.cluster_id,
             chroot=self.chroot,
             source="kafka",
-            controller_id=frame.controller_id,
-            controller_epoch=frame.controller_epoch,
-            brokers=frame.brokers,
-            topics={name: _live_topic(name, looks, states=states) for name in sorted(looks.descriptions)},
+            controller_id=header.controller_id,
+            controller_epoch=header.controller_epoch,
+            brokers=header.brokers,
+            topics={name: _live_topic(name, found, states=states) for name in sorted(found.descriptions)},
             deleting={},
             broker_defaults=broker_defaults,
-            unknown=UNKNOWN_UNDER_ZOOKEEPER if frame.controller_epoch is None else frozenset(),
+            unknown=UNKNOWN_UNDER_ZOOKEEPER if header.controller_epoch is None else frozenset(),
         )
 
 
@@ -396,8 +398,8 @@ def _description(name: str, described: Any) -> Description:
     topic_id = _url_safe(str(described.topic_id))
     if topic_id == NO_TOPIC_ID:
         raise ClusterError(
-            f"{printable(name)}: the brokers give it no topic id, and without one nothing tells it from a later topic "
-            "of that name: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
+            f"{printable(name)}: the brokers give it no topic id, so that a later topic of that name looks the "
+            "same: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
         )
     partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
     return Description(
@@ -412,13 +414,13 @@ def _assignment(description: Description | None) -> Assignment | None:
 
 
 def _rows(view: BrokerView, topic: str) -> Assignment | None:
-    """The topic's replicas as one broker knows them; None: it knows no such topic."""
+    """The topic's replicas as one broker knows them; None: the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 
 
 def _url_safe(topic_id: str) -> str:
-    """As Kafka and its znodes write it; librdkafka uses the alphabet of plain base64."""
+    """As Kafka and its znodes write a topic id; librdkafka uses the alphabet of plain base64."""
     return topic_id.rstrip("=").replace("+", "-").replace("/", "_")
 
 
@@ -433,7 +435,7 @@ def _state(partition: Any) -> PartitionState:
 
 
 def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
-    """Overrides alone: a value that brokers have from elsewhere, or by default, is none."""
+    """Overrides only, without values from the brokers' settings or defaults."""
     own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
     return {name: entry.value or "" for name, entry in sorted(entries.items()) if entry.source == own}
 
@@ -446,17 +448,17 @@ def _reassignment(partitions: Iterable[Any]) -> Reassignment:
     )
 
 
-def _live_topic(name: str, looks: Looks, *, states: bool) -> LiveTopic:
-    description = looks.descriptions[name]
-    moved = looks.reassignments.get(name, Reassignment({}, {}))
+def _live_topic(name: str, found: TopicsRead, *, states: bool) -> LiveTopic:
+    description = found.descriptions[name]
+    reassignment = found.reassignments.get(name, Reassignment({}, {}))
     return LiveTopic(
         name=name,
         topic_id=description.topic_id,
         assignment=description.assignment,
-        adding=moved.adding,
-        removing=moved.removing,
-        overrides=looks.overrides.get(name, {}),
-        unstable=name in looks.moving,
+        adding=reassignment.adding,
+        removing=reassignment.removing,
+        overrides=found.overrides.get(name, {}),
+        unstable=name in found.unstable,
         states=description.states if states else None,
     )
 
