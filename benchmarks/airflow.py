@@ -46,7 +46,7 @@ from topicops import flow
 from topicops.edges.local.airflow import start_airflow, wait_for_dags
 from topicops.edges.local.airflow_client import RUN_ENDED, AirflowClient
 from topicops.edges.local.cluster import LocalCluster
-from topicops.flow.applying import read_outcomes
+from topicops.flow import read_outcomes
 from topicops.model.runs.results import OutcomeStatus
 
 ROOT = Path(__file__).resolve().parents[1]

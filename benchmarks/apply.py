@@ -35,7 +35,7 @@ from benchmarks.verify import local_cluster, wait_until
 from topicops import flow
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.flow.applying import read_outcomes
+from topicops.flow import read_outcomes
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan

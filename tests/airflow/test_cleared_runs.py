@@ -13,7 +13,7 @@ from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.on_airflow import tasks
 from topicops.on_airflow.held_changes import held_path, read_held
-from topicops.on_airflow.tasks import Facts, Site
+from topicops.on_airflow.tasks import Site, XComValue
 
 A_DAY = timedelta(days=1)
 YESTERDAY = ScriptedTask(run_id="scheduled__1")
@@ -31,7 +31,7 @@ CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1
     ],
 )
 def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
-    tmp_path: Path, step: Callable[[Site, object], Facts]
+    tmp_path: Path, step: Callable[[Site, object], XComValue]
 ) -> None:
     tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
     tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))

@@ -18,7 +18,7 @@ from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
 from topicops.on_airflow import tasks
-from topicops.on_airflow.tasks import Facts, Site
+from topicops.on_airflow.tasks import Site, XComValue
 
 FIRST = ScriptedTask()
 PAUSE = {"state": "paused", "reason": "Not yet.", "until": "2126-01-01T00:00:00Z"}
@@ -28,10 +28,10 @@ CLEARED = ScriptedTask(try_number=2, dag_run=ScriptedRun(clear_number=1))
 class PlainFlow:
     """The real steps, with a diff that needs no Spark."""
 
-    def diff(self, run: flow.Run, *, engine: str) -> Facts:
+    def diff(self, run: flow.Run, *, engine: str) -> flow.Summary:
         return flow.diff(run, engine="python")
 
-    def __getattr__(self, step: str) -> Callable[..., Facts]:
+    def __getattr__(self, step: str) -> Callable[..., flow.Summary]:
         return getattr(flow, step)
 
 
@@ -45,7 +45,7 @@ class World:
         for step in (tasks.validate, tasks.snapshot, tasks.diff, tasks.plan, tasks.gate):
             step(self.site, context(task))
 
-    def send(self, action: str, task: ScriptedTask = FIRST) -> Facts:
+    def send(self, action: str, task: ScriptedTask = FIRST) -> XComValue:
         return tasks.pipeline_change(action)(self.site, context(task))
 
     def partitions(self) -> dict[str, int]:
@@ -56,7 +56,7 @@ class World:
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
         return [f"{line['action']} {line['topic']} {line['outcome']}" for line in map(json.loads, lines)]
 
-    def report(self) -> Facts:
+    def report(self) -> XComValue:
         tasks.verify(self.site, context(FIRST))
         return tasks.report(self.site, context(FIRST))
 

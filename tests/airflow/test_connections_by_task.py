@@ -17,6 +17,8 @@ from fixtures.live import look
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
 from topicops.edges.connections.lookup import ConnectionFields, ConnectionSource
+from topicops.flow.planning import DiffSummary
+from topicops.flow.quality import QualitySummary
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
 from topicops.testing.quality import quality_report
@@ -40,12 +42,12 @@ class WatchedFlow:
 
         return flow.open_run(connections=watched, **rest)
 
-    def diff(self, run: flow.Run, *, engine: str) -> flow.Facts:
+    def diff(self, run: flow.Run, *, engine: str) -> DiffSummary:
         return flow.diff(run, engine="python")
 
-    def quality_before(self, run: flow.Run) -> flow.Facts:
-        run.store.write_value("quality-before.json", quality_report("before", ()))
-        return {}
+    def quality_before(self, run: flow.Run) -> QualitySummary:
+        path = run.store.write_value("quality-before.json", quality_report("before", ()))
+        return QualitySummary(path=str(path), rules=0, failed=[], critical=[])
 
     def __getattr__(self, step: str) -> Callable[..., object]:
         return getattr(flow, step)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.person import nothing_happens, person
-from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, site
+from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
@@ -128,7 +128,7 @@ def test_a_critical_rule_after_the_changes_fails_the_run(tmp_path: Path) -> None
 
 
 def test_an_unhealthy_check_fails_the_run_although_no_task_did(tmp_path: Path) -> None:
-    state, tasks = run_pipeline(ScriptedFlow(tmp_path, report_facts={"ok": False}))
+    state, tasks = run_pipeline(ScriptedFlow(tmp_path, report_summary=report_of(ok=False)))
     assert state == "failed"
     assert {name for name, task in tasks.items() if task == "failed"} == {"report"}
 

@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, quality_rule, site
+from fixtures.scripted_flow import (
+    CREATE,
+    DELETE,
+    OTHER_DELETE,
+    ScriptedFlow,
+    digest,
+    failed_rule,
+    quality_rule,
+    report_of,
+    site,
+)
 from fixtures.scripted_task import ScriptedTask, context
+from topicops.flow.outcomes import ApplySummary
 from topicops.flow.run import Run
 from topicops.model.errors import (
     CertificateError,
@@ -63,7 +74,7 @@ def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(tmp_
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     tasks.plan_to_look_at(site(flow), context(task))
     run = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id)
-    assert [gated.gate.value for gated in run.plan.changes] == ["run", "held"]
+    assert [gated.gate.value for gated in run.read_plan().changes] == ["run", "held"]
     assert tasks.drift(site(flow), context(task))["changed"] == 1
     assert not held_file.exists()
 
@@ -140,10 +151,10 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
     steps_logger = logging.getLogger("topicops.steps.applying.ledger")
 
     class Telling(ScriptedFlow):
-        def apply(self, run: Run, **wishes: object) -> tasks.Facts:
+        def apply(self, run: Run, **asked: object) -> ApplySummary:
             steps_logger.info("created topic=orders partitions=3")
             steps_logger.warning("the controller moved")
-            return {"done": 1}
+            return ApplySummary(path=str(run.store.folder), counts={"done": 1})
 
     with caplog.at_level(logging.INFO, logger="topicops"):
         tasks.pipeline_change("create")(site(Telling(tmp_path)), context(ScriptedTask()))
@@ -214,7 +225,7 @@ def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityR
 
 
 def test_a_good_run_with_held_changes_ends_well(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, report_facts={"ok": True, "held": 2, "skipped": 1})
+    flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=True, held=2, skipped=1))
     task = ScriptedTask(states={"create": "success", "ask": "skipped", "report": "running"})
     assert tasks.report(site(flow), context(task))["held"] == 2
 
@@ -228,7 +239,7 @@ def test_any_failed_task_fails_the_run_and_is_named(tmp_path: Path) -> None:
 
 
 def test_a_check_that_failed_fails_the_run_although_every_task_was_green(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, report_facts={"ok": False, "summary": "1 topic unhealthy"})
+    flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False, summary="1 topic unhealthy"))
     with pytest.raises(AirflowFailException, match="1 topic unhealthy"):
         tasks.report(site(flow), context(ScriptedTask(states={"verify": "success"})))
 
@@ -389,7 +400,7 @@ def test_the_question_is_about_the_changes_in_it_alone(tmp_path: Path) -> None:
     assert digest(DELETE)[:12] in question
     assert "orders" not in question
     assert "old-clicks" not in question
-    plan = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id).plan
+    plan = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id).read_plan()
     assert [gated.digest for gated in plan.changes] == [digest(DELETE)]
 
 

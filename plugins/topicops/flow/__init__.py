@@ -1,38 +1,47 @@
-"""The steps with the world plugged in: each function reads a run's artifacts, does one step, writes the next artifact.
+"""The steps with the outside world plugged in: each function reads artifacts, takes one step and writes the next.
 
-Commands and Airflow tasks both call these, so that they cannot differ. This is the only place that chooses which edge
-fills which port. Heavy edges (Spark, brokers, ZooKeeper) are imported by the step that needs them, so that a DAG file
-is parsed, and `validate` runs, without them. So are the modules of this package, by the first use of their names.
+Commands and Airflow tasks both call these functions, so that they cannot differ. ``access`` is the only place that
+chooses which edge fills which port. Heavy edges (Spark, brokers, ZooKeeper) are imported by the step that needs them,
+and the modules of this package by the first use of their names, so that a DAG file is parsed without them.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.flow.applying import apply, apply_plan, approval
-    from topicops.flow.authoring import drift, import_topics, tell_drift, topic_id
-    from topicops.flow.inspecting import doctor, topics
+    from topicops.flow.applying import apply, approval
+    from topicops.flow.authoring import import_topics, topic_id
+    from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
+    from topicops.flow.outcomes import read_outcomes
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
-    from topicops.flow.reporting import render, render_report
-    from topicops.flow.run import Engine, Facts, Run, home_folder, load_plan, open_run, save_plan
-    from topicops.flow.verifying import (
-        quality_after,
-        quality_before,
-        report,
-        run_report,
-        verify,
-        verify_cluster,
-        verify_or_say_why,
-        verify_plan,
-    )
+    from topicops.flow.quality import quality_after, quality_before
+    from topicops.flow.reporting import render, render_report, report, run_report
+    from topicops.flow.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.verifying import verify
+    from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
+
+_NAMES = {
+    "applying": ("apply", "approval"),
+    "authoring": ("import_topics", "topic_id"),
+    "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
+    "outcomes": ("read_outcomes",),
+    "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
+    "quality": ("quality_after", "quality_before"),
+    "reporting": ("render", "render_report", "report", "run_report"),
+    "run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
+    "verifying": ("verify",),
+    "whole_runs": ("apply_plan", "verify_cluster", "verify_plan"),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Engine",
-    "Facts",
     "Run",
+    "Summary",
     "apply",
     "apply_plan",
     "approval",
+    "audit_files",
     "diff",
     "doctor",
     "drift",
@@ -45,41 +54,21 @@ __all__ = [
     "plan",
     "quality_after",
     "quality_before",
+    "read_outcomes",
+    "record_drift",
     "render",
     "render_report",
     "report",
     "run_report",
     "save_plan",
     "snapshot",
-    "tell_drift",
     "topic_id",
     "topics",
     "validate",
     "verify",
     "verify_cluster",
-    "verify_or_say_why",
     "verify_plan",
 ]
-
-_NAMES = {
-    "authoring": ("drift", "import_topics", "tell_drift", "topic_id"),
-    "applying": ("apply", "apply_plan", "approval"),
-    "inspecting": ("doctor", "topics"),
-    "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
-    "verifying": (
-        "quality_after",
-        "quality_before",
-        "report",
-        "run_report",
-        "verify",
-        "verify_cluster",
-        "verify_or_say_why",
-        "verify_plan",
-    ),
-    "run": ("Engine", "Facts", "Run", "home_folder", "load_plan", "open_run", "save_plan"),
-    "reporting": ("render", "render_report"),
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -1,15 +1,13 @@
-"""Look at the live cluster and tell: what is wrong with it, and its topics through filters.
-
-Nothing is written, to no cluster and to no run.
-"""
+"""Inspect without changing: what is wrong with a cluster, its topics, its drift from the files, and the audit logs."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from topicops.edges.connections.lookup import kafka_properties, zookeeper_address
-from topicops.flow.run import Run, cluster_reader, read_specs, with_broker_defaults
+from topicops.edges.home.audit_log import audited_environments, read_audit_log
+from topicops.flow.access import Access
+from topicops.flow.run import CountedSummary, Run, audit_folder, home_folder, read_environment, read_specs
 from topicops.model.cluster.doctor_facts import (
     Area,
     DoctorFacts,
@@ -20,72 +18,109 @@ from topicops.model.cluster.doctor_facts import (
     ZooKeeperFacts,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import TopicopsError
+from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import LiveReader
+from topicops.model.runs.audit import AuditFile
 from topicops.model.specs.desired import Desired, Lifecycle
-from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import examine
 from topicops.steps.planning.cluster_guard import require_cluster, require_cluster_id
+from topicops.steps.planning.drift import DriftEntry, counted
+from topicops.steps.planning.drift import drift as drift_step
+from topicops.steps.reporting.cluster.drift_text import drift_json, drift_lines, drift_summary
 from topicops.steps.topic_listing import Listing, Wanted, list_topics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftSummary(CountedSummary):
+    """How many differences are of each kind."""
+
+    summary: str
+    differences: int
 
 
 def topics(run: Run, wanted: Wanted) -> Listing:
     """The live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
     environment, desired = read_specs(run).require()
-    with cluster_reader(run, environment) as reader:
-        require_cluster_id(reader.cluster_id(), environment)
-        live = reader.snapshot(states=bool(wanted.partitions))
+    access = run.access(environment)
+    live = read_live_topics(access, states=bool(wanted.partitions))
     if wanted.partitions:
-        live = with_broker_defaults(run, environment, live)
+        live = access.with_broker_defaults(live)
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics)
 
 
-def doctor(run: Run) -> DoctorReport:
-    """What can be seen of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
+def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
+    """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
+    run.progress(f"Reading {run.topics}")
     environment, desired = read_specs(run).require()
-    unread: dict[Area, UnreadArea] = {}
-    snapshot, zookeeper = _live_side(run, environment, unread)
+    run.progress(f"Reading the live topics of {run.environment}")
+    return drift_step(desired, read_live_topics(run.access(environment)), environment, only=only)
+
+
+def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
+    """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+    entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only)
+    for line in drift_lines(entries):
+        run.progress(line)
+    summary = drift_summary(entries)
+    run.progress(summary)
+    path = run.store.write_json("drift.json", drift_json(entries))
+    counts = {kind.value: number for kind, number in counted(entries).items()}
+    return DriftSummary(path=str(path), summary=summary, differences=len(entries), counts=counts)
+
+
+def audit_files(environment: str | None) -> tuple[AuditFile, ...]:
+    """The audit log of one environment, or all there are. Opens no connection.
+
+    Raises:
+        UsageError: The environment has none.
+        ArtifactError: A log cannot be read.
+
+    """
+    folder = audit_folder(home_folder())
+    known = audited_environments(folder)
+    if environment is not None and environment not in known:
+        others = f"there are logs of {', '.join(known)}" if known else "nothing was ever sent from this TOPICOPS_HOME"
+        raise UsageError(f"{folder}: no audit log of {environment}; {others}")
+    return tuple(read_audit_log(folder, name) for name in ([environment] if environment else known))
+
+
+def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot:
+    """The environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
+    with access.reader() as reader:
+        require_cluster_id(reader.cluster_id(), access.environment)
+        return reader.snapshot(states=states)
+
+
+def doctor(run: Run) -> DoctorReport:
+    """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
+    environment, desired = read_specs(run).require()
+    access, unread = run.access(environment), dict[Area, UnreadArea]()
+    snapshot, zookeeper = _read_source(access, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
-    kafka = _broker_side(run, environment, changing, unread)
+    kafka = _read_brokers(access, changing, unread)
     return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread), environment)
 
 
-def _live_side(
-    run: Run, environment: Environment, unread: dict[Area, UnreadArea]
-) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
+def _read_source(access: Access, unread: dict[Area, UnreadArea]) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
     try:
-        with cluster_reader(run, environment) as reader:
-            snapshot = _whole_snapshot(reader, environment, unread)
-            return snapshot, _zookeeper_side(run, environment, reader, is_whole=snapshot is not None)
+        with access.reader() as reader:
+            snapshot = _whole_snapshot(reader, access, unread)
+            return snapshot, access.zookeeper_facts(reader, is_decodable=snapshot is not None)
     except TopicopsError as error:
-        area: Area = "zookeeper" if environment.spec.cluster.source == "zookeeper" else "snapshot"
+        area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
         unread[area] = UnreadArea(message=str(error), code=error.code)
         return None, None
 
 
-def _whole_snapshot(
-    reader: LiveReader, environment: Environment, unread: dict[Area, UnreadArea]
-) -> ClusterSnapshot | None:
-    """Of the environment's own cluster, with states; None and a problem where there is none to be had."""
+def _whole_snapshot(reader: LiveReader, access: Access, unread: dict[Area, UnreadArea]) -> ClusterSnapshot | None:
+    """The environment's own cluster, with states; None and a problem if it cannot be read."""
     try:
         snapshot = reader.snapshot(states=True)
-        require_cluster(snapshot, environment)
+        require_cluster(snapshot, access.environment)
     except TopicopsError as error:
         unread["snapshot"] = UnreadArea(message=str(error), code=error.code)
         return None
     return snapshot
-
-
-def _zookeeper_side(run: Run, environment: Environment, reader: LiveReader, *, is_whole: bool) -> ZooKeeperFacts | None:
-    from topicops.edges.zookeeper.diagnosis import tls_context
-    from topicops.edges.zookeeper.probe import undecodable_znodes, zookeeper_facts
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
-
-    if not isinstance(reader, ZooKeeperReader):
-        return None
-    tls = zookeeper_address(environment, run.connections).tls
-    facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
-    return facts if is_whole else replace(facts, undecodable=undecodable_znodes(reader))
 
 
 def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
@@ -97,18 +132,14 @@ def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole,
     }
 
 
-def _broker_side(
-    run: Run,
-    environment: Environment,
-    topics: Mapping[KafkaRole, Sequence[str]],
-    unread: dict[Area, UnreadArea],
+def _read_brokers(
+    access: Access, topics: Mapping[KafkaRole, Sequence[str]], unread: dict[Area, UnreadArea]
 ) -> KafkaFacts | None:
     from topicops.edges.kafka.probe import kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
     try:
-        properties = {role: kafka_properties(environment, role, run.connections) for role in roles}
-        return kafka_facts(properties, topics=topics)
+        return kafka_facts({role: access.kafka(role) for role in roles}, topics=topics)
     except TopicopsError as error:
         unread["brokers"] = UnreadArea(message=str(error), code=error.code)
         return None

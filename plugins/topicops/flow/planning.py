@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from topicops.edges.home.artifacts import prune_runs
+from topicops.flow.access import Access
 from topicops.flow.run import (
     ENVIRONMENT_FILE,
     KINDS,
     NOTES_FILE,
+    CountedSummary,
     Engine,
-    Facts,
     Run,
+    Summary,
     baseline_file,
-    cluster_reader,
     lease_note,
     now,
     outcomes_file,
@@ -30,7 +30,6 @@ from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.environment import Environment
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan as plan_step
@@ -47,7 +46,46 @@ BLIND_SPOTS = (
 )
 
 
-def validate(run: Run) -> Facts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateSummary(Summary):
+    topics: int
+    warnings: int
+    commit: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotSummary(Summary):
+    cluster_id: str
+    topics: int
+    partitions: int
+    brokers: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffSummary(Summary):
+    counts: Mapping[str, int]
+    """Topics of each class."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSummary(Summary):
+    changes: int
+    blocked: int
+    drift: int
+    unmanaged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSummary(CountedSummary):
+    """How many changes have each word of the gate."""
+
+    fingerprint: str
+
+
+def validate(run: Run) -> ValidateSummary:
     """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
     from topicops.edges.specs.git import commit_of
 
@@ -56,28 +94,28 @@ def validate(run: Run) -> Facts:
     run.store.write_value(ENVIRONMENT_FILE, environment)
     desired = replace(desired, commit=commit_of(run.topics))
     path = run.store.write_value("desired.json", desired)
-    return {
-        "path": str(path),
-        "topics": len(desired.topics),
-        "warnings": len(desired.warnings),
-        "commit": desired.commit,
-        "digest": desired.digest,
-    }
+    return ValidateSummary(
+        path=str(path),
+        topics=len(desired.topics),
+        warnings=len(desired.warnings),
+        commit=desired.commit,
+        digest=desired.digest,
+    )
 
 
-def snapshot(run: Run, *, states: bool = False) -> Facts:
+def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
     from topicops.edges.home.topic_count import TopicCount
     from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 
     environment = read_environment(run)
     started = time.monotonic()
-    with cluster_reader(run, environment) as reader:
+    with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.snapshot(states=states)
         if run.store.has("desired.json"):
             # A topic that the brokers hide from this reader looks absent, and would be planned as new.
-            reader.require_describable(sorted(run.desired.topics.keys() - live.topics.keys()))
+            reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))
     topic_count = TopicCount(run.home, live.cluster_id)
     topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
@@ -85,86 +123,85 @@ def snapshot(run: Run, *, states: bool = False) -> Facts:
     path = run.store.write_value("live.json", live)
     read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
     run.store.write_json("run.json", read)
-    return {
-        "path": str(path),
-        "cluster_id": live.cluster_id,
-        "topics": len(live.topics),
-        "partitions": sum(topic.partitions for topic in live.topics.values()),
-        "brokers": len(live.brokers),
-        "seconds": round(time.monotonic() - started, 3),
-    }
+    return SnapshotSummary(
+        path=str(path),
+        cluster_id=live.cluster_id,
+        topics=len(live.topics),
+        partitions=sum(topic.partitions for topic in live.topics.values()),
+        brokers=len(live.brokers),
+        seconds=round(time.monotonic() - started, 3),
+    )
 
 
-def diff(run: Run, *, engine: Engine = "spark") -> Facts:
-    """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of both sides."""
+def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+    """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of files and cluster."""
     from topicops.steps.planning.diff import check_conserved
 
-    desired, live = run.desired, run.live
+    desired, live = run.read_desired(), run.read_live()
     started = time.monotonic()
     delta = _compare(desired, live, engine)
     check_conserved(delta, desired.topics, live.topics)
     path = run.store.write_value("delta.json", delta)
-    return {
-        "path": str(path),
-        "counts": {topic_class.value: count for topic_class, count in delta.counts.items()},
-        "seconds": round(time.monotonic() - started, 3),
-    }
+    return DiffSummary(
+        path=str(path),
+        counts={topic_class.value: count for topic_class, count in delta.counts.items()},
+        seconds=round(time.monotonic() - started, 3),
+    )
 
 
-def plan(run: Run, *, only: str | None = None) -> Facts:
+def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     """``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Args:
         only: A glob; topics that do not match it are left out.
 
     """
-    environment = read_environment(run)
-    desired, live, delta, at = run.desired, run.live, run.delta, now()
-    live = _with_needed_states(run, environment, desired, live, delta, at)
-    defaults, activity, warnings = _ask_brokers(run, environment, delta)
+    environment, access = read_environment(run), run.access(read_environment(run))
+    desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()
+    live = _with_needed_states(access, desired, live, delta, at)
+    defaults, activity, warnings = _ask_brokers(access, delta)
     live = replace(live, broker_defaults=defaults)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
-    if unheld := lease_note(environment):
-        warnings = (*warnings, unheld)
+    if unguarded := lease_note(environment):
+        warnings = (*warnings, unguarded)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
-    return {
-        "path": str(path),
-        "changes": len(change_set.changes),
-        "blocked": len(change_set.blocked),
-        "drift": len(change_set.drift),
-        "unmanaged": len(change_set.unmanaged),
-    }
+    return PlanSummary(
+        path=str(path),
+        changes=len(change_set.changes),
+        blocked=len(change_set.blocked),
+        drift=len(change_set.drift),
+        unmanaged=len(change_set.unmanaged),
+    )
 
 
-def gate(run: Run, *, approved: Collection[str] = ()) -> Facts:
+def gate(run: Run, *, approved: Collection[str] = ()) -> GateSummary:
     """``plan.json``: each change sorted into run, held or skipped; ``approved`` holds digests.
 
-    What an earlier try of the run did was done to an earlier plan: its outcomes, notes and checks are taken away, and
-    so is what it saw before its changes.
+    An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
     """
     run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json", NOTES_FILE)
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
-    gated = gate_step(run.change_set, read_environment(run), approved=approved)
+    gated = gate_step(run.read_change_set(), read_environment(run), approved=approved)
     path = run.store.write_text("plan.json", plan_to_json(gated))
-    counts: Facts = {word.value: len(gated.with_gate(word)) for word in GateWord}
-    return {"path": str(path), "fingerprint": gated.fingerprint, **counts}
+    counts = {word.value: len(gated.with_gate(word)) for word in GateWord}
+    return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)
 
 
 def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
-    """All five steps in a row."""
+    """Validate, snapshot, diff, plan and gate."""
     run.progress(f"Reading {run.topics}")
     validate(run)
     run.progress(f"Reading the live topics of {run.environment}")
     found = snapshot(run, states=states)
-    run.progress(f"Comparing with {found['topics']} live topics ({engine})")
+    run.progress(f"Comparing with {found.topics} live topics ({engine})")
     diff(run, engine=engine)
     plan(run, only=only)
     gate(run)
-    return run.plan
+    return run.read_plan()
 
 
 def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
@@ -182,14 +219,14 @@ def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
 
 
 def _with_needed_states(
-    run: Run, environment: Environment, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
+    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
 ) -> ClusterSnapshot:
-    """The snapshot with partition states of the few topics for which the plan cannot do without."""
-    names = topics_with_rising_min_isr(desired, live, delta, environment, now=at)
+    """The snapshot with the partition states of the few topics whose plan depends on them."""
+    names = topics_with_rising_min_isr(desired, live, delta, access.environment, now=at)
     missing = [name for name in names if live.topics[name].states is None]
     if not missing:
         return live
-    with cluster_reader(run, environment) as reader:
+    with access.reader() as reader:
         traces = reader.traces(missing, states=True)
     states = {name: found.live.states for name, found in traces.items() if found.live is not None}
     topics = {name: replace(topic, states=states.get(name, topic.states)) for name, topic in live.topics.items()}
@@ -197,17 +234,14 @@ def _with_needed_states(
 
 
 def _ask_brokers(
-    run: Run, environment: Environment, delta: Delta
+    access: Access, delta: Delta
 ) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """What only brokers know, asked once and only where a change depends on it: config defaults, traffic."""
+    """Config defaults and traffic: only brokers know them, and they are asked once, if a change depends on it."""
     configured = any("configs" in topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     if not configured and not doomed:
         return None, {}, ()
-    from topicops.edges.connections.lookup import kafka_properties
-    from topicops.edges.kafka.broker_questions import BrokerQuestions
-
-    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as brokers:
+    with access.questions() as brokers:
         defaults = brokers.broker_defaults()
         activity = brokers.activity(doomed) if doomed and defaults is not None else {}
     return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)

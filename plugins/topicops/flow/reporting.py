@@ -1,15 +1,74 @@
-"""A plan and a finished run as a person, or a program, reads them."""
+"""A plan and a finished run, as a person or a program reads them."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
-from topicops.flow.run import Run
+from topicops.flow.outcomes import read_outcomes
+from topicops.flow.run import Run, Summary, notes_of
+from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
+from topicops.steps.reporting.runs.run_report import RunReport, headline, report_json, report_markdown, report_text
 
+T = TypeVar("T")
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSummary(Summary):
+    ok: bool
+    """Nothing failed."""
+    summary: str
+    """The first line of the report."""
+    held: int
+    skipped: int
+    blocked: int
+
+
+def run_report(
+    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+) -> RunReport:
+    """All that the run has left in its folder so far."""
+    return RunReport(
+        environment=run.environment,
+        plan=run.read_plan() if run.store.has("plan.json") else None,
+        outcomes=read_outcomes(run),
+        checks=_read(run, "checks.json", tuple[Check, ...]),
+        quality_before=_quality_results(run, "before"),
+        quality_after=_quality_results(run, "after"),
+        failed_tasks=tuple(failed_tasks),
+        problem=problem,
+        interrupted=interrupted,
+        source=_source(run),
+        notes=notes_of(run),
+    )
+
+
+def report(
+    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+) -> ReportSummary:
+    """``report.txt``, ``report.md`` and ``report.json``."""
+    found = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    write_report(run, found)
+    return ReportSummary(
+        path=str(run.store.path("report.txt")),
+        ok=found.is_success,
+        summary=headline(found),
+        held=found.summary.held,
+        skipped=found.summary.skipped,
+        blocked=found.summary.blocked,
+    )
+
+
+def write_report(run: Run, found: RunReport) -> None:
+    run.store.write_text("report.txt", report_text(found))
+    run.store.write_text("report.md", report_markdown(found))
+    run.store.write_json("report.json", report_json(found))
 
 
 def render(plan: Plan, output: Format) -> str:
@@ -29,3 +88,19 @@ def render(plan: Plan, output: Format) -> str:
 def render_report(run: Run, output: Format) -> str:
     """The report that the run has written. Raises ``ArtifactError`` when it wrote none."""
     return run.store.read_text(REPORT_FILES[output]).rstrip("\n")
+
+
+def _read(run: Run, name: str, kind: type[T]) -> T:
+    """An artifact that is a tuple; an empty one if its step has not run."""
+    return run.store.read_value(name, kind) if run.store.has(name) else kind()
+
+
+def _source(run: Run) -> Source:
+    """Where the run's snapshot was read; a run without one has verified nothing."""
+    read = run.store.read_json("run.json") if run.store.has("run.json") else None
+    return str(read.get("source")) if isinstance(read, dict) and read.get("source") else "zookeeper"
+
+
+def _quality_results(run: Run, suite: QualitySuite) -> tuple[QualityResult, ...]:
+    name = quality_file(suite)
+    return run.store.read_value(name, QualityReport).results if run.store.has(name) else ()

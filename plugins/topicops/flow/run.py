@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from topicops.edges.connections.lookup import ConnectionSource, from_environment, kafka_properties, zookeeper_address
+from topicops.edges.connections.lookup import ConnectionSource, from_environment
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.flow.access import Access
 from topicops.flow.interception import PORT_WRAPPERS
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import (
-    ArtifactError,
-    ClusterError,
-    ClusterUnreachableError,
-    UnsupportedTargetError,
-    UsageError,
-)
+from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
@@ -29,8 +24,6 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
-    from topicops.edges.kafka.reader import KafkaReader
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
     from topicops.steps.specs.validate import Validated
 
 ENVIRONMENT_FILE = "environment.json"
@@ -38,8 +31,27 @@ NOTES_FILE = "notes.json"
 KINDS = ("all", *ACTIONS)
 """What one task of a run applies."""
 Engine = Literal["spark", "python"]
-Facts = dict[str, object]
-"""What a step hands on beside its artifact: paths, digests and counts; small enough for XCom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a step hands on beside its artifact: paths, digests and counts, small enough for XCom."""
+
+    path: str
+    """The artifact."""
+
+    def to_xcom(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedSummary(Summary):
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """In XCom each count has a key of its own."""
+
+    def to_xcom(self) -> dict[str, object]:
+        values = asdict(self)
+        return {**values.pop("counts"), **values}
 
 
 def home_folder() -> Path:
@@ -70,24 +82,23 @@ class Run:
     progress: Callable[[str], None] = no_progress
     """Takes one line of progress."""
 
-    @property
-    def desired(self) -> Desired:
+    def access(self, environment: Environment) -> Access:
+        """How this run reaches the environment's cluster."""
+        return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
+
+    def read_desired(self) -> Desired:
         return self.store.read_value("desired.json", Desired)
 
-    @property
-    def live(self) -> ClusterSnapshot:
+    def read_live(self) -> ClusterSnapshot:
         return self.store.read_value("live.json", ClusterSnapshot)
 
-    @property
-    def delta(self) -> Delta:
+    def read_delta(self) -> Delta:
         return self.store.read_value("delta.json", Delta)
 
-    @property
-    def change_set(self) -> ChangeSet:
+    def read_change_set(self) -> ChangeSet:
         return changes_from_json(self.store.read_text("changes.json"))
 
-    @property
-    def plan(self) -> Plan:
+    def read_plan(self) -> Plan:
         return plan_from_json(self.store.read_text("plan.json"))
 
 
@@ -116,7 +127,7 @@ def open_run(
         topics=topics,
         home=home,
         name=f"{group}/{run_id}",
-        connections=connections,
+        connections=cache(connections),
         progress=progress,
     )
 
@@ -174,65 +185,6 @@ def read_environment(run: Run) -> Environment:
     if run.store.has(ENVIRONMENT_FILE):
         return run.store.read_value(ENVIRONMENT_FILE, Environment)
     return read_specs(run).require()[0]
-
-
-@contextmanager
-def cluster_reader(run: Run, environment: Environment) -> Iterator[ZooKeeperReader | KafkaReader]:
-    """The live side of an environment, from its ``source``.
-
-    Raises:
-        UsageError: The environment names no address, or a connection that cannot be used.
-        ClusterUnreachableError: Nobody answers there.
-        UnsupportedTargetError: The source is ZooKeeper, and the brokers run with KRaft.
-
-    """
-    with ExitStack() as stack:
-        if environment.spec.cluster.source == "kafka":
-            from topicops.edges.kafka.reader import KafkaReader
-
-            yield stack.enter_context(KafkaReader(kafka_properties(environment, "reader", run.connections)))
-        else:
-            yield _zookeeper_reader(run, environment, stack)
-
-
-def broker_defaults(run: Run, environment: Environment) -> Mapping[str, str] | None:
-    """What each topic config is on a topic without override; None when no broker answered."""
-    from topicops.edges.kafka.broker_questions import BrokerQuestions
-
-    with closing(BrokerQuestions(kafka_properties(environment, "reader", run.connections))) as questions:
-        return questions.broker_defaults()
-
-
-def with_broker_defaults(run: Run, environment: Environment, live: ClusterSnapshot) -> ClusterSnapshot:
-    """The snapshot with the defaults that it lacks, where the brokers tell them."""
-    if live.broker_defaults is not None:
-        return live
-    return replace(live, broker_defaults=broker_defaults(run, environment))
-
-
-def _zookeeper_reader(run: Run, environment: Environment, stack: ExitStack) -> ZooKeeperReader:
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
-
-    try:
-        return stack.enter_context(ZooKeeperReader(zookeeper_address(environment, run.connections)))
-    except (UsageError, ClusterUnreachableError) as error:
-        _refuse_kraft(run, environment, error)
-        raise
-
-
-def _refuse_kraft(run: Run, environment: Environment, error: Exception) -> None:
-    """Raise ``UnsupportedTargetError`` where the brokers say why there is no ZooKeeper; silent ones tell nothing."""
-    from topicops.edges.kafka.quorum import quorum_of
-
-    try:
-        quorum = quorum_of(kafka_properties(environment, "reader", run.connections))
-    except (UsageError, ClusterError):
-        return
-    if quorum is not None:
-        raise UnsupportedTargetError(
-            f"{environment.place_of('cluster.source')}: the brokers run with KRaft, and no ZooKeeper rules them; "
-            "set `source: kafka`, and `lease: file` or `lease: none`"
-        ) from error
 
 
 def load_plan(path: Path) -> Plan:

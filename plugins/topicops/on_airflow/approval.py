@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
-from topicops.on_airflow.tasks import Facts, Site, step
+from topicops.on_airflow.tasks import Site, XComValue, step
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
@@ -63,11 +63,11 @@ def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> st
 
 
 def was_rejected(ti: RuntimeTaskInstanceProtocol, dag_id: str, run_id: str) -> bool:
-    facts = ti.xcom_pull(dag_id=dag_id, run_id=run_id, task_ids="report") or {}
-    return bool(facts.get("answer") == "rejected")
+    reported = ti.xcom_pull(dag_id=dag_id, run_id=run_id, task_ids="report") or {}
+    return bool(reported.get("answer") == "rejected")
 
 
-def load(site: Site, context: Context) -> Facts:
+def load(site: Site, context: Context) -> XComValue:
     """A fresh plan, narrowed to the changes in question, and the question itself as Markdown.
 
     Skips, and so do all tasks but the report, when a change is due no more or no approval could let it run.
@@ -86,16 +86,17 @@ def load(site: Site, context: Context) -> Facts:
         flow.plan(run, only=None)
         flow.gate(run, approved=())
         # Only what an approval can lift: a part of too many deletes must not look like few.
-        wanted = [gated for gated in run.plan.changes if gated.digest in digests and gated.approvable]
+        wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
         if not digests or len(wanted) < len(digests):
             missing = len(digests) - len(wanted)
             raise AirflowSkipException(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
-        narrowed = replace(run.change_set, changes=tuple(gated.change for gated in wanted), blocked=())
+        narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
         run.store.write_text("changes.json", changes_to_json(narrowed))
-        facts = flow.gate(run, approved=())
-        tasks.log_changes(run)
-        question = run.store.write_text(QUESTION, question_markdown(run.plan))
-        return {**facts, "question": str(question), "digests": sorted(digests)}
+        summary = flow.gate(run, approved=()).to_xcom()
+        plan = run.read_plan()
+        tasks.log_changes(plan)
+        question = run.store.write_text(QUESTION, question_markdown(plan))
+        return {**summary, "question": str(question), "digests": sorted(digests)}
 
 
 def read_question(path: str) -> str:
@@ -103,10 +104,10 @@ def read_question(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def approved_change(action: Action) -> Callable[[Site, Context], Facts]:
+def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
     """The task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
 
-    def change(site: Site, context: Context) -> Facts:
+    def change(site: Site, context: Context) -> XComValue:
         if answer_of(context) != "approved":
             raise AirflowSkipException("there is no recorded approval: nothing is sent")
         digests = digests_of(context)
@@ -117,19 +118,19 @@ def approved_change(action: Action) -> Callable[[Site, Context], Facts]:
     return change
 
 
-def report(site: Site, context: Context) -> Facts:
+def report(site: Site, context: Context) -> XComValue:
     """The answer, and the report of what was sent; or what replaced the set, when nothing was sent because of that."""
     answer, states = answer_of(context), tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
     replaced = replacement(site, context, digests_of(context)) if answer == "approved" and not was_sent else ""
-    said: Facts = {"answer": answer, "replaced": replaced}
+    given: XComValue = {"answer": answer, "replaced": replaced}
     log.info("answer: %s%s", answer, f"; {replaced}" if replaced else "")
     if not was_sent and not tasks.failed_tasks(context):
-        return said
-    facts = tasks.report(site, context)
+        return given
+    reported = tasks.report(site, context)
     if states.get("verify") == "skipped":
         raise AirflowFailException("the set was replaced while it was being sent; what was sent is not verified")
-    return {**facts, **said}
+    return {**reported, **given}
 
 
 def answer_of(context: Context) -> str:

@@ -25,7 +25,7 @@ from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
-from topicops.on_airflow.tasks import Facts, Site
+from topicops.on_airflow.tasks import Site, XComValue
 
 MODES = ("plan", "apply")
 TAGS = ("topicops", "kafka")
@@ -55,7 +55,7 @@ Asks one person about one set of held changes of `{environment}`. Approve sends 
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
 """
 
-Step = Callable[[Site, Context], Facts]
+Step = Callable[[Site, Context], XComValue]
 
 
 def environments(topics: Path) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def _looking(site: Site) -> BaseOperator:
 
 
 def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success") -> BaseOperator:
-    def run_step() -> Facts:
+    def run_step() -> XComValue:
         return step(site, get_current_context())
 
     operator = STEP_OPERATORS.get(task_id, PythonOperator)

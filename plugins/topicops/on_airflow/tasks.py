@@ -28,11 +28,16 @@ from topicops.model.plans.changes import Action, GateWord
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ConnectionSource
-    from topicops.flow import Engine, Run
+    from topicops.flow import Engine, Run, Summary
+    from topicops.flow.outcomes import ApplySummary
+    from topicops.flow.quality import QualitySummary
+    from topicops.flow.reporting import ReportSummary
+    from topicops.model.plans.plan import Plan
 
 log = logging.getLogger(__name__)
 
-Facts = dict[str, object]
+XComValue = dict[str, object]
+"""What a task returns: paths, digests and counts."""
 
 NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot mend."""
@@ -54,13 +59,13 @@ class Flow(Protocol):
         connections: ConnectionSource,
         progress: Callable[[str], None],
     ) -> Run: ...
-    def validate(self, run: Run) -> Facts: ...
-    def snapshot(self, run: Run, *, states: bool) -> Facts: ...
-    def quality_before(self, run: Run) -> Facts: ...
-    def diff(self, run: Run, *, engine: Engine) -> Facts: ...
-    def plan(self, run: Run, *, only: str | None) -> Facts: ...
-    def gate(self, run: Run, *, approved: Collection[str]) -> Facts: ...
-    def tell_drift(self, run: Run, *, only: str | None) -> Facts: ...
+    def validate(self, run: Run) -> Summary: ...
+    def snapshot(self, run: Run, *, states: bool) -> Summary: ...
+    def quality_before(self, run: Run) -> QualitySummary: ...
+    def diff(self, run: Run, *, engine: Engine) -> Summary: ...
+    def plan(self, run: Run, *, only: str | None) -> Summary: ...
+    def gate(self, run: Run, *, approved: Collection[str]) -> Summary: ...
+    def record_drift(self, run: Run, *, only: str | None) -> Summary: ...
     def apply(
         self,
         run: Run,
@@ -70,10 +75,10 @@ class Flow(Protocol):
         approver: str | None,
         lock_timeout_s: float,
         attempt: int,
-    ) -> Facts: ...
-    def verify(self, run: Run) -> Facts: ...
-    def quality_after(self, run: Run) -> Facts: ...
-    def report(self, run: Run, *, failed_tasks: Sequence[str]) -> Facts: ...
+    ) -> ApplySummary: ...
+    def verify(self, run: Run) -> Summary: ...
+    def quality_after(self, run: Run) -> QualitySummary: ...
+    def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
 
 
 def installed_flow() -> Flow:
@@ -148,39 +153,39 @@ def told_once() -> Iterator[None]:
         logger.removeFilter(is_news)
 
 
-def validate(site: Site, context: Context) -> Facts:
+def validate(site: Site, context: Context) -> XComValue:
     """Every problem of every file in the log, or the desired topics."""
     with step(site, context) as (flow, run):
         if context["params"].get("mode") == "apply":
             refuse_overtaken(run, context)
-        return flow.validate(run)
+        return flow.validate(run).to_xcom()
 
 
-def snapshot(site: Site, context: Context) -> Facts:
+def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster, partition states too: the gate wants to know of offline partitions."""
     with step(site, context) as (flow, run):
-        return flow.snapshot(run, states=True)
+        return flow.snapshot(run, states=True).to_xcom()
 
 
-def quality_before(site: Site, context: Context) -> Facts:
+def quality_before(site: Site, context: Context) -> XComValue:
     """May the inputs be trusted? A critical rule that fails stops the run here."""
     with step(site, context) as (flow, run):
         return show_quality(flow.quality_before(run), run, "quality-before.json", context)
 
 
-def diff(site: Site, context: Context) -> Facts:
+def diff(site: Site, context: Context) -> XComValue:
     """What differs between files and cluster, by Spark."""
     with step(site, context) as (flow, run):
-        return flow.diff(run, engine="spark")
+        return flow.diff(run, engine="spark").to_xcom()
 
 
-def plan(site: Site, context: Context) -> Facts:
+def plan(site: Site, context: Context) -> XComValue:
     """The ordered changes, and what is blocked."""
     with step(site, context) as (flow, run):
-        return flow.plan(run, only=only_of(context))
+        return flow.plan(run, only=only_of(context)).to_xcom()
 
 
-def gate(site: Site, context: Context) -> Facts:
+def gate(site: Site, context: Context) -> XComValue:
     """Which changes run, which are held, which are skipped; where changes may be sent, also the newest held set."""
     from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
     from topicops.on_airflow.latest_plan import NewestPlan, newest_path, note_plan
@@ -188,39 +193,40 @@ def gate(site: Site, context: Context) -> Facts:
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
             refuse_overtaken(run, context)
-        facts = flow.gate(run, approved=approved_of(context))
-        log_changes(run)
+        summary = flow.gate(run, approved=approved_of(context)).to_xcom()
+        plan = run.read_plan()
+        log_changes(plan)
         if mode_of(context) != "apply":
-            return facts
+            return summary
         planned = NewestPlan(run=run.name, run_after=context["dag_run"].run_after)
         note_plan(newest_path(run.home, run.environment), planned)
-        held = HeldSet(addresses=questionable(run), found_by=run.name)
+        held = HeldSet(addresses=approvable_changes(plan), found_by=run.name)
         path = held_path(run.home, run.environment)
         narrowed = only_of(context)
         unseen = read_held(path).without_topics(narrowed).addresses if narrowed else {}
         write_held(path, HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name))
-        return {**facts, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
+        return {**summary, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
 
 
-def plan_to_look_at(site: Site, context: Context) -> Facts:
+def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and what the gate would say of each. Nobody is asked, and the held set stays as it is."""
     with step(site, context) as (flow, run):
-        facts = flow.plan(run, only=only_of(context))
+        planned = flow.plan(run, only=only_of(context))
         gated = flow.gate(run, approved=())
-        log_changes(run)
-        return {**facts, **gated}
+        log_changes(run.read_plan())
+        return {**planned.to_xcom(), **gated.to_xcom()}
 
 
-def drift(site: Site, context: Context) -> Facts:
+def drift(site: Site, context: Context) -> XComValue:
     """Where the cluster is not as the files say, one line a difference, and counts. A difference fails nothing."""
     with step(site, context) as (flow, run):
-        return flow.tell_drift(run, only=only_of(context))
+        return flow.record_drift(run, only=only_of(context)).to_xcom()
 
 
-def pipeline_change(action: Action) -> Callable[[Site, Context], Facts]:
+def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
     """The task that sends one kind of change: what the gate let run, and what the run's params approve by digest."""
 
-    def change(site: Site, context: Context) -> Facts:
+    def change(site: Site, context: Context) -> XComValue:
         if mode_of(context) != "apply":
             raise AirflowSkipException("mode is plan: nothing is sent")
         with step(site, context) as (_, run):
@@ -246,10 +252,10 @@ def refuse_overtaken(run: Run, context: Context) -> None:
 
 def send(
     site: Site, context: Context, action: Action, *, approved: Collection[str], approver: str | None = None
-) -> Facts:
+) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with step(site, context) as (flow, run), told_once():
-        facts = flow.apply(
+        summary = flow.apply(
             run,
             actions=(action,),
             approved=approved,
@@ -258,42 +264,43 @@ def send(
             attempt=context["ti"].try_number,
         )
         log_outcomes(run, action)
-    if bad := {status: facts[status] for status in ("failed", "unknown", "refused", "not sent") if facts.get(status)}:
+    counts = summary.counts
+    if bad := {status: counts[status] for status in ("failed", "unknown", "refused", "not sent") if counts.get(status)}:
         words = ", ".join(f"{count} {status}" for status, count in bad.items())
         kind = AirflowFailException if set(bad) == {"refused"} else AirflowException
         raise kind(f"{action}: {words}; the log above and the report say why")
-    return facts
+    return summary.to_xcom()
 
 
-def verify(site: Site, context: Context) -> Facts:
+def verify(site: Site, context: Context) -> XComValue:
     """Whether each touched topic is right on both sides; what is not fails the run in ``report``, after the rules."""
     with step(site, context) as (flow, run):
-        facts = flow.verify(run)
+        summary = flow.verify(run)
         log_verdicts(run)
-        return facts
+        return summary.to_xcom()
 
 
-def quality_after(site: Site, context: Context) -> Facts:
+def quality_after(site: Site, context: Context) -> XComValue:
     """Is the result healthy? Fails on a critical rule."""
     with step(site, context) as (flow, run):
         return show_quality(flow.quality_after(run), run, "quality-after.json", context)
 
 
-def report(site: Site, context: Context) -> Facts:
+def report(site: Site, context: Context) -> XComValue:
     """What was done, what failed and what to do next. Fails the run when any task, outcome or check failed."""
     failed = failed_tasks(context)
     with step(site, context) as (flow, run):
-        facts = flow.report(run, failed_tasks=failed)
-        log.info("%s; %s held, %s skipped", facts.get("summary"), facts.get("held", 0), facts.get("skipped", 0))
+        summary = flow.report(run, failed_tasks=failed)
+        log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
     problems = [f"{name} failed" for name in failed]
-    if not facts.get("ok"):
-        problems.append(f"the run is not good: {facts.get('summary')}")
+    if not summary.ok:
+        problems.append(f"the run is not good: {summary.summary}")
     if problems:
-        context["ti"].xcom_push(key="report", value=facts)
+        context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
-    return facts
+    return summary.to_xcom()
 
 
 def failed_tasks(context: Context) -> list[str]:
@@ -310,7 +317,7 @@ def task_states(context: Context) -> Mapping[str, str | None]:
     return states.get(ti.run_id, {})
 
 
-def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Facts:
+def show_quality(summary: QualitySummary, run: Run, artifact: str, context: Context) -> XComValue:
     """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
     from topicops.model.runs.results import QualityReport
     from topicops.steps.reporting.runs.quality_markdown import quality_markdown
@@ -325,19 +332,19 @@ def show_quality(facts: Facts, run: Run, artifact: str, context: Context) -> Fac
     context["ti"].xcom_push(key="quality", value=table)
     if found.critical:
         raise AirflowFailException(f"critical quality rules failed: {', '.join(found.critical)}")
-    return facts
+    return summary.to_xcom()
 
 
-def log_changes(run: Run) -> None:
+def log_changes(plan: Plan) -> None:
     """One line a change, with the gate's word and its reasons."""
-    for gated in run.plan.changes:
+    for gated in plan.changes:
         change, reasons = gated.change, "; ".join(gated.reasons)
         log.info("%s %s %s %s", gated.gate.value, change.action, change.address, f"({reasons})" if reasons else "")
 
 
 def log_outcomes(run: Run, action: Action) -> None:
     """The last word of a task that sends: one row a change, as Markdown."""
-    from topicops.flow.applying import read_outcomes
+    from topicops.flow import read_outcomes
     from topicops.steps.reporting.runs.run_report import outcome_table
 
     table = outcome_table(read_outcomes(run, (action,)))
@@ -353,9 +360,9 @@ def log_verdicts(run: Run) -> None:
     log.info("%s", f"\n{table}" if table else "nothing was changed, so nothing is to be verified")
 
 
-def questionable(run: Run) -> dict[str, str]:
+def approvable_changes(plan: Plan) -> dict[str, str]:
     """What an approval could let run: ``<action> topic.<name>`` by digest."""
-    held = run.plan.with_gate(GateWord.HELD)
+    held = plan.with_gate(GateWord.HELD)
     return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.approvable}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack
 
+from topicops.model.choices import Placement
 from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.plans.changes import (
     ConfigureTopic,
@@ -17,7 +18,7 @@ from topicops.model.plans.changes import (
     Target,
 )
 from topicops.model.plans.plan import ChangeSet, ClusterFacts, PlanSource
-from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle, Placement
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
 from topicops.model.specs.topic_config import canonical_overrides

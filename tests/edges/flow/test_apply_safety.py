@@ -18,7 +18,7 @@ from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
-from topicops.flow.verifying import record_baseline
+from topicops.flow.verifying import record_baseline, verify_or_note_failure
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, Change, GateWord
 from topicops.model.plans.plan import Plan
@@ -110,8 +110,8 @@ def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, 
     held = gate(plan_of(chroot, DELETE).change_set, builders.environment())
     assert [gated.gate for gated in held.changes] == [GateWord.HELD]
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
-        facts = flow.apply(run_of(world, held))
-    assert facts["not sent"] == 0
+        summary = flow.apply(run_of(world, held))
+    assert summary.counts["not sent"] == 0
 
 
 def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, chroot: Chroot) -> None:
@@ -158,13 +158,13 @@ def leave_open(run: flow.Run) -> None:
     origin = AuditOrigin(
         environment="local",
         run="cli/killed",
-        plan=run.plan.fingerprint,
+        plan=run.read_plan().fingerprint,
         commit=None,
         approver=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
     with registered(run.home / "unsettled" / "local", journal.path, origin):
-        journal.intend([gated for gated in run.plan.changes if gated.change.action == "create"])
+        journal.intend([gated for gated in run.read_plan().changes if gated.change.action == "create"])
 
 
 def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, chroot: Chroot) -> None:
@@ -172,7 +172,7 @@ def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, c
     run = run_of(world, plan_of(chroot, DELETE))
     world.path_of("tmp-import").unlink()
 
-    flow.apply(run, actions=["delete"], approved={gated.digest for gated in run.plan.changes})
+    flow.apply(run, actions=["delete"], approved={gated.digest for gated in run.read_plan().changes})
 
     assert outcomes_of(run, "delete") == ()
 
@@ -198,7 +198,7 @@ def test_a_new_gate_forgets_what_an_earlier_try_of_the_run_did(world: Workspace,
     flow.gate(run)
 
     report = flow.report(run)
-    assert report["summary"] == "Nothing was applied."
+    assert report.summary == "Nothing was applied."
 
 
 def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: Workspace, chroot: Chroot) -> None:
@@ -208,7 +208,7 @@ def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: 
     run.store.write_value("outcomes-create.json", (done,))
     world.path_of("orders").write_text("no: [spec", encoding="utf-8")  # nothing can be asked without an environment
 
-    flow.verify_or_say_why(run, interrupted=lambda: False)
+    verify_or_note_failure(run, interrupted=lambda: False)
 
     assert apply_exit_status(flow.run_report(run).summary) == 7
     flow.report(run)

@@ -135,10 +135,10 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     flow.validate(step)
     flow.snapshot(step)
 
-    facts = flow.tell_drift(step)
+    summary = flow.record_drift(step).to_xcom()
 
     assert json.loads(step.store.read_text("drift.json"))["drift"] == found(drifted)
-    assert (facts["differences"], facts["missing"], facts["unmanaged"], facts["changed"]) == (2, 1, 1, 0)
+    assert (summary["differences"], summary["missing"], summary["unmanaged"], summary["changed"]) == (2, 1, 1, 0)
     assert said[0].startswith("new: not live, and described (")
     assert said[1:] == ["stray: live, and no file describes it", "Drift, in topics: 1 missing, 1 unmanaged."]
 
@@ -150,4 +150,4 @@ def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, c
     step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
     flow.validate(step)
     flow.snapshot(step)
-    assert flow.tell_drift(step, only="other*")["differences"] == 0
+    assert flow.record_drift(step, only="other*").differences == 0

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from topicops.model.cluster.snapshot import Assignment, Source
+from topicops.model.choices import Source
+from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerLogs, Clock, LogQuestions

@@ -33,7 +33,7 @@ def topic_command(
     output: OutputOption = "text",
 ) -> None:
     """Print every mutation of a topic, oldest first."""
-    from topicops.flow.auditing import audit_files
+    from topicops.flow import audit_files
     from topicops.steps.audit_queries import of_topic
 
     files = audit_files(environment)
@@ -47,7 +47,7 @@ def run_command(
     output: OutputOption = "text",
 ) -> None:
     """Print every mutation of a run, oldest first."""
-    from topicops.flow.auditing import audit_files
+    from topicops.flow import audit_files
     from topicops.steps.audit_queries import of_run
 
     files = audit_files(environment)
@@ -63,7 +63,7 @@ def verify_command(
     output: OutputOption = "text",
 ) -> None:
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
-    from topicops.flow.auditing import audit_files
+    from topicops.flow import audit_files
     from topicops.steps.audit_queries import is_whole, verification_json, verification_text
 
     files = audit_files(environment)

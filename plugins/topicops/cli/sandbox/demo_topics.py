@@ -23,7 +23,7 @@ def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> It
     from topicops.edges.kafka.admin import KafkaAdmin
 
     validate(run)
-    seeds = list(seeds_of(run.desired, brokers))
+    seeds = list(seeds_of(run.read_desired(), brokers))
     admin = KafkaAdmin({"bootstrap.servers": bootstrap_servers})
     try:
         for (topic, why), answer in zip(seeds, admin.create([topic for topic, _ in seeds]), strict=True):

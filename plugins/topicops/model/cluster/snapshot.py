@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+
+from topicops.model.choices import Source
 
 Assignment = Mapping[int, tuple[int, ...]]
 """Partition id to broker ids, preferred leader first."""
-
-Source = Literal["zookeeper", "kafka"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

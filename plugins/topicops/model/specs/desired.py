@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
 
+from topicops.model.choices import Placement
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.specs.diagnostics import Diagnostic, Location
 
@@ -19,9 +19,6 @@ class Lifecycle(StrEnum):
     ABSENT = "absent"
     """A tombstone: the only way in which a topic is deleted."""
     PAUSED = "paused"
-
-
-Placement = Literal["balanced", "kafka"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

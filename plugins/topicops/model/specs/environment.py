@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from topicops.model.cluster.snapshot import Source
+from topicops.model.choices import Lease, Source
 from topicops.model.specs.diagnostics import Location
 
 
@@ -64,7 +64,7 @@ class Cluster(Written):
     source: Source = "zookeeper"
     zookeeper: ZooKeeperEndpoint | None = None
     kafka: KafkaEndpoint | None = None
-    lease: Literal["zookeeper", "file", "none"] = "zookeeper"
+    lease: Lease = "zookeeper"
     min_live_brokers: int = Field(default=1, ge=1)
 
 

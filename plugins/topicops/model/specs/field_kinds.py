@@ -6,7 +6,7 @@ The reader of files, the JSON Schema and the formatter each match on these kinds
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,6 +15,7 @@ from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 from annotated_types import Ge, Le
 from pydantic import StringConstraints
 
+from topicops.model.choices import OneOf
 from topicops.model.specs.environment import Configs, Written
 from topicops.model.specs.files import AsWritten
 
@@ -29,7 +30,7 @@ class TextKind:
 
 @dataclass(frozen=True, slots=True)
 class WordKind:
-    words: tuple[str, ...]
+    words: Collection[str]
     """All that are allowed."""
 
 
@@ -113,6 +114,8 @@ def _kind_of(annotation: object, limits: Sequence[object] = ()) -> Kind:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if any(isinstance(limit, AsWritten) for limit in limits):
         return AsWrittenKind()
+    if choice := next((limit for limit in limits if isinstance(limit, OneOf)), None):
+        return WordKind(choice.words)
     if annotation == Configs:
         return ConfigsKind()
     if origin is Annotated:

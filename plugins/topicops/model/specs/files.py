@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from topicops.model.specs.desired import Placement
+from topicops.model.choices import Placement
 from topicops.model.specs.environment import Configs, EnvironmentSpec, PolicyException, Written
 
 MOST_PARTITIONS = 2**31 - 1

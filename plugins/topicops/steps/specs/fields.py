@@ -8,7 +8,7 @@ read in one pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple, TypeVar, assert_never
@@ -289,7 +289,7 @@ def _text_reader(kind: TextKind) -> Reader:
     return read
 
 
-def _word_reader(words: Sequence[str]) -> Reader:
+def _word_reader(words: Collection[str]) -> Reader:
     def read(node: Node, findings: FileFindings) -> object:
         if not isinstance(node, Text):
             return _wrong_type(node, findings, "one word")

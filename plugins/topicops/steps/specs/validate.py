@@ -14,7 +14,7 @@ from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lif
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile, TopicSpec
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import (
@@ -364,7 +364,7 @@ def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) ->
         partitions=(merged.number("partitions") if merged else 0) or 0,
         replication_factor=(merged.number("replicationFactor") if merged else 0) or 0,
         keyed=spec.get("keyed", bool) is not False,
-        placement="kafka" if spec.get("placement", str) == "kafka" else "balanced",
+        placement=spec.get("placement", str) or TopicSpec.model_fields["placement"].default,
         rack_aware=spec.get("rackAware", bool) is not False,
         assignment=merged.assignment if merged else None,
         configs={name: merged.configs[name].text for name in sorted(merged.configs)} if merged else {},

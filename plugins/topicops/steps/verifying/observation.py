@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Source, TopicTraces
+from topicops.model.choices import Source
+from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.runs.results import Verdict

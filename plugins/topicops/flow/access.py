@@ -1,0 +1,174 @@
+"""How one run reaches the outside world: every reader, client and lease of a run is opened here and nowhere else.
+
+``model.choices`` names the functions that open a source or a lease. Heavy clients are imported when one is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from topicops.edges.connections.lookup import ConnectionSource, Role, kafka_properties, zookeeper_address
+from topicops.model.choices import LEASES, SOURCES, code_for
+from topicops.model.cluster.doctor_facts import ZooKeeperFacts
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
+from topicops.model.ports import Lease, LiveReader
+from topicops.model.specs.environment import Environment
+
+if TYPE_CHECKING:
+    from topicops.edges.connections.lookup import ZooKeeperAddress
+    from topicops.edges.kafka.admin import KafkaAdmin
+    from topicops.edges.kafka.broker_questions import BrokerQuestions
+    from topicops.edges.kafka.broker_views import BrokerViews
+    from topicops.edges.kafka.reader import KafkaReader
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+    OpenReader = Callable[["Access"], AbstractContextManager[ZooKeeperReader | KafkaReader]]
+    OpenLease = Callable[["Access", str, float], AbstractContextManager[Lease]]
+
+PLAN_DEADLINE_S = 2.0
+"""How long a plan waits for what only brokers know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What one run may open: the environment's cluster, in the name of the run."""
+
+    environment: Environment
+    run: str
+    """Name of the run; shown to whoever waits for the lease."""
+    home: Path
+    connections: ConnectionSource
+    """Finds a connection by its id; asks for each of them once."""
+
+    def zookeeper(self) -> ZooKeeperAddress:
+        return zookeeper_address(self.environment, self.connections)
+
+    def kafka(self, role: Role) -> dict[str, str]:
+        """Client properties of one role. Raises ``UsageError`` when its connection cannot be used."""
+        return kafka_properties(self.environment, role, self.connections)
+
+    def reader(self) -> AbstractContextManager[ZooKeeperReader | KafkaReader]:
+        """Read the live cluster from the environment's ``source``.
+
+        Raises:
+            UsageError: The environment names no address, or a connection that cannot be used.
+            ClusterUnreachableError: No server answers there.
+            UnsupportedTargetError: The source is ZooKeeper, and the brokers run with KRaft.
+
+        """
+        open_reader = cast("OpenReader", code_for(SOURCES[self.environment.spec.cluster.source]))
+        return open_reader(self)
+
+    def lease(self, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+        """The right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
+        open_lease = cast("OpenLease", code_for(LEASES[self.environment.spec.cluster.lease]))
+        return open_lease(self, operation, lock_timeout_s)
+
+    def admin(self, roles: Collection[Role]) -> AbstractContextManager[KafkaAdmin]:
+        """Send changes as the first of these roles, in sorted order, and deletes as the deleter."""
+        from topicops.edges.kafka.admin import KafkaAdmin
+
+        properties = {role: self.kafka(role) for role in sorted(roles)}
+        return closing(KafkaAdmin(next(iter(properties.values())), deleter=properties.get("deleter")))
+
+    def questions(self, *, timeout_s: float = PLAN_DEADLINE_S) -> AbstractContextManager[BrokerQuestions]:
+        """Ask brokers what only they know."""
+        from topicops.edges.kafka.broker_questions import BrokerQuestions
+
+        return closing(BrokerQuestions(self.kafka("reader"), timeout_s=timeout_s))
+
+    def broker_views(self) -> AbstractContextManager[BrokerViews]:
+        """Ask named brokers for their own metadata and logs."""
+        from topicops.edges.kafka.broker_views import BrokerViews
+
+        return closing(BrokerViews(self.kafka("reader")))
+
+    def zookeeper_facts(self, reader: LiveReader, *, is_decodable: bool) -> ZooKeeperFacts | None:
+        """What `doctor` asks ZooKeeper; None for another source.
+
+        Args:
+            is_decodable: False: name the znodes that cannot be decoded too, which takes a read of each.
+
+        """
+        from topicops.edges.zookeeper.diagnosis import tls_context
+        from topicops.edges.zookeeper.probe import undecodable_znodes, zookeeper_facts
+        from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+        if not isinstance(reader, ZooKeeperReader):
+            return None
+        tls = self.zookeeper().tls
+        facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+        return facts if is_decodable else replace(facts, undecodable=undecodable_znodes(reader))
+
+    def broker_defaults(self) -> Mapping[str, str] | None:
+        """What each topic config is on a topic without override; None when no broker answered."""
+        with self.questions() as questions:
+            return questions.broker_defaults()
+
+    def with_broker_defaults(self, live: ClusterSnapshot) -> ClusterSnapshot:
+        """The snapshot with the defaults that it lacks, if the brokers give them."""
+        return live if live.broker_defaults is not None else replace(live, broker_defaults=self.broker_defaults())
+
+
+@contextmanager
+def zookeeper_reader(access: Access) -> Iterator[ZooKeeperReader]:
+    """Read from ZooKeeper; where that fails because the brokers run with KRaft, the error says so."""
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+    with ExitStack() as stack:
+        try:
+            reader = stack.enter_context(ZooKeeperReader(access.zookeeper()))
+        except (UsageError, ClusterUnreachableError) as error:
+            _refuse_kraft(access, error)
+            raise
+        yield reader
+
+
+def kafka_reader(access: Access) -> AbstractContextManager[KafkaReader]:
+    """Read from the brokers, through the Admin API."""
+    from topicops.edges.kafka.reader import KafkaReader
+
+    return KafkaReader(access.kafka("reader"))
+
+
+def zookeeper_lease(access: Access, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    from topicops.edges.zookeeper.lease import ZooKeeperLease
+
+    environment = access.environment
+    if environment.spec.cluster.source == "kafka":
+        place = environment.place_of("cluster.lease")
+        raise UsageError(f"{place}: with source: kafka the lease is file or none; write one of the two")
+    return ZooKeeperLease(access.zookeeper(), run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
+
+
+def file_lease(access: Access, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    from topicops.edges.home.file_lease import FileLease
+
+    path = access.home / "lease" / f"{access.environment.name}.lock"
+    return FileLease(path, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
+
+
+def no_lease(_access: Access, _operation: str, _lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    from topicops.edges.home.file_lease import NoLease
+
+    return NoLease()
+
+
+def _refuse_kraft(access: Access, error: Exception) -> None:
+    """Raise ``UnsupportedTargetError`` if the brokers answer as KRaft brokers; if they do not answer, do nothing."""
+    from topicops.edges.kafka.quorum import quorum_of
+
+    try:
+        quorum = quorum_of(access.kafka("reader"))
+    except (UsageError, ClusterError):
+        return
+    if quorum is not None:
+        raise UnsupportedTargetError(
+            f"{access.environment.place_of('cluster.source')}: the brokers run with KRaft, without ZooKeeper; "
+            "set `source: kafka`, and `lease: file` or `lease: none`"
+        ) from error

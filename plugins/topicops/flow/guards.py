@@ -1,0 +1,75 @@
+"""Checks before anything is sent: the cluster is the planned one and whole, and the gate still lets the changes run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.run import Run, now
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import WrongTargetError
+from topicops.model.plans.plan import Plan
+from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.environment import Environment
+from topicops.steps.planning.cluster_guard import require_not_shrunken
+from topicops.steps.planning.gate import gate as gate_step
+from topicops.steps.planning.gate import strictest_of
+
+
+def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
+    """Raise ``WrongTargetError`` unless the cluster that answered is the one that the plan was made for."""
+    planned = (plan.target.cluster_id, plan.target.chroot)
+    if planned != (cluster_id, chroot):
+        raise WrongTargetError(
+            f"the plan is for cluster {planned[0]} below {planned[1] or '/'}, and {cluster_id} below "
+            f"{chroot or '/'} answered; nothing was sent: correct the environment's address, or plan again"
+        )
+
+
+def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> None:
+    """Raise ``ShrunkenWorldError`` when too many topics are gone since the last good snapshot."""
+    topics_before = TopicCount(run.home, live.cluster_id).read()
+    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
+
+
+def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
+    """Raise ``WrongTargetError`` when the applier's brokers belong to another cluster than the one that was read."""
+    if by_brokers != live.cluster_id:
+        read = "ZooKeeper" if live.source == "zookeeper" else "the brokers that were read"
+        raise WrongTargetError(
+            f"the bootstrap servers belong to cluster {by_brokers}, {read} to {live.cluster_id}; nothing was sent: "
+            "correct one of the two addresses"
+        )
+
+
+def tombstones_of(desired: Desired) -> frozenset[str]:
+    """Topics that the files of now want absent, and whose earliest time of deletion has come."""
+    at = now()
+    return frozenset(
+        name
+        for name, topic in desired.topics.items()
+        if topic.lifecycle is Lifecycle.ABSENT and (topic.not_before is None or topic.not_before <= at)
+    )
+
+
+def gate_again(
+    plan: Plan,
+    environment: Environment,
+    live: ClusterSnapshot,
+    approved: Collection[str],
+    *,
+    tombstones: Collection[str],
+) -> Plan:
+    """Gate the plan by the policy, tombstones and cluster of now; the stricter of both words counts.
+
+    An approval lifts a hold. A tombstone may be gone by now: hours can lie between a plan and its approval.
+    """
+    facts = replace(
+        plan.change_set.facts,
+        live_brokers=len(live.brokers),
+        has_controller=live.controller_id is not None,
+        offline_partitions=live.offline_partitions,
+    )
+    anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved, tombstones=tombstones)
+    return strictest_of(plan, anew, approved=approved)

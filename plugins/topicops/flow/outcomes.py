@@ -1,0 +1,81 @@
+"""What a run did: its outcomes on disk, and the topic count that its deletes explain."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.run import CountedSummary, Run, outcomes_file
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.plans.plan import GatedChange
+from topicops.model.printable import printable
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplySummary(CountedSummary):
+    """How many outcomes have each status."""
+
+    @classmethod
+    def of(cls, run: Run, outcomes: Sequence[Outcome]) -> ApplySummary:
+        counts = {status.value: sum(o.status is status for o in outcomes) for status in OutcomeStatus}
+        return cls(path=str(run.store.folder), counts=counts)
+
+
+def kind_of(actions: Collection[Action]) -> str:
+    """What one task applies, for the names of its files."""
+    return "all" if len(actions) == len(ACTIONS) else "-".join(actions)
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """``create payments.orders: done``, with the message where there is one."""
+    message = f" ({outcome.message})" if outcome.message else ""
+    return printable(f"{outcome.action} {outcome.topic}: {outcome.status}{message}")
+
+
+def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outcome, ...]:
+    """What was done so far, in the order in which a plan runs; an action without a file has run nothing yet."""
+    return tuple(
+        outcome
+        for action in ACTIONS
+        if action in actions and run.store.has(outcomes_file(action))
+        for outcome in run.store.read_value(outcomes_file(action), tuple[Outcome, ...])
+    )
+
+
+def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> ApplySummary:
+    """One file for each action, empty if nothing of its kind ran."""
+    for action in actions:
+        run.store.write_value(outcomes_file(action), tuple(o for o in outcomes if o.action == action))
+    return ApplySummary.of(run, outcomes)
+
+
+def not_sent(gated: GatedChange, reason: str) -> Outcome:
+    return _outcome(gated, OutcomeStatus.NOT_SENT, reason)
+
+
+def as_if_done(gated: GatedChange) -> Outcome:
+    """For a plan that another run applied, or nobody yet: verify then checks that the cluster is as it says."""
+    return _outcome(gated, OutcomeStatus.DONE, "")
+
+
+def _outcome(gated: GatedChange, status: OutcomeStatus, message: str) -> Outcome:
+    change = gated.change
+    return Outcome(topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message)
+
+
+def count_planned_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
+    """Lower the topic count before the deletes, so that a process that dies right after one calls no world shrunken."""
+    going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
+    if going:
+        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(going))
+
+
+def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
+    """Count topics again that were to go and stayed; a delete that may yet take effect keeps its topic uncounted."""
+    deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
+    gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
+    if deletes:
+        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(gone))

@@ -1,0 +1,74 @@
+"""Several steps in a row, as one command takes them: apply a saved plan, verify a plan or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from topicops.flow.applying import NO_DIGESTS, apply
+from topicops.flow.guards import gate_again, require_planned_target, tombstones_of
+from topicops.flow.outcomes import as_if_done, read_outcomes
+from topicops.flow.planning import snapshot
+from topicops.flow.reporting import report, run_report, write_report
+from topicops.flow.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
+from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
+from topicops.model.exit_status import ExitStatus
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
+from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
+
+
+def apply_plan(
+    run: Run,
+    saved: Plan,
+    *,
+    approved: Collection[str] = NO_DIGESTS,
+    approver: str | None = None,
+    lock_timeout_s: float = 0.0,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> ExitStatus:
+    """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
+    run.progress(f"Reading the live topics of {run.environment}")
+    environment, desired = read_specs(run).require()
+    run.store.write_value(ENVIRONMENT_FILE, environment)
+    snapshot(run, states=True)
+    live = run.read_live()
+    require_planned_target(saved, live.cluster_id, live.chroot)
+    final = gate_again(saved, environment, live, approved, tombstones=tombstones_of(desired))
+    run.store.write_text("plan.json", plan_to_json(final))
+    apply(run, approved=approved, approver=approver, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
+    if read_outcomes(run):
+        verify_or_note_failure(run, interrupted=interrupted)
+    report(run, interrupted=interrupted())
+    return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
+
+
+def verify_plan(run: Run, saved: Plan) -> ExitStatus:
+    """Check that the cluster is as a saved plan wants it, whoever applied it. Gives the exit status."""
+    snapshot(run, states=True)
+    live = run.read_live()
+    require_planned_target(saved, live.cluster_id, live.chroot)
+    run.store.write_text("plan.json", plan_to_json(saved))
+    wanted = [gated for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
+    # No problem is excused as older than the run, because the problems of now are the question.
+    verify_outcomes(run, [as_if_done(gated) for gated in wanted], known_findings=())
+    return _verify_status(run)
+
+
+def verify_cluster(run: Run) -> ExitStatus:
+    """Check every topic of the cluster once, without a plan. Gives the exit status."""
+    snapshot(run, states=True)
+    access = run.access(read_environment(run))
+    live = access.with_broker_defaults(run.read_live())
+    run.progress(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
+    with access.broker_views() as metadata:
+        checks = verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names))
+    write_checks(run, checks)
+    return _verify_status(run)
+
+
+def _verify_status(run: Run) -> ExitStatus:
+    found = run_report(run)
+    write_report(run, found)
+    return verify_exit_status(found.summary)
