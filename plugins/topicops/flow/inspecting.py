@@ -101,7 +101,9 @@ def doctor(run: Run) -> DoctorReport:
     return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread), environment)
 
 
-def _read_source(access: Access, unread: dict[Area, UnreadArea]) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
+def _read_source(
+    access: Access, unread: dict[Area, UnreadArea]
+) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
     try:
         with access.reader() as reader:
             snapshot = _whole_snapshot(reader, access, unread)

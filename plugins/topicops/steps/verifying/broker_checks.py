@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.model.cluster.snapshot import PartitionState, Source
+from topicops.model.choices import Source
+from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.ports import BrokerLogs, BrokerView, PartitionView
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides

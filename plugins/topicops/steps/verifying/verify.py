@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from topicops.model.cluster.snapshot import Source
+from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from topicops.model.cluster.snapshot import LiveTopic, PartitionState, Source, TopicTraces
+from topicops.model.choices import Source
+from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.runs.results import Check, Verdict
