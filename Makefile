@@ -9,9 +9,12 @@ INSTALLED := $(VENV)/.installed
 ARCHIVE := $(VENV)/.spark-archive
 UV_VERSION := 0.13.9
 PYTEST := $(BIN)/python -m pytest
+WORKERS ?= 2
+IN_PARALLEL := -n $(WORKERS) --dist loadfile
 MORE ?=
+SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak check format bench lock clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample check format bench lock clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,26 +24,29 @@ setup: java $(INSTALLED) $(ARCHIVE)  ## Create .venv and install what is locked
 demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow
 	@$(BIN)/topicops demo
 
-test: setup  ## Run all tests but the long ones (MORE="-k name" narrows)
-	$(PYTEST) -m "not soak" $(MORE)
+test: setup  ## Run all tests but the long ones, two at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
+	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
 
 test-fast: setup  ## Run what needs no server: seconds
-	$(PYTEST) -m "not (edges or airflow or cluster or soak)" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "not (edges or airflow or cluster or soak)" $(MORE)
 
 test-edges: setup  ## Run what needs ZooKeeper or Spark
-	$(PYTEST) -m "edges and not soak" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "edges and not soak" $(MORE)
 
 test-airflow: setup  ## Run what needs Airflow
-	$(PYTEST) -m "airflow and not soak" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "airflow and not soak" $(MORE)
 
 test-cluster: setup  ## Run what needs a three-broker cluster
-	$(PYTEST) -m "cluster and not soak" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "cluster and not soak" $(MORE)
 
 test-cases: setup  ## Run the case tables
-	$(PYTEST) -m "cases and not soak" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "cases and not soak" $(MORE)
 
-soak: setup  ## Run the long tests: faults, counts, a real Airflow
+soak: setup  ## Run all long tests: faults, counts, a real Airflow (40 minutes)
 	$(PYTEST) -m soak --timeout 1200 $(MORE)
+
+soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
+	$(PYTEST) -m soak --timeout 1200 --soak-sample "$(SEED)" $(MORE)
 
 check: setup  ## Lint, types, import contracts, dependencies
 	$(BIN)/ruff check .

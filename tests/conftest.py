@@ -17,6 +17,9 @@ pytest_plugins = [
     "fixtures.secured_broker",
     "fixtures.spark",
     "fixtures.workspace",
+    "fixtures.soak_sample",
+    "fixtures.summaries",
+    "fixtures.workers",
 ]
 
 MARKED_FOLDERS = ("edges", "airflow", "cluster", "cases")

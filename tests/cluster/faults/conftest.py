@@ -1,4 +1,4 @@
-"""What every fault run shares: the session's cluster with its request log on, and the list of all runs at the end."""
+"""What every fault run uses: the session's cluster with its request log on, and a line in the test's report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from kazoo.client import KazooClient
 
 from fixtures.fault_runs import SEED, FaultRun
 from fixtures.request_log import RequestLog
+from fixtures.summaries import FAULT_RUN
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
-
-BOOK: list[str] = []
-"""A line for each checked run of this session."""
 
 
 @pytest.fixture(scope="session")
@@ -39,16 +37,7 @@ def fault_run(
         requests=RequestLog(local_cluster),
         test=request.node.nodeid,
         seed=int(os.environ.get(SEED) or random.randrange(1 << 30)),
-        book=BOOK,
+        note=lambda line: request.node.user_properties.append((FAULT_RUN, line)),
     )
     yield run
     run.close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not BOOK:
-        return
-    runs = dict.fromkeys(BOOK)  # some are checked twice
-    terminalreporter.section(f"fault runs: {len(runs)}")
-    for line in runs:
-        terminalreporter.line(line)

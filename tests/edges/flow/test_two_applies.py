@@ -42,12 +42,13 @@ class Pair:
         self._processes = [self._started() for _ in range(2)]
 
     def _started(self) -> subprocess.Popen[str]:
+        path = os.pathsep.join(filter(None, (str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH"))))
         return subprocess.Popen(
             [sys.executable, str(SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": str(SCRIPT.parents[1])},
+            env=os.environ | {"PYTHONPATH": path},
         )
 
     def race(self, number: int, hosts: str, point: str) -> tuple[list[Request], list[list[str]], bool]:

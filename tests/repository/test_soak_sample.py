@@ -1,0 +1,70 @@
+"""The sample of long tests that every change is tried with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of, known_durations
+
+ROOT = Path(__file__).parents[2]
+SEEDS = [f"{number:07x}" for number in range(200)]
+KNOWN = known_durations()
+TESTS = sorted(KNOWN.tests)
+
+
+def seconds_of(chosen: list[str]) -> float:
+    return sum(KNOWN.tests[test] for test in chosen) + sum(KNOWN.starts[file] for file in {*map(file_of, chosen)})
+
+
+def test_the_seed_alone_decides() -> None:
+    assert choose(TESTS, KNOWN, seed="a930888") == choose(TESTS[::-1], KNOWN, seed="a930888")
+
+
+def test_other_seeds_choose_other_tests() -> None:
+    assert len({tuple(choose(TESTS, KNOWN, seed=seed)) for seed in SEEDS}) == len(SEEDS)
+
+
+def test_every_sample_keeps_to_the_budget_and_makes_use_of_it() -> None:
+    taken = [seconds_of(choose(TESTS, KNOWN, seed=seed)) for seed in SEEDS]
+
+    assert max(taken) <= BUDGET_S
+    assert min(taken) > 0.9 * BUDGET_S
+
+
+def test_every_test_that_fits_into_the_budget_is_chosen_by_some_seed() -> None:
+    fitting = {test for test in TESTS if KNOWN.of(test, with_start=True) <= BUDGET_S}
+
+    assert {test for seed in SEEDS for test in choose(TESTS, KNOWN, seed=seed)} == fitting
+
+
+def test_a_test_that_is_not_in_the_table_counts_with_a_guess() -> None:
+    new = [f"tests/test_new.py::test_{number}" for number in range(100)]
+
+    assert len(choose(new, Durations({}, {}), seed="a", budget_s=300)) == 300 / UNKNOWN_S
+
+
+def test_the_table_names_tests_that_there_are() -> None:
+    gone = [test for test in TESTS if f"def {name_of(test)}(" not in (ROOT / file_of(test)).read_text(encoding="utf-8")]
+
+    assert gone == []
+
+
+def name_of(test: str) -> str:
+    return test.partition("::")[2].partition("[")[0]
+
+
+def test_pytest_takes_soak_tests_alone_and_names_them_with_the_seed() -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q"]
+    folders = ["tests/cluster/faults", "tests/steps/planning"]
+    ended = subprocess.run(
+        [*command, "--soak-sample=a930888", *folders], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
+
+    lines = ended.stdout.splitlines()
+    collected = [line for line in lines if line.startswith("tests/")]
+    assert len(collected) > 1
+    assert {*collected} < {*TESTS}
+    assert [line.removeprefix("chosen: ") for line in lines if line.startswith("chosen: ")] == collected
+    assert any("the same again: make soak-sample SEED=a930888" in line for line in lines)
