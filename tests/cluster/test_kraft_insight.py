@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.kafka_tool import kafka_topics
+from fixtures.kafka_tool import described_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -67,7 +67,7 @@ def test_a_clean_cluster_has_no_finding_and_what_needs_zookeeper_is_named(live: 
 def stopped(cluster: LocalCluster) -> LocalCluster:
     cluster.stop_broker(STOPPED)
     deadline = time.monotonic() + 60
-    while not kafka_topics(cluster, "--describe", "--unavailable-partitions"):
+    while not described_topics(cluster, "--unavailable-partitions"):
         assert time.monotonic() < deadline, "not in time"
     return cluster
 
@@ -77,7 +77,7 @@ def test_filters_print_the_lines_of_kafkas_own_tool(live: Workspace, stopped: Lo
     ours = live.run("topics", "--environment", "local", f"--{name}")
 
     # Kafka's lines end with eligible leader replicas, which 3.9 keeps nowhere by default.
-    kafkas = [re.sub(r"\tElr: .*", "", line) for line in kafka_topics(stopped, "--describe", KAFKAS_OPTION[name])]
+    kafkas = [re.sub(r"\tElr: .*", "", line) for line in described_topics(stopped, KAFKAS_OPTION[name])]
     assert ours.status == 0, ours.err
     assert sorted(ours.out.splitlines()) == kafkas
     assert kafkas

@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
 from fixtures.admin import new_admin
-from fixtures.kafka_tool import kafka_topics
+from fixtures.kafka_tool import described_topics
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
@@ -100,7 +100,7 @@ def test_a_filter_of_partitions_prints_the_lines_of_kafkas_own_tool(
     live.cluster |= {"source": source} | ({"lease": "file"} if source == "kafka" else {})
     ours = live.run("topics", "--environment", "local", f"--{name}")
 
-    kafkas = kafka_topics(cluster, "--describe", f"--{KAFKAS_OPTION[name]}")
+    kafkas = described_topics(cluster, f"--{KAFKAS_OPTION[name]}")
     assert ours.status == 0, ours.err
     assert sorted(ours.out.splitlines()) == [without_leader_candidates(line) for line in kafkas]
     assert EXPECTED[name] <= set(re.findall(r"Topic: (\S+)", ours.out))
@@ -113,7 +113,7 @@ def test_topics_with_overrides_are_kafkas_without_what_the_brokers_set_for_all(
     ours = live.run("topics", "--environment", "local", "--with-overrides")
 
     # Kafka's tool takes every value that is no built-in default for an override, a broker's own settings among them.
-    kafkas = kafka_topics(cluster, "--describe", "--topics-with-overrides")
+    kafkas = described_topics(cluster, "--topics-with-overrides")
     own = [(head, configs - {"file.delete.delay.ms=1000"}) for head, configs in map(head_and_configs, kafkas)]
     assert sorted(map(head_and_configs, ours.out.splitlines())) == [pair for pair in own if pair[1]]
     assert len(ours.out.splitlines()) >= len(ROWS)
