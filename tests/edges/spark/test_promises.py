@@ -1,0 +1,46 @@
+"""The promise of ``quality_rules``: a new rule is one entry in the list."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from topicops.edges.spark.quality import check_quality
+from topicops.model.runs import quality_rules
+from topicops.model.runs.quality_rows import Afterwards, rows_after
+from topicops.model.runs.quality_rules import RULES, Rule
+from topicops.model.runs.results import FailingRow
+from topicops.testing import builders
+
+NEW = Rule(
+    id="Q99",
+    title="No topic has more than one partition",
+    severity="warning",
+    suite="after",
+    kind="topic",
+    holds="partitions <= 1",
+    shows=("partitions", "partitions - 1 AS too_many"),
+)
+
+
+def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quality_rules, "RULES", (*RULES, NEW))
+    rows = {name: dict.fromkeys(range(partitions), (1, 2, 3)) for name, partitions in {"one": 1, "two": 2}.items()}
+    topics = [
+        builders.live_topic(
+            name, assignment=assignment, states={p: builders.partition_state(r) for p, r in assignment.items()}
+        )
+        for name, assignment in rows.items()
+    ]
+    after = rows_after(builders.snapshot(*topics, racks=dict.fromkeys((1, 2, 3))), Afterwards(managed=rows))
+
+    [*others, added] = check_quality(spark, "after", after, earlier=lambda: after)
+
+    assert (added.rule, added.title, added.severity) == (NEW.id, NEW.title, NEW.severity)
+    assert (added.success, added.rows_checked, added.rows_failed, added.rows_failed_before) == (False, 2, 1, 1)
+    assert added.examples == (FailingRow(row={"topic": "two", "partitions": 2, "too_many": 1}, was_so_before=True),)
+    assert added.runbook == "docs/reference/quality.md#q99"
+    assert [result.rule for result in others] == [rule.id for rule in RULES if rule.suite == "after"]
+    assert all(result.success for result in others)
