@@ -123,7 +123,7 @@ def test_two_empty_sides_have_a_count_of_nought_for_each_class(spark: SparkSessi
 def test_a_key_that_stands_twice_is_refused(spark: SparkSession, side: str) -> None:
     desired = [desired_row("orders")] * (2 if side == "desired" else 1)
     live = [live_row("orders")] * (2 if side == "live" else 1)
-    with pytest.raises(DiffError, match=rf"^{side}: orders \(1 in all\) stand more than once"):
+    with pytest.raises(DiffError, match=rf"^{side}: orders \(1 in all\) appear more than once"):
         spark_diff(spark, desired, live)
 
 

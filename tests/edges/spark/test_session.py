@@ -11,7 +11,7 @@ from topicops.edges.java import find_java
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
 from topicops.edges.spark.driver import archive_path, driver_java, start_directly
-from topicops.edges.spark.session import Place, place_of, spark_session
+from topicops.edges.spark.session import SparkKind, spark_kind, spark_session
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
@@ -40,7 +40,7 @@ def run_alone(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("setting", "place"),
+    ("setting", "kind"),
     [
         ("local", "local"),
         ("local[*]", "local"),
@@ -52,8 +52,8 @@ def run_alone(**environment: str) -> subprocess.CompletedProcess[str]:
         ("sc://spark:15002/;token=x", "connect"),
     ],
 )
-def test_the_setting_names_where_spark_runs(setting: str, place: Place) -> None:
-    assert place_of(setting) == place
+def test_the_setting_names_where_spark_runs(setting: str, kind: SparkKind) -> None:
+    assert spark_kind(setting) == kind
 
 
 @pytest.mark.parametrize("setting", ["local[]", "local[two]", "spark", "mesos://old:5050", "sc://"])
@@ -128,7 +128,7 @@ def test_without_a_fitting_java_one_sentence_says_what_to_install(
 
 def test_a_connect_server_that_does_not_answer_is_told_at_once() -> None:
     with pytest.raises(
-        TopicopsError, match=r"^TOPICOPS_SPARK=sc://127.0.0.1:1: nobody answers there .*; start the server"
+        TopicopsError, match=r"^TOPICOPS_SPARK=sc://127.0.0.1:1: no server answers there .*; start the server"
     ):
         module._connect("sc://127.0.0.1:1")
 

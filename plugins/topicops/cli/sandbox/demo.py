@@ -1,4 +1,4 @@
-"""``topicops demo``: the main job on a real cluster, through a real Airflow, all of it on this machine."""
+"""``topicops demo``: the whole loop on a real cluster and a real Airflow, on this machine."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ def demo_command(
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
 
-    On a terminal both stay up until Ctrl-C; without one they are stopped, and the exit status is 0 only if all was
-    verified.
+    On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if all was verified.
     """
     from topicops.edges.local.cluster import LocalCluster
     from topicops.flow import home_folder
@@ -61,19 +60,19 @@ def demo_command(
         os.environ.update(_variables(home, cluster))
         verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
     finally:
-        cluster.down(now=True)  # the next demo starts on an empty cluster anyway
+        cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
 
 
 def require_checkout(topics: Path, dags: Path) -> None:
-    """Raise ``UsageError`` where the demo has nothing to work on."""
+    """Raise ``UsageError`` when the specs or the DAG files are missing."""
     for folder, option in ((topics, "--topics"), (dags, "--dags")):
         if not folder.is_dir():
-            raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name it with {option}")
+            raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
 
 
 def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
-    """Everything between the cluster's start and its end; tells whether the run was verified and left nothing to do."""
+    """Steps 2 to 7. Returns whether the run was verified and left nothing to do."""
     from topicops import flow
     from topicops.cli.sandbox.demo_topics import seed_cluster
 
@@ -104,7 +103,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
 
 
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
-    """What the environment file's connections mean here, for this process and for Airflow's."""
+    """The connections of the environment file, for this process and for Airflow."""
     host, chroot = cluster.zookeeper_hosts.split("/", 1)
     return {
         "TOPICOPS_HOME": str(home),
@@ -130,7 +129,7 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
 
 
 def _follow_pipeline(client: AirflowClient, plan: Plan) -> str:
-    """Trigger the pipeline and show each task as it ends; the run's id."""
+    """Trigger the pipeline, print each task when it ends, and return the run's id."""
     digests = [gated.digest for gated in plan.changes]
     run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": digests})
     for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S):
@@ -163,7 +162,7 @@ def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
-        print_result("\nStopping Airflow, the brokers and ZooKeeper: some 10 s")
+        print_result("\nStopping Airflow, the brokers and ZooKeeper: about 10 s")
 
 
 def _last_lines(text: str, count: int = 20) -> str:
@@ -180,15 +179,15 @@ def _detail(text: str) -> None:
 
 @contextmanager
 def _step(number: int, text: str) -> Iterator[None]:
-    """Print what is going on, a sign of life every ten seconds, and how long it took."""
+    """Print the step, its running time every ten seconds, and how long it took."""
     _heading(number, text)
     started, ended = time.monotonic(), threading.Event()
 
-    def show_life() -> None:
+    def show_time() -> None:
         while not ended.wait(10):
             _detail(f"... {time.monotonic() - started:.0f} s")
 
-    watcher = threading.Thread(target=show_life, daemon=True)
+    watcher = threading.Thread(target=show_time, daemon=True)
     watcher.start()
     try:
         yield
@@ -203,5 +202,5 @@ def _step(number: int, text: str) -> Iterator[None]:
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
     for ending in ENDING:
-        signal.signal(ending, signal.SIG_IGN)  # once is enough: what is running is being stopped
+        signal.signal(ending, signal.SIG_IGN)  # a second signal must not interrupt the stop
     raise SystemExit(status_after_signal(number))

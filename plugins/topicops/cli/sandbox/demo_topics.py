@@ -1,8 +1,8 @@
-"""The topics that the demo's cluster has before the plan: one of each kind that a plan has to deal with."""
+"""The topics of the demo's cluster before the plan: one for each kind of change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from topicops.flow import Run, validate
@@ -19,7 +19,7 @@ RETENTION = "retention.ms"
 
 
 def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
-    """Create the topics on an empty cluster; a sentence about each."""
+    """Create the topics on an empty cluster, and yield one line about each."""
     from topicops.edges.kafka.admin import KafkaAdmin
 
     validate(run)
@@ -35,18 +35,15 @@ def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> It
 
 
 def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateTopic, str]]:
-    """One that is to grow, one with a drifted config, one that is right, each tombstoned one, an unmanaged one."""
+    """One topic to expand, one with a drifted config, one that is right, each tombstoned one, an unmanaged one."""
     topics = sorted(desired.topics.values(), key=lambda topic: topic.name)
     present = [topic for topic in topics if topic.lifecycle is Lifecycle.PRESENT]
-    growing = next((topic for topic in present if topic.partitions > 1), None)
-    if growing is not None:
+    if growing := _take(present, lambda topic: topic.partitions > 1):
         fewer = growing.partitions // 2
         yield _created(growing, brokers, partitions=fewer), f"{fewer} partitions, the spec wants {growing.partitions}"
-    drifted = next((topic for topic in present if topic is not growing and topic.configs.get(RETENTION)), None)
-    if drifted is not None:
+    if drifted := _take(present, lambda topic: bool(topic.configs.get(RETENTION))):
         yield _created(drifted, brokers, configs={RETENTION: "3600000"}), f"{RETENTION} was set to an hour by hand"
-    right = next((topic for topic in present if topic not in (growing, drifted)), None)
-    if right is not None:
+    if right := _take(present, lambda _: True):
         yield _created(right, brokers), "as the spec says"
     for topic in topics:
         if topic.lifecycle is Lifecycle.ABSENT:
@@ -54,6 +51,14 @@ def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateT
             yield _created(old, brokers), "its spec is a tombstone"
     scratch = DesiredTopic(name=UNMANAGED, owner="", location=Location("demo"), partitions=1, replication_factor=1)
     yield _created(scratch, brokers), "no spec names it"
+
+
+def _take(topics: list[DesiredTopic], fits: Callable[[DesiredTopic], bool]) -> DesiredTopic | None:
+    """Remove the first fitting topic from the list, and return it."""
+    topic = next(filter(fits, topics), None)
+    if topic is not None:
+        topics.remove(topic)
+    return topic
 
 
 def _created(

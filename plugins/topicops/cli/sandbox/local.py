@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from topicops.cli.output import progress
 from topicops.edges.local.cluster import ClusterStatus, LocalCluster
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
@@ -25,26 +26,26 @@ class Format(StrEnum):
 
 Home = Annotated[
     Path | None,
-    typer.Option(help="Where the cluster keeps its state, data and logs. [default: $TOPICOPS_HOME, else .topicops]"),
+    typer.Option(help="The folder of the cluster's state, data and logs. [default: $TOPICOPS_HOME, else .topicops]"),
 ]
 
 
 @app.command()
 def up(
     home: Home = None,
-    zookeeper_port: Annotated[int | None, typer.Option(help="Left out: that of last time, or a free one.")] = None,
-    broker_ports: Annotated[str | None, typer.Option(help="Three ports, as 9092,9093,9094.")] = None,
-    kraft: Annotated[bool, typer.Option("--kraft", help="Brokers that rule themselves, without ZooKeeper.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Without the data of an earlier cluster.")] = False,
+    zookeeper_port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
+    broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
+    kraft: Annotated[bool, typer.Option("--kraft", help="The brokers are controllers too, without ZooKeeper.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier cluster first.")] = False,
 ) -> None:
-    """Start what is not running; ready means that every broker answers and knows every broker."""
+    """Start what is not running, and wait until every broker answers and knows every broker."""
     cluster = LocalCluster.up(
         home or home_folder(),
         zookeeper_port=zookeeper_port,
         broker_ports=_ports(broker_ports),
         kraft=kraft,
         fresh=fresh,
-        progress=_say,
+        progress=progress,
     )
     typer.echo(status_text(cluster.status()))
 
@@ -54,8 +55,8 @@ def down(
     home: Home = None,
     now: Annotated[bool, typer.Option("--now", help="Kill the processes instead of asking them to stop.")] = False,
 ) -> None:
-    """Stop what `up` started, and nothing else; data and logs are kept."""
-    cluster = LocalCluster.find(home or home_folder(), progress=_say)
+    """Stop the processes that `up` started; data and logs are kept."""
+    cluster = LocalCluster.find(home or home_folder(), progress=progress)
     stopped = cluster.down(now=now) if cluster else ()
     typer.echo(f"Stopped {', '.join(stopped)}." if stopped else "No local cluster is running.")
 
@@ -65,7 +66,7 @@ def status(
     home: Home = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Show processes, ports, registered brokers and the controller. Exit status 1 unless all of it runs."""
+    """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
     cluster = LocalCluster.find(home or home_folder())
     found = cluster.status() if cluster else None
     if format_ is Format.JSON:
@@ -77,7 +78,7 @@ def status(
 
 
 def status_json(found: ClusterStatus | None) -> dict[str, object]:
-    """The status as JSON holds it; ``running`` says whether all of it runs."""
+    """The status as JSON; ``running`` is true when all processes run."""
     return {"format_version": 1, "running": found is not None and found.running, **(asdict(found) if found else {})}
 
 
@@ -106,11 +107,7 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
     try:
         ports = tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"--broker-ports {text}: give numbers with commas between them, as 9092,9093,9094") from None
+        raise UsageError(f"--broker-ports {text}: give numbers with commas, for example 9092,9093,9094") from None
     if not all(0 < port < 65536 for port in ports):
         raise UsageError(f"--broker-ports {text}: a port is a number from 1 to 65535")
     return ports
-
-
-def _say(message: str) -> None:
-    typer.echo(message, err=True)

@@ -1,1 +1,1 @@
-"""The embedded cluster and the demo's Airflow: jars, server files, processes, readiness."""
+"""The local cluster and the demo's Airflow: jars, server files, state, processes, readiness."""

@@ -1,4 +1,4 @@
-"""Is a server ready? Two small questions over a socket, asked without a client library and its threads.
+"""Whether a server is ready: two small requests over a socket, without a client library and its threads.
 
 A broker registers in ZooKeeper before its port opens, so only an answer from its own port proves that it is up.
 """
@@ -20,7 +20,7 @@ class BrokerAnswer:
 
     brokers: frozenset[int]
     controller: int
-    """-1: none known."""
+    """-1: not known."""
 
 
 def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
@@ -40,7 +40,7 @@ def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
 
 
 def zookeeper_answers(port: int, *, timeout_s: float = 1.0) -> bool:
-    """Whether a ZooKeeper on 127.0.0.1 serves requests: ``srvr`` is the one word that every server allows."""
+    """Whether a ZooKeeper on 127.0.0.1 serves requests; every server allows the command ``srvr``."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
             connection.sendall(b"srvr")
@@ -62,7 +62,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def _decode(answer: bytes) -> BrokerAnswer:
-    """Correlation id; brokers of id, host, port and rack (a text has its length before it, -1 for null); controller."""
+    """Correlation id; brokers (id, host, port, rack); controller. A text follows its length, which is -1 for null."""
     (count,) = struct.unpack_from(">i", answer, 4)
     offset, brokers = 8, set()
     for _ in range(count):

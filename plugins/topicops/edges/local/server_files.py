@@ -7,7 +7,7 @@ from pathlib import Path
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
-"""A dead broker is forgotten by ZooKeeper, or by the KRaft quorum, when its session ends."""
+"""When its session ends, ZooKeeper or the KRaft quorum removes a dead broker."""
 
 _JVM_FLAGS = (
     "-XX:+UseSerialGC",
@@ -21,8 +21,8 @@ _JVM_FLAGS = (
 _CONTROLLER = "CONTROLLER"
 _PLAINTEXT = "PLAINTEXT"
 
-# What a small machine needs: few threads, small buffers (the cleaner's default takes 128 MB of heap), one copy of
-# Kafka's own topics, no topic by accident, and deleted files gone soon.
+# For a small machine: few threads, small buffers (the cleaner's default needs 128 MB of heap), one replica of Kafka's
+# own topics, no topics created by accident, and deleted files removed soon.
 _BROKER_PROPERTIES = {
     "num.network.threads": "2",
     "num.io.threads": "4",
@@ -36,7 +36,7 @@ _BROKER_PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
     "log.segment.delete.delay.ms": "1000",
-    # All brokers stop together: waiting long for somebody to take the leaders is in vain.
+    # All brokers stop together, so waiting long for another broker to take the leaders is useless.
     "controlled.shutdown.max.retries": "1",
     "controlled.shutdown.retry.backoff.ms": "300",
 }
@@ -70,7 +70,7 @@ def zookeeper_properties(data: Path, port: int, *, tick_ms: int = 2000) -> dict[
 def broker_properties(
     broker: int, *, rack: str, port: int, zookeeper_port: int, data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The broker's settings; those of ``extra`` win."""
+    """The broker's settings; ``extra`` replaces ours."""
     listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "broker.id": str(broker),
@@ -108,14 +108,14 @@ def kraft_properties(
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """In the form of ``java.util.Properties``: a backslash stands for an escape there. Empty settings are left out."""
+    """The form of ``java.util.Properties``, where a backslash is an escape. Empty settings are left out."""
     return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
 def zookeeper_command(
     java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
-    """One ZooKeeper server. It does not force its log to the disk: the machine's crash is not a case here."""
+    """One ZooKeeper server. It does not force its log to the disk, because a crash of the machine may lose the data."""
     return [
         *_java(java, class_path, heap_mb=heap_mb, log4j=log4j),
         "-Dzookeeper.forceSync=no",
@@ -129,7 +129,7 @@ def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 
 def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, cluster_id: str) -> list[str]:
-    """What prepares a KRaft server's empty data folder; one that is prepared already is left alone."""
+    """The command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
     tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster_id, "-c", str(properties)]
     return [*_java(java, class_path, heap_mb=128, log4j=None), *tool]
 

@@ -1,1 +1,1 @@
-"""Spark through PySpark, and Great Expectations on it: the session, the diff, the quality rules."""
+"""Spark by PySpark, and Great Expectations on Spark: the session, the diff, the quality rules."""

@@ -15,7 +15,8 @@ from topicops.model.errors import DiffError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.specs.desired import Lifecycle
 
-# All fields may be null: a side that is absent is a null struct, and Arrow lets no field of one be required.
+# All fields may be null: a topic that is only desired or only live has a null struct for the other, and Arrow allows
+# no required field in a null struct.
 DESIRED_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -36,15 +37,15 @@ LIVE_SCHEMA = pa.schema(
         ("configs", pa.string()),
     ]
 )
-_SILENT = (TopicClass.SAME, TopicClass.RETIRED)
-"""Classes that are counted and not listed."""
+_COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
+"""Classes whose topics are counted and not listed."""
 
 
 def spark_diff(spark: SparkSession, desired: Sequence[DesiredRow], live: Sequence[LiveRow]) -> Delta:
-    """How both sides differ, and the counts of all classes, taken by Spark.
+    """How desired and live topics differ, and the counts of all classes, computed by Spark.
 
     Raises:
-        DiffError: A key stands twice on one side, or the counts do not add up to the distinct topics of both sides.
+        DiffError: A topic appears twice in one input, or the counts do not add up to the distinct topics of both.
         TopicopsError: Spark failed.
     """
     _require_unique("desired", desired)
@@ -58,10 +59,10 @@ def spark_diff(spark: SparkSession, desired: Sequence[DesiredRow], live: Sequenc
 
 
 def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
-    """One row per topic of either side; key ``topic``; unordered.
+    """One row per desired or live topic; key ``topic``; unordered.
 
-    Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and each side as a
-    struct, ``desired`` and ``live``, null where the topic is not on that side.
+    Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the
+    structs ``desired`` and ``live``, null where the topic is not desired or not live.
     """
     d = desired.select(F.col("topic").alias("desired_topic"), F.struct(*DESIRED_SCHEMA.names).alias("desired"))
     l = live.select(F.col("topic").alias("live_topic"), F.struct(*LIVE_SCHEMA.names).alias("live"))  # noqa: E741
@@ -72,9 +73,9 @@ def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
 
 
 def by_class(compared: DataFrame) -> DataFrame:
-    """One row per class that occurs; key ``topic_class``; unordered: its count, and its rows unless it is silent."""
+    """One row per class that occurs; key ``topic_class``; unordered: the count, and the rows if they are listed."""
     row = F.struct("topic", "presence", "changed", "desired", "live")
-    is_listed = ~F.col("topic_class").isin(*_SILENT)
+    is_listed = ~F.col("topic_class").isin(*_COUNTED_ONLY)
     return compared.groupBy("topic_class").agg(
         F.count(F.lit(1)).alias("topics"), F.collect_list(F.when(is_listed, row)).alias("listed")
     )
@@ -89,13 +90,13 @@ def _presence() -> Column:
 
 
 def _changed() -> Column:
-    """Only topics that shall be present and are can differ in a field."""
+    """Only topics that are present in both can differ in a field."""
     factor = F.col("desired.replication_factor")
     differs: Mapping[str, Column] = {
         "partitions": F.col("desired.partitions") != F.col("live.partitions"),
         "replication_factor": (factor != F.col("live.replication_factor_min"))
         | (factor != F.col("live.replication_factor_max")),
-        # Null, and so no difference, unless the spec gives the replicas by hand.
+        # Null, and so no difference, unless the spec has a manual assignment.
         "assignment": F.col("desired.assignment_digest") != F.col("live.assignment_digest"),
         "configs": F.col("desired.configs") != F.col("live.configs"),
     }
@@ -146,15 +147,15 @@ def _topic_delta(topic_class: TopicClass, row: Mapping[str, Any]) -> TopicDelta:
     )
 
 
-def _require_unique(side: str, rows: Sequence[DesiredRow] | Sequence[LiveRow]) -> None:
+def _require_unique(name: str, rows: Sequence[DesiredRow] | Sequence[LiveRow]) -> None:
     twice = sorted(topic for topic, times in Counter(row.topic for row in rows).items() if times > 1)
     if twice:
-        raise DiffError(f"{side}: {', '.join(twice[:5])} ({len(twice)} in all) stand more than once; there is no plan")
+        raise DiffError(f"{name}: {', '.join(twice[:5])} ({len(twice)} in all) appear more than once; no plan was made")
 
 
 def _require_all_counted(delta: Delta, distinct: int) -> None:
     counted = sum(delta.counts.values())
     if counted != distinct:
         raise DiffError(
-            f"the classes hold {counted} topics, both sides {distinct}; there is no plan: {dict(delta.counts)}"
+            f"the classes have {counted} topics, the inputs {distinct}; no plan was made: {dict(delta.counts)}"
         )

@@ -1,9 +1,9 @@
-"""Spark's Java process: one for each Python process, started directly where that is faster.
+"""Spark's Java process: one for each Python process, started directly because that is faster (decision 0012).
 
-Spark's own start runs a second JVM first, only to print the command line of the first. For a driver on this machine the
-command line is known, so it is started from here: C1 compiler, serial collector, and a class-data archive once one was
-trained (``edges.spark.class_archive``). Without an archive that fits, the JVM loads its classes from
-the jars, only slower; if the direct start fails, Spark's own start takes over.
+Spark's own start first runs another JVM that only prints the command line. The command line of a driver on this machine
+is known, so this module starts it: C1 compiler, serial collector, and the class-data archive of
+``edges.spark.class_archive`` if there is one that fits. Without it the JVM loads its classes from the jars, only
+slower. If the direct start fails, Spark's own start is used.
 """
 
 from __future__ import annotations
@@ -63,35 +63,35 @@ logging.getLogger("py4j").setLevel(logging.WARNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkDriver:
-    """A Java process that answers, and the folder that holds all it writes."""
+    """A running Java process, and the folder of all files that it writes."""
 
     gateway: JavaGateway
     folder: Path
     process: subprocess.Popen[bytes] | None
-    """None: Spark's own start made it, and its handle is pyspark's."""
+    """None after Spark's own start: pyspark has the handle."""
 
     @property
     def uses_archive(self) -> bool:
-        """Whether the JVM took its classes from the archive: one that does not fit is passed over without a word."""
+        """Whether the JVM loads classes from the archive; it silently ignores one that does not fit."""
         log = _archive_log(self.folder)
         return log.is_file() and "Mapped dynamic region" in log.read_text(encoding="utf-8", errors="replace")
 
     def end(self, *, timeout_s: float) -> None:
-        """Let the JVM end, and wait for it: one that writes an archive does so last."""
+        """End the JVM, and wait until it has written its archive."""
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
             self.process.wait(timeout_s)
 
 
 _started: list[SparkDriver] = []
-"""The driver on this machine, once it runs; pyspark can have no second one in a process."""
+"""The driver of this process, once it runs; pyspark allows one for each process."""
 
 
 def local_driver() -> SparkDriver:
     """The driver on this machine, started at the first call; it ends with this process.
 
     Raises:
-        TopicopsError: No fitting Java, or neither start gave a working driver.
+        TopicopsError: There is no suitable Java, or the driver could not be started.
     """
     if not _started:
         _started.append(_start(driver_java(), _own_folder()))
@@ -99,7 +99,7 @@ def local_driver() -> SparkDriver:
 
 
 def uses_archive() -> bool:
-    """Whether this process runs a local driver that took its classes from the archive."""
+    """Whether this process has a local driver that loads classes from the archive."""
     return any(driver.uses_archive for driver in _started)
 
 
@@ -110,7 +110,7 @@ def training_driver(archive: Path) -> SparkDriver:
 
 
 def _start(java: Path, folder: Path) -> SparkDriver:
-    """Take the fastest of three ways that works. An archive so damaged that it ends the JVM is removed."""
+    """Try three ways, the fastest first. An archive that is so damaged that the JVM ends is removed."""
     archived = archive_flags(java, folder)
     for flags in (archived, ()) if archived else ((),):
         try:
@@ -125,7 +125,7 @@ def _start(java: Path, folder: Path) -> SparkDriver:
 
 
 def cluster_driver(settings: tuple[tuple[str, str], ...]) -> SparkDriver:
-    """A driver for a cluster manager, started Spark's own way, so that ``spark-defaults.conf`` and the like hold."""
+    """A driver for a cluster manager, started by Spark itself, which reads ``spark-defaults.conf`` and the like."""
     conf = SparkConf(loadDefaults=False).setAll(list(settings))
     return _start_by_spark(conf, _own_folder(), {"JAVA_HOME": _home_of(driver_java())})
 
@@ -135,9 +135,9 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """Where the class-data archive of this Java and these jars lies, or would lie.
+    """The path of the class-data archive for this Java and these jars, whether it exists or not.
 
-    The JVM accepts an archive only with the very jars and Java of its training; so its name holds all of them.
+    The JVM accepts an archive only with the Java and the jars that it was created with, so its name depends on them.
     """
     jars = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in _class_path()]
     binary = java.resolve()
@@ -146,7 +146,7 @@ def archive_path(java: Path) -> Path:
 
 
 def archive_flags(java: Path, folder: Path) -> tuple[str, ...]:
-    """What makes a JVM use the archive; nothing while there is none."""
+    """The JVM flags that use the archive; none while it does not exist."""
     archive = archive_path(java)
     if not archive.is_file():
         return ()
@@ -157,7 +157,7 @@ def start_directly(java: Path, folder: Path, flags: Sequence[str]) -> SparkDrive
     """Start the driver's JVM without Spark's launcher and connect to it.
 
     Raises:
-        TopicopsError: It ended, or gave no address in time.
+        TopicopsError: The JVM ended, or wrote no address in time.
     """
     address = folder / "gateway"
     command = [str(java), *_MODULE_FLAGS, *_SMALL_JVM, _HEAP, *flags, log4j2_flag(), *_places(folder)]
@@ -169,7 +169,7 @@ def start_directly(java: Path, folder: Path, flags: Sequence[str]) -> SparkDrive
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
     }
     with _log_file(folder).open("wb") as log:
-        # The open stdin is its sign of life: the JVM ends when this process does. Ctrl-C is for this process alone.
+        # The JVM ends when its stdin is closed, at the latest with this process. Ctrl-C reaches this process alone.
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
         )
@@ -182,13 +182,13 @@ def start_directly(java: Path, folder: Path, flags: Sequence[str]) -> SparkDrive
 
 
 def _connect(process: subprocess.Popen[bytes], address: Path) -> JavaGateway:
-    """Port and secret come in the file that Spark writes: two big-endian ints (port, length), then the secret."""
+    """Read port and secret from the file that Spark writes: two big-endian ints (port, length), then the secret."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not address.is_file():
         if process.poll() is not None:
             raise TopicopsError(f"Spark's Java process ended with {process.returncode}")
         if time.monotonic() > deadline:
-            raise TopicopsError(f"Spark's Java process gave no address within {_START_TIMEOUT_S:.0f} s")
+            raise TopicopsError(f"Spark's Java process wrote no address within {_START_TIMEOUT_S:.0f} s")
         time.sleep(_POLL_S)
     port, length = struct.unpack_from(">ii", content := address.read_bytes())
     secret = content[8 : 8 + length].decode()
@@ -207,7 +207,7 @@ def _start_by_spark(conf: SparkConf, folder: Path, environment: Mapping[str, str
         try:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         except (PySparkRuntimeError, OSError) as error:
-            raise TopicopsError(f"Spark could not be started; its last words:\n{last_lines(log_file)}") from error
+            raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}") from error
     return SparkDriver(gateway=gateway, folder=folder, process=None)
 
 
@@ -229,7 +229,7 @@ def _home_of(java: Path) -> str:
 
 @functools.cache
 def _class_path() -> tuple[Path, ...]:
-    """Jars only, and in a fixed order: both are conditions of the archive."""
+    """Only jars, in a fixed order: the archive needs both."""
     return tuple(sorted(pyspark_jars().glob("*.jar")))
 
 
@@ -249,7 +249,7 @@ def _archive_log(folder: Path) -> Path:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Pyspark takes some settings from nowhere else."""
+    """Set environment variables for a moment: pyspark reads some settings only there."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

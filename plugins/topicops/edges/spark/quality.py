@@ -1,8 +1,8 @@
 """Data quality on Spark with Great Expectations: may the inputs be trusted, and is the result healthy.
 
-The rules are data (``model/runs/quality_rules.py``). All rows of a suite lie in one frame: each kind has columns of its
-own, and nulls in those of the others. So one Spark job counts the rows, and one more the failures of all rules. Only of
-rules that fail is more asked, of the frame in Spark's cache: which rows, and whether they did before the changes too.
+The rules are data (``model/runs/quality_rules.py``). All rows of a suite are in one frame: each kind has columns of its
+own, and nulls in the columns of other kinds. One Spark job counts the rows, and one more the failures of all rules. For
+rules that fail, further jobs read from the cached frame which rows fail, and whether these failed before the changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-# At import it logs one INFO line for each function that it knows: more than two hundred in every task's log.
+# At import it logs more than two hundred INFO lines, which would fill every task's log.
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
 import great_expectations as gx  # noqa: E402
@@ -43,7 +43,7 @@ from topicops.model.runs.quality_rows import LAYOUTS, QualityInput, RowKind  # n
 from topicops.model.runs.quality_rules import Rule, rules_of  # noqa: E402
 from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite  # noqa: E402
 
-# This module of it sets a level of its own, to tell of each temporary folder.
+# This module sets a level of its own, and logs each temporary folder.
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
 
 MOST_EXAMPLES = 20
@@ -57,37 +57,37 @@ _SO_BEFORE = "_so_before"
 _LITERALS_UP_TO = "spark.sql.execution.arrow.localRelationThreshold"
 
 
-def _is_good(predicate: str) -> Column:
+def _is_true(predicate: str) -> Column:
     return F.coalesce(F.expr(predicate), F.lit(False))
 
 
-class RowsHold(ColumnMapMetricProvider):
-    """Great Expectations' metric behind every rule: whether a row makes a predicate true."""
+class RowCondition(ColumnMapMetricProvider):
+    """Great Expectations' metric for every rule: whether a predicate is true for a row."""
 
-    condition_metric_name = "column_values.row_holds"
+    condition_metric_name = "column_values.row_matches"
     condition_value_keys = ("predicate",)
 
     @column_condition_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, _column: Column, predicate: str, **_: object) -> Column:  # noqa: N805 - a class method to be
-        return _is_good(predicate)
+        return _is_true(predicate)
 
 
-class ExpectRowsToHold(ColumnMapExpectation):
-    """Every row in which ``column`` is not null makes ``predicate`` true, which may read any column.
+class ExpectRowsToMatch(ColumnMapExpectation):
+    """The predicate, which may read any column, is true for every row in which ``column`` is not null.
 
-    It tells counts and no rows: these would cost a Spark job for each rule, also for those that hold.
+    The result has counts and no rows: rows would cost one Spark job for each rule, also for rules that hold.
     """
 
     predicate: str
-    map_metric: ClassVar[str] = "column_values.row_holds"
+    map_metric: ClassVar[str] = "column_values.row_matches"
     success_keys: ClassVar[tuple[str, ...]] = ("predicate", "mostly")
 
     def get_validation_dependencies(
         self, execution_engine: Any = None, runtime_configuration: Any = None, **_: Any
     ) -> ValidationDependencies:
-        needed = super().get_validation_dependencies(execution_engine, runtime_configuration)
-        needed.remove_metric_configuration(f"{self.map_metric}.unexpected_values")
-        return needed
+        metrics = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        metrics.remove_metric_configuration(f"{self.map_metric}.unexpected_values")
+        return metrics
 
 
 def check_quality(
@@ -97,13 +97,13 @@ def check_quality(
     *,
     earlier: Callable[[], QualityInput] | None = None,
 ) -> tuple[QualityResult, ...]:
-    """One result for each rule of the suite, in the order of the registry. A rule over no row holds.
+    """One result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
 
     Args:
-        earlier: The rows before the changes; asked for only when a rule fails. None: nobody knows.
+        earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
 
     Raises:
-        TopicopsError: Spark or Great Expectations failed; nothing was concluded.
+        TopicopsError: Spark or Great Expectations failed; there is no result.
     """
     rules = rules_of(suite)
     with spark_errors(f"quality {suite}"):
@@ -122,7 +122,7 @@ def check_quality(
 
 @contextmanager
 def _cached(frame: DataFrame) -> Iterator[None]:
-    """Have Spark keep the frame. Not for counting alone: to keep a million rows costs more than it saves there."""
+    """Keep the frame in Spark's cache. For counting alone, caching a million rows costs more than it saves."""
     frame.cache()
     try:
         yield
@@ -131,22 +131,22 @@ def _cached(frame: DataFrame) -> Iterator[None]:
 
 
 def quality_frame(spark: SparkSession, suite: QualitySuite, rows: QualityInput) -> DataFrame:
-    """All rows of a suite in one frame: each kind fills its own columns, and those that it shares with another."""
+    """All rows of a suite in one frame: each kind fills its own columns and the columns it shares with other kinds."""
     return frame_of(spark, kind_tables(suite, rows))
 
 
 def kind_tables(suite: QualitySuite, rows: QualityInput) -> tuple[pa.Table, ...]:
-    """The rows of each kind of the suite, without the columns of other kinds."""
+    """One table for each kind of the suite, without the columns of other kinds."""
     kinds = dict.fromkeys(rule.kind for rule in rules_of(suite))
     return tuple(_kind_table(kind, rows.get(kind, ())) for kind in kinds)
 
 
 def frame_of(spark: SparkSession, tables: Sequence[pa.Table]) -> DataFrame:
-    """One frame of them all. The largest goes to Spark by itself: a million rows of nulls would weigh more than it."""
+    """One frame of all tables. The largest goes to Spark alone: adding null columns to a million rows costs much."""
     *small, largest = sorted(tables, key=lambda table: table.num_rows)
-    # In one piece: an empty one among several would be the last that Spark reads.
+    # As one chunk, because Spark stops reading at an empty chunk.
     rest = pa.concat_tables(small, promote_options="default").combine_chunks()
-    # As partitions of the data, not as literals of the query, which the optimizer would walk again and again.
+    # As partitions of the data, not as literals of the query, which the optimizer would visit many times.
     spark.conf.set(_LITERALS_UP_TO, "0")
     try:
         return arrow_frame(spark, largest).unionByName(arrow_frame(spark, rest), allowMissingColumns=True)
@@ -155,7 +155,7 @@ def frame_of(spark: SparkSession, tables: Sequence[pa.Table]) -> DataFrame:
 
 
 def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:
-    """Ask Great Expectations about every rule at once; counts only. In the order of ``rules``."""
+    """Have Great Expectations check all rules at once; counts only, in the order of ``rules``."""
     try:
         found = {_rule_id(result): result for result in _validate(frame, rules)}
     except GreatExpectationsError as error:
@@ -163,8 +163,8 @@ def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ..
     return tuple(_read_result(rule, found[rule.id]) for rule in rules)
 
 
-def expectation_of(rule: Rule) -> ExpectRowsToHold:
-    return ExpectRowsToHold(
+def expectation_of(rule: Rule) -> ExpectRowsToMatch:
+    return ExpectRowsToMatch(
         column=LAYOUTS[rule.kind].own,
         predicate=rule.holds,
         severity=FailureSeverity(rule.severity),
@@ -173,34 +173,35 @@ def expectation_of(rule: Rule) -> ExpectRowsToHold:
     )
 
 
-def name_rows(frame: DataFrame, rules: Sequence[Rule], earlier: DataFrame | None) -> Mapping[str, BadRows]:
-    """The rows that break each of the rules, by rule; those that did not in the frame of before come first."""
-    bad = _bad_rows(frame, rules).withColumn(_SO_BEFORE, F.lit(None).cast("boolean"))
+def name_rows(frame: DataFrame, rules: Sequence[Rule], earlier: DataFrame | None) -> Mapping[str, FailingRows]:
+    """The failing rows by rule; rows that did not fail in ``earlier`` come first."""
+    failing = _failing_rows(frame, rules).withColumn(_SO_BEFORE, F.lit(None).cast("boolean"))
     if earlier is not None:
-        was_bad = _bad_rows(earlier, rules).select("rule", "key", F.lit(True).alias(_SO_BEFORE))
-        bad = bad.drop(_SO_BEFORE).join(was_bad, on=["rule", "key"], how="left")
+        failed_before = _failing_rows(earlier, rules).select("rule", "key", F.lit(True).alias(_SO_BEFORE))
+        failing = failing.drop(_SO_BEFORE).join(failed_before, on=["rule", "key"], how="left")
     # Shorter keys first: partition 9 before partition 10.
     order = (F.coalesce(_SO_BEFORE, F.lit(False)), "topic", F.length("key"), "key")
     place = F.row_number().over(Window.partitionBy("rule").orderBy(*order))
-    examples = bad.withColumn("place", place).filter(F.col("place") <= MOST_EXAMPLES).orderBy("rule", "place").collect()
-    old = bad.groupBy("rule").agg(F.count(_SO_BEFORE).alias("old")).collect() if earlier is not None else []
+    examples = (
+        failing.withColumn("place", place).filter(F.col("place") <= MOST_EXAMPLES).orderBy("rule", "place").collect()
+    )
+    old = failing.groupBy("rule").agg(F.count(_SO_BEFORE).alias("old")).collect() if earlier is not None else []
     counts = {row["rule"]: row["old"] for row in old}
-    return {
-        rule.id: BadRows(counts.get(rule.id, 0), [row for row in examples if row["rule"] == rule.id]) for rule in rules
-    }
+    examples_by_rule = {rule.id: [row for row in examples if row["rule"] == rule.id] for rule in rules}
+    return {rule: FailingRows(counts.get(rule, 0), rows) for rule, rows in examples_by_rule.items()}
 
 
-class BadRows(NamedTuple):
-    """The rows that break one rule."""
+class FailingRows(NamedTuple):
+    """The rows that fail one rule."""
 
     old: int
-    """How many of them broke it before the changes too."""
+    """How many of them failed before the changes too."""
     examples: Sequence[Row]
     """``key``, ``shown``: JSON objects; ``_so_before``: true or null."""
 
 
-def _bad_rows(frame: DataFrame, rules: Iterable[Rule]) -> DataFrame:
-    """One row per rule and row that breaks it: ``topic``, ``rule``, ``key``, ``shown``."""
+def _failing_rows(frame: DataFrame, rules: Iterable[Rule]) -> DataFrame:
+    """One row per rule and row that fails it: ``topic``, ``rule``, ``key``, ``shown``."""
     problems = F.array_compact(F.array(*(_problem(rule) for rule in rules)))
     return frame.select("topic", F.explode(problems).alias("problem")).select("topic", "problem.*")
 
@@ -210,7 +211,7 @@ def _problem(rule: Rule) -> Column:
     named = F.struct(
         F.lit(rule.id).alias("rule"), _as_json(layout.key).alias("key"), _as_json(rule.shows).alias("shown")
     )
-    return F.when(F.col(layout.own).isNotNull() & ~_is_good(rule.holds), named)
+    return F.when(F.col(layout.own).isNotNull() & ~_is_true(rule.holds), named)
 
 
 def _as_json(columns: Sequence[str]) -> Column:
@@ -218,21 +219,21 @@ def _as_json(columns: Sequence[str]) -> Column:
 
 
 def _check_complete(rules: Iterable[Rule], results: Iterable[QualityResult], rows: QualityInput) -> None:
-    """Raise ``TopicopsError`` where Spark did not look at every row: then nothing may be concluded."""
+    """Raise ``TopicopsError`` when Spark did not check every row: the result would be worthless."""
     for rule, result in zip(rules, results, strict=True):
         sent = len(rows.get(rule.kind, ()))
         if result.rows_checked != sent:
-            raise TopicopsError(f"quality rule {rule.id}: Spark looked at {result.rows_checked} of {sent} rows")
+            raise TopicopsError(f"quality rule {rule.id}: Spark checked {result.rows_checked} of {sent} rows")
 
 
-def _with_rows(result: QualityResult, named: Mapping[str, BadRows], *, is_known: bool) -> QualityResult:
+def _with_rows(result: QualityResult, named: Mapping[str, FailingRows], *, is_known: bool) -> QualityResult:
     if result.success:
         return result
-    bad = named[result.rule]
+    failing = named[result.rule]
     return replace(
         result,
-        rows_failed_before=bad.old if is_known else None,
-        examples=tuple(_failing_row(row, is_known=is_known) for row in bad.examples),
+        rows_failed_before=failing.old if is_known else None,
+        examples=tuple(_failing_row(row, is_known=is_known) for row in failing.examples),
     )
 
 
@@ -260,7 +261,7 @@ def _arrow_type(hint: object) -> pa.DataType:
 def _validate(frame: DataFrame, rules: Iterable[Rule]) -> Sequence[ExpectationValidationResult]:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    # To keep a million rows costs more than to count them again.
+    # Caching a million rows costs more than counting them again.
     asset = context.data_sources.add_spark("spark", persist=False).add_dataframe_asset("rows")
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch(batch_parameters={"dataframe": frame})
     suite = ExpectationSuite(name="rules", expectations=[expectation_of(rule) for rule in rules])
@@ -287,5 +288,5 @@ def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResul
 
 
 def _raised(exception_info: Mapping[str, Any]) -> list[bool]:
-    """Great Expectations nests one entry a metric when it failed to compute some."""
+    """When some metrics fail, Great Expectations has one entry for each of them."""
     return [bool(entry.get("raised_exception")) for entry in exception_info.values() if isinstance(entry, Mapping)]

@@ -1,4 +1,4 @@
-"""The Spark session: one setting, ``TOPICOPS_SPARK``, says where Spark runs; the code is the same everywhere."""
+"""The Spark session: the setting ``TOPICOPS_SPARK`` chooses where Spark runs; the code is the same everywhere."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from topicops.model.errors import TopicopsError, UsageError
 SETTING = "TOPICOPS_SPARK"
 DEFAULT = "local[*]"
 
-Place = Literal["local", "cluster", "connect"]
-_PLACES: Mapping[Place, re.Pattern[str]] = {
+SparkKind = Literal["local", "cluster", "connect"]
+_KINDS: Mapping[SparkKind, re.Pattern[str]] = {
     "local": re.compile(r"local(\[(\d+|\*)(,\d+)?\])?"),
     "cluster": re.compile(r"local-cluster\[\d+,\d+,\d+\]|spark://.+|yarn|k8s://.+"),
     "connect": re.compile(r"sc://.+"),
@@ -44,28 +44,28 @@ _OWN_DRIVER = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 _ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-# One row a topic is little: few tasks, and no second planning between stages.
+# One row for each topic is little data: few tasks, and no planning between stages.
 _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 
 
 @contextmanager
 def spark_session(setting: str | None = None) -> Iterator[SparkSession]:
-    """A session where ``setting`` says: ``local[*]``, ``spark://``, ``yarn``, ``k8s://`` or ``sc://`` (Spark Connect).
+    """A session on ``setting``: ``local[*]``, ``spark://``, ``yarn``, ``k8s://`` or ``sc://`` (Spark Connect).
 
-    None takes ``TOPICOPS_SPARK``, else ``local[*]``. A session that this process already runs is lent out and left
-    running; a new one is stopped on leaving, while its Java process stays for the next until this process ends.
+    None means ``TOPICOPS_SPARK``, else ``local[*]``. An active session of this process is reused and left running. A
+    new session is stopped at the end; its Java process is kept for the next session, until this process ends.
 
     Raises:
-        UsageError: The setting is none of these forms.
-        TopicopsError: No fitting Java, or Spark could not be started or reached.
+        UsageError: The setting has none of these forms.
+        TopicopsError: There is no suitable Java, or Spark could not be started or reached.
     """
     where = setting or os.environ.get(SETTING) or DEFAULT
-    place = place_of(where)
+    kind = spark_kind(where)
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    session = _open(where, place)
+    session = _open(where, kind)
     try:
         yield session
     finally:
@@ -74,31 +74,31 @@ def spark_session(setting: str | None = None) -> Iterator[SparkSession]:
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The table as a frame. The schema is spelled out: Spark Connect takes no empty table without one."""
+    """The table as a frame. The schema is given because Spark Connect needs it for an empty table."""
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
 @contextmanager
 def spark_errors(doing: str) -> Iterator[None]:
-    """Turn what Spark raises into one sentence that begins with ``doing``."""
+    """Translate errors of Spark into one sentence that begins with ``doing``."""
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise TopicopsError(f"{doing}: Spark failed: {reason[0][:500]}; look at {SETTING}, or run once more") from error
+        raise TopicopsError(f"{doing}: Spark failed: {reason[0][:500]}; check {SETTING}, or run again") from error
 
 
-def place_of(setting: str) -> Place:
-    """What kind of Spark the setting names. Raises ``UsageError``."""
-    for place, pattern in _PLACES.items():
+def spark_kind(setting: str) -> SparkKind:
+    """The kind of Spark that the setting names. Raises ``UsageError``."""
+    for kind, pattern in _KINDS.items():
         if pattern.fullmatch(setting):
-            return place
+            return kind
     raise UsageError(f"{SETTING}={setting}: write local[*], local[N], spark://…, yarn, k8s://… or sc://…")
 
 
-def _open(setting: str, place: Place) -> SparkSession:
+def _open(setting: str, kind: SparkKind) -> SparkSession:
     with spark_errors(f"{SETTING}={setting}"):
-        match place:
+        match kind:
             case "local":
                 driver = local_driver()
                 return _classic(driver, _local_settings(setting, str(driver.folder)))
@@ -108,17 +108,17 @@ def _open(setting: str, place: Place) -> SparkSession:
             case "connect":
                 return _connect(setting)
             case _:
-                assert_never(place)
+                assert_never(kind)
 
 
 def _connect(address: str) -> SparkSession:
-    """Look first whether anybody listens: Spark's client would try for many minutes before it says no."""
+    """Check first that the port is open, because Spark's client would retry for many minutes."""
     parts = urlsplit(address)
     try:
         socket.create_connection((parts.hostname or "", parts.port or _CONNECT_PORT), _CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         raise TopicopsError(
-            f"{SETTING}={address}: nobody answers there ({error}); start the server or unset it"
+            f"{SETTING}={address}: no server answers there ({error}); start the server or unset {SETTING}"
         ) from error
     session: SparkSession = SparkSession.builder.remote(address).getOrCreate()
     for name, value in _EVERYWHERE.items():
@@ -139,10 +139,10 @@ def _local_settings(master: str, folder: str) -> dict[str, str]:
 
 
 def _cluster_settings(master: str) -> dict[str, str]:
-    """What is ours to say; the rest stands in the cluster's own ``spark-defaults.conf``."""
-    nearby = _ON_LOOPBACK if re.search(r"local-cluster|//(127\.0\.0\.1|localhost)[:/]", master) else {}
+    """Our settings; the others are in the cluster's own ``spark-defaults.conf``."""
+    loopback = _ON_LOOPBACK if re.search(r"local-cluster|//(127\.0\.0\.1|localhost)[:/]", master) else {}
     log4j2 = {"spark.driver.extraJavaOptions": log4j2_flag()}
-    return {"spark.master": master, **_EVERYWHERE, **_OWN_DRIVER, **nearby, **log4j2}
+    return {"spark.master": master, **_EVERYWHERE, **_OWN_DRIVER, **loopback, **log4j2}
 
 
 def _conf(settings: Mapping[str, str]) -> SparkConf:
@@ -151,7 +151,7 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
 
 @contextmanager
 def _own_interrupt_handler() -> Iterator[None]:
-    """Spark's Python side sets a SIGINT handler of its own; the command's stays."""
+    """Keep the command's SIGINT handler, which PySpark replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What the quality rules look at: plain rows of a few kinds, and how they come from the specs and a snapshot."""
+"""The rows that the quality rules check: a few kinds, made from the specs and a snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RowKind = Literal[
     "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
 ]  # fmt: skip
 QualityInput = Mapping[RowKind, Sequence[NamedTuple]]
-"""All rows of one suite; of a kind that is left out nothing is known."""
+"""All rows of one suite. A kind that is left out is not known."""
 
 
 class SpecRow(NamedTuple):
@@ -32,7 +32,7 @@ class SpecRow(NamedTuple):
     file: str
     owner: str
     described: int
-    """How often the specs name it."""
+    """How many specs name the topic."""
 
 
 class SpecConfigRow(NamedTuple):
@@ -41,7 +41,7 @@ class SpecConfigRow(NamedTuple):
     topic: str
     config: str
     spec_problem: str
-    """Why a broker would not take it; empty when it does."""
+    """Why a broker would refuse the value; empty when it accepts it."""
 
 
 class ListedTopicRow(NamedTuple):
@@ -54,7 +54,7 @@ class ListedTopicRow(NamedTuple):
     offline_partitions: int
     """Partitions without a live leader; 0 where states were not read, and of a topic that is being deleted."""
     is_unstable: bool
-    """It kept changing while it was read."""
+    """The topic kept changing while it was read."""
 
 
 class LiveConfigRow(NamedTuple):
@@ -63,22 +63,22 @@ class LiveConfigRow(NamedTuple):
     topic: str
     config: str
     live_problem: str
-    """Why Kafka 3.9 would not take it; empty when it does."""
+    """Why Kafka 3.9 would refuse the value; empty when it accepts it."""
 
 
 class InputsRow(NamedTuple):
-    """What the run starts from; exactly one row."""
+    """The state at the start of the run; exactly one row."""
 
     topics: int
     topics_last_good: int
-    """The number now, where there is no last good snapshot."""
+    """The number of topics now, where there is no last good snapshot."""
     topics_at_least: int
-    """What ``limits.shrinkPercent`` leaves of the last good number."""
+    """How many topics ``limits.shrinkPercent`` requires, from the last good number."""
     live_brokers: int
     min_live_brokers: int
     brokers_without_rack: int
     has_controller: bool
-    """One is elected, and it is registered. Under KRaft it need not be a broker."""
+    """A controller is elected and registered. Under KRaft it need not be a broker."""
 
 
 class PartitionRow(NamedTuple):
@@ -94,7 +94,7 @@ class PartitionRow(NamedTuple):
     dead_replicas: tuple[int, ...]
     """Replicas on brokers that are not registered."""
     min_isr: int
-    """As the leader enforces it: never more than there are replicas."""
+    """What the leader enforces: never more than the number of replicas."""
     racks_used: int
     racks_possible: int
     """Over how many racks these replicas could be spread; 0 where a broker's rack is not known."""
@@ -112,16 +112,16 @@ class TopicRow(NamedTuple):
     fewest_replicas: int
     most_replicas: int
     min_insync_replicas: int
-    """As it is set, the brokers' default included."""
+    """The topic's value, else the default of the brokers."""
     is_reassigning: bool
     is_throttled: bool
-    """It carries a list of throttled replicas."""
+    """The topic has a list of throttled replicas."""
     identity: str
     """Topic id, else ``czxid:<n>``."""
     known_identity: str | None
-    """Of the topic of this name when it was last looked at; None: it is new, or was not."""
+    """The identity that this name had at the last run; None when it is not known."""
     is_own: bool
-    """This tool made it, by the audit log."""
+    """This tool created the topic, by the audit log."""
 
 
 class BrokerRow(NamedTuple):
@@ -129,9 +129,9 @@ class BrokerRow(NamedTuple):
 
     broker: int
     preferred: int
-    """Partitions whose first replica it is."""
+    """Partitions whose first replica is on this broker."""
     led: int
-    """How many of these it leads."""
+    """How many of these partitions the broker leads."""
 
 
 class DeletionRow(NamedTuple):
@@ -140,22 +140,22 @@ class DeletionRow(NamedTuple):
     topic: str
     age_ms: int
     stuck_from_ms: int
-    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run saw through."""
+    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run has verified."""
 
 
 class ConfigZnodeRow(NamedTuple):
-    """One row per topic with overrides, and per config znode that no topic has; key ``topic``."""
+    """One row per topic with overrides, and per config znode without a topic; key ``topic``."""
 
     topic: str
     has_topic: bool
 
 
 class DifferenceRow(NamedTuple):
-    """One row per topic of which both sides were asked; key ``topic``."""
+    """One row per topic that was compared between the source and the brokers; key ``topic``."""
 
     topic: str
     differences: str
-    """Where the brokers say otherwise; empty when they agree."""
+    """How the brokers differ from the source; empty when they agree."""
 
 
 class ClusterRow(NamedTuple):
@@ -196,28 +196,28 @@ LAYOUTS: Mapping[RowKind, Layout] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
-    """What is known after the changes besides the snapshot."""
+    """What the rules after the changes need besides the snapshot."""
 
     managed: Collection[str]
     """Topics that a spec names."""
     unmanaged_percent: int = 100
     deleted: Collection[str] = ()
-    """Topics whose deletion this run saw through."""
+    """Topics whose deletion this run has verified."""
     known_identities: Mapping[str, str] | None = None
-    """Of each topic when it was last looked at."""
+    """The identity of each topic at the last run."""
     own_topic_identities: Collection[str] = ()
-    """Of topics that this tool made."""
+    """The identities of topics that this tool created."""
     differences: Mapping[str, str] | None = None
-    """By topic, where the brokers say otherwise; None: they were not asked."""
+    """How the brokers differ from the source, by topic; None when they were not asked."""
 
 
 def rows_before(
     desired: Desired, live: ClusterSnapshot, environment: Environment, *, topics_last_good: int | None
 ) -> QualityInput:
-    """May the inputs be trusted, and is the cluster fit for changes?
+    """The rows for: may the inputs be trusted, and is the cluster ready for changes?
 
     Args:
-        topics_last_good: Number of topics in the last good snapshot; None: there is none.
+        topics_last_good: The number of topics in the last good snapshot; None when there is no such snapshot.
     """
     return {
         "spec": spec_rows(desired.topics.values()),
@@ -238,7 +238,7 @@ def rows_before(
 
 
 def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> QualityInput:
-    """Is the result healthy? The snapshot must hold partition states."""
+    """The rows for: is the result healthy? The snapshot must have partition states."""
     partitions = partition_rows(live)
     rows: dict[RowKind, Sequence[NamedTuple]] = {
         "partition": partitions,
@@ -266,14 +266,18 @@ def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
 
 
 def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
-    """How many must be left. Rounded up: with 10 % of 15 topics one may go, not two."""
+    """How many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
     return -(-topics_last_good * (100 - shrink_percent) // 100)
 
 
 def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
-    """Of every topic that is not being deleted. Raises ``ValueError`` for a snapshot without partition states."""
+    """One row per partition, without topics that are being deleted.
 
-    @cache  # few different sets of replicas serve many partitions
+    Raises:
+        ValueError: The snapshot has no partition states.
+    """
+
+    @cache  # many partitions share few sets of replicas
     def spread(replicas: tuple[int, ...]) -> _Spread:
         return _spread(live, replicas)
 
@@ -291,7 +295,7 @@ def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> li
 
 
 class _Spread(NamedTuple):
-    """What follows from the replicas alone."""
+    """What depends on the replicas alone."""
 
     dead: tuple[int, ...]
     racks_used: int
@@ -308,7 +312,7 @@ def _rows_of_topic(
     for partition, replicas in topic.target_assignment.items():
         state = states.get(partition, _NO_STATE)
         leader, found = state.leader, spread(replicas)
-        # As kafka.cluster.Partition#effectiveMinIsr of 3.9 does: never more than there are replicas.
+        # As kafka.cluster.Partition#effectiveMinIsr of 3.9: never more than the number of replicas.
         min_isr = min(least, len(replicas))
         yield PartitionRow(topic.name, partition, leader, leader in brokers, replicas, state.isr, found.dead, min_isr,
                            found.racks_used, found.racks_possible)  # fmt: skip
@@ -349,8 +353,8 @@ def _cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
 
 
 def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
-    is_judged = topic.states is not None and topic.name not in live.deleting
-    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if is_judged else 0
+    has_health = topic.states is not None and topic.name not in live.deleting
+    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if has_health else 0
     return ListedTopicRow(
         topic=topic.name,
         listed_partitions=topic.partitions,

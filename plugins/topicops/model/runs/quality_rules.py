@@ -1,6 +1,6 @@
-"""The quality rules: what must hold of every row of one kind, in SQL over the columns of ``quality_rows.py``.
+"""The quality rules: conditions for every row of one kind, in SQL over the columns of ``quality_rows.py``.
 
-A new rule is one entry here and one section in docs/reference/quality.md. What a rule may look at is a column there.
+A new rule is one entry here and one section in docs/reference/quality.md.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from topicops.model.runs.results import QualitySuite
 Severity = Literal["critical", "warning"]
 
 IMBALANCE_PERCENT = 10
-"""Kafka's ``leader.imbalance.per.broker.percentage``: up to here the controller leaves the leaders where they are."""
+"""Kafka's ``leader.imbalance.per.broker.percentage``: up to this share the controller moves no leader."""
 _RUNBOOKS = "docs/reference/quality.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One thing that must hold of every row of one kind."""
+    """One condition for every row of one kind."""
 
     id: str
     title: str
@@ -31,16 +31,16 @@ class Rule:
     holds: str
     """Spark SQL, true for a good row; null counts as false."""
     shows: tuple[str, ...] = ()
-    """What a failing row tells besides its key: columns, or ``<expression> AS <name>``."""
+    """What is shown of a failing row besides its key: columns, or ``<expression> AS <name>``."""
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Names of what it shows."""
+        """The names of the shown columns."""
         return tuple(column.rpartition(" AS ")[2] for column in self.shows)
 
     @property
     def runbook(self) -> str:
-        """Page and anchor: what to do when it fails."""
+        """Page and anchor: what to do when the rule fails."""
         return f"{_RUNBOOKS}#{self.id.lower()}"
 
 
@@ -243,7 +243,7 @@ AFTER = (
     ),
     Rule(
         id="Q23",
-        title="Both sides agree on every topic",
+        title="The source and the brokers agree on every topic",
         severity="critical",
         suite="after",
         kind="difference",
