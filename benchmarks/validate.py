@@ -24,9 +24,9 @@ import msgspec
 import yaml
 
 from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
-from topicops.cli.files.cached_validation import judge
 from topicops.edges.specs.cache import Judgement, ParseCache
 from topicops.edges.specs.reader import read_tree
+from topicops.flow.spec_files import validate_files
 from topicops.model.gc_pause import gc_paused
 from topicops.steps.specs.layers import ReadFile
 from topicops.steps.specs.validate import read_files
@@ -192,7 +192,7 @@ def read_values(topics: Path) -> Mapping[str, ReadFile]:
 
 def validate(topics: Path, cache: ParseCache) -> Judgement:
     """All that ``topicops validate`` does but for printing."""
-    return judge(topics, environment=None, now=datetime.now(UTC), cache=cache)
+    return validate_files(topics, environment=None, now=datetime.now(UTC), cache=cache)
 
 
 def validate_first(topics: Path, cache: Path) -> Judgement:

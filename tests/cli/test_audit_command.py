@@ -111,7 +111,7 @@ def test_a_log_written_anew_is_found_by_an_end_that_was_noted(folder: Path, caps
     ("arguments", "message"),
     [
         pytest.param(["verify", "-e", "nowhere"], "there are logs of prod, test", id="no such log"),
-        pytest.param(["verify", "--head", "1:ab"], "say which with --environment", id="a head of which log"),
+        pytest.param(["verify", "--head", "1:ab"], "name its environment with --environment", id="a head of which log"),
         pytest.param(["verify", "-e", "prod", "--head", "1:ab"], "COUNT:HASH", id="no head"),
     ],
 )

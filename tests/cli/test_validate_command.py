@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.cli.files.validate import annotation, render_json, render_text
+from topicops.edges.specs.reader import source_line
 from topicops.model.specs.diagnostics import Diagnostic, Severity
+from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 
 TOPICS = Path(__file__).parents[2] / "topics"
 BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner: me\nspec:\n  partitions: '\x1b[31m'\n"
@@ -165,8 +166,11 @@ def test_a_forbidden_character_is_shown_escaped(folder: Path, capsys: pytest.Cap
 
 
 def test_renderers_escape_what_they_are_given() -> None:
-    assert "\x1b" not in render_text([diagnostic(summary="\x1b[2J", remedy="\x9b")])
-    assert "\x1b" not in json.loads(render_json([diagnostic(summary="\x1b[2J")], files=1))["diagnostics"][0]["summary"]
+    assert "\x1b" not in diagnostics_text([diagnostic(summary="\x1b[2J", remedy="\x9b")], source_line)
+    assert (
+        "\x1b"
+        not in json.loads(diagnostics_json([diagnostic(summary="\x1b[2J")], files=1))["diagnostics"][0]["summary"]
+    )
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["--environment", "nowhere"]])

@@ -7,14 +7,12 @@ import json
 import pytest
 
 from topicops.model.cluster.snapshot import LiveTopic
+from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text
 from topicops.steps.topic_listing import (
     Listing,
     PartitionFilter,
     Wanted,
     list_topics,
-    listing_json,
-    listing_text,
-    summary,
 )
 from topicops.testing.builders import live_topic, partition_state, snapshot
 
@@ -76,7 +74,7 @@ def test_a_topic_that_goes_has_no_partitions_to_filter() -> None:
 
 
 def test_a_topic_that_goes_is_listed_as_such() -> None:
-    assert listing_text(asked(one(1), deleting=True)).endswith("\tMarkedForDeletion: true")
+    assert topics_text(asked(one(1), deleting=True)).endswith("\tMarkedForDeletion: true")
 
 
 def test_lines_of_topics_are_kafkas() -> None:
@@ -91,17 +89,17 @@ def test_lines_of_topics_are_kafkas() -> None:
         "ReplicationFactor: 3",
         "Configs: a=1\\x1b,b=2",
     ]
-    assert listing_text(listing) == "\t".join(cells)
-    assert summary(listing) == "1 of 1 topics"
+    assert topics_text(listing) == "\t".join(cells)
+    assert topics_summary(listing) == "1 of 1 topics"
 
 
 def test_lines_of_partitions_are_kafkas() -> None:
     gone = asked(one(2, leader=-1), PartitionFilter.UNAVAILABLE)
     moving = asked(one(1, adding=(3,)), PartitionFilter.UNDER_REPLICATED)
 
-    assert listing_text(gone) == "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 2"
-    assert listing_text(moving).endswith("\tReplicas: 1,2,3\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: ")
-    assert summary(gone) == "1 of 1 topics, 1 partitions"
+    assert topics_text(gone) == "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 2"
+    assert topics_text(moving).endswith("\tReplicas: 1,2,3\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: ")
+    assert topics_summary(gone) == "1 of 1 topics, 1 partitions"
 
 
 def test_all_filters_that_are_asked_for_must_hold() -> None:
@@ -121,8 +119,8 @@ def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
     plain = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
     filtered = asked(one(1, min_isr=1), PartitionFilter.AT_MIN_ISR)
 
-    assert json.loads(listing_json(plain))["topics"][0]["matching_partitions"] is None
-    assert json.loads(listing_json(plain))["knows_broker_defaults"] is None
-    assert json.loads(listing_json(filtered))["topics"][0]["matching_partitions"] == [
+    assert json.loads(topics_json(plain))["topics"][0]["matching_partitions"] is None
+    assert json.loads(topics_json(plain))["knows_broker_defaults"] is None
+    assert json.loads(topics_json(filtered))["topics"][0]["matching_partitions"] == [
         {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1], "adding": [], "removing": [], "min_isr": 1}
     ]

@@ -91,9 +91,9 @@ def run(arguments: list[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
-        from topicops.cli.files.validate import render_text
+        from topicops.flow.spec_files import shown_diagnostics
 
-        print_error(render_text(error.diagnostics))
+        print_error(shown_diagnostics(error.diagnostics))
         return error.exit_status
     except TopicopsError as error:
         print_error(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")

@@ -1,4 +1,4 @@
-"""The run of a command: a folder of its own, named on stderr before the first step."""
+"""The run of a command; it has a folder of its own, and stderr names that folder before the first step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def new_run(environment: str, topics: Path) -> Run:
 
 
 def unrecorded_run(environment: str, topics: Path) -> Run:
-    """For a command that only looks and tells: its folder is never made."""
+    """A run for a command that only reads and prints: its folder is never created."""
     from topicops import flow
 
     return flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)

@@ -26,7 +26,7 @@ from topicops.steps.doctor import examine
 from topicops.steps.planning.cluster_guard import require_cluster, require_cluster_id
 from topicops.steps.planning.drift import DriftEntry, counted
 from topicops.steps.planning.drift import drift as drift_step
-from topicops.steps.reporting.cluster.drift_text import drift_json, drift_lines, drift_summary
+from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
 from topicops.steps.topic_listing import Listing, Wanted, list_topics
 
 
@@ -63,7 +63,7 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
         run.progress(line)
     summary = drift_summary(entries)
     run.progress(summary)
-    path = run.store.write_json("drift.json", drift_json(entries))
+    path = run.store.write_json("drift.json", drift_values(entries))
     counts = {kind.value: number for kind, number in counted(entries).items()}
     return DriftSummary(path=str(path), summary=summary, differences=len(entries), counts=counts)
 

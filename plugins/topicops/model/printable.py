@@ -40,6 +40,11 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
+def plural(number: int, noun: str) -> str:
+    """``1 topic``, ``2 topics``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def markdown(text: str) -> str:
     """``text`` as plain words in GitHub's Markdown: no link, mention, emphasis, table cell, image or HTML starts in it.
 

@@ -5,16 +5,12 @@ Source: org.apache.kafka.tools.TopicCommand (3.9).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.printable import printable
 from topicops.model.specs.topic_config import min_insync_replicas
-
-FORMAT_VERSION = "1.0"
 
 
 class PartitionFilter(StrEnum):
@@ -72,7 +68,15 @@ class ListedTopic:
     is_managed: bool
     is_deleting: bool
     partitions: tuple[ListedPartition, ...] | None
-    """Those that the filters let through, by id; None where no filter of partitions was asked for."""
+    """Those that pass the filters, by id; None where no filter of partitions was asked for."""
+
+    @property
+    def replication_factor(self) -> int:
+        """Of the first partition, as Kafka counts: without the replicas that are being added."""
+        live, first = self.live, min(self.live.assignment, default=None)
+        if first is None:
+            return 0
+        return len([broker for broker in live.assignment[first] if broker not in live.adding.get(first, ())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,33 +133,6 @@ def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[L
         )
 
 
-def listing_text(listing: Listing) -> str:
-    """Kafka's own lines, tabs included: of the partitions where those were filtered, else of the topics."""
-    return "\n".join(line for topic in listing.topics for line in _lines(topic))
-
-
-def listing_json(listing: Listing) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "environment": listing.environment,
-            "cluster_id": listing.cluster_id,
-            "source": listing.source,
-            "knows_broker_defaults": listing.knows_broker_defaults,
-            "topics": [_topic_as_json(topic) for topic in listing.topics],
-        },
-        indent=2,
-    )
-
-
-def summary(listing: Listing) -> str:
-    """How much of what was read is listed, on one line."""
-    topics = f"{len(listing.topics)} of {listing.topics_read} topics"
-    rows = [len(topic.partitions) for topic in listing.topics if topic.partitions is not None]
-    return f"{topics}, {sum(rows)} partitions" if rows else topics
-
-
 def _listed(snapshot: ClusterSnapshot, topic: LiveTopic, wanted: Wanted, *, is_managed: bool) -> ListedTopic:
     is_deleting = topic.name in snapshot.deleting
     partitions = None
@@ -169,79 +146,3 @@ def _is_wanted(topic: ListedTopic, wanted: Wanted) -> bool:
     if topic.partitions == ():
         return False
     return bool(topic.live.overrides) or not wanted.with_overrides
-
-
-def _lines(topic: ListedTopic) -> Iterator[str]:
-    if topic.partitions is None:
-        yield _topic_line(topic)
-        return
-    for partition in topic.partitions:
-        yield _partition_line(topic.live.name, partition)
-
-
-def _topic_line(topic: ListedTopic) -> str:
-    live = topic.live
-    configs = ",".join(f"{name}={value}" for name, value in sorted(live.overrides.items()))
-    cells = [
-        f"Topic: {live.name}",
-        *([f"TopicId: {live.topic_id}"] if live.topic_id else []),
-        f"PartitionCount: {live.partitions}",
-        f"ReplicationFactor: {_replication_factor(live)}",
-        f"Configs: {configs}",
-        *(["MarkedForDeletion: true"] if topic.is_deleting else []),
-    ]
-    return "\t".join(map(printable, cells))
-
-
-def _replication_factor(live: LiveTopic) -> int:
-    """Of the first partition, as Kafka counts: without the replicas that are being added."""
-    first = min(live.assignment, default=None)
-    if first is None:
-        return 0
-    return len([broker for broker in live.assignment[first] if broker not in live.adding.get(first, ())])
-
-
-def _partition_line(topic: str, partition: ListedPartition) -> str:
-    cells = [
-        "",
-        f"Topic: {topic}",
-        f"Partition: {partition.id}",
-        f"Leader: {'none' if partition.leader is None else partition.leader}",
-        f"Replicas: {_joined(partition.replicas)}",
-        f"Isr: {_joined(partition.isr)}",
-    ]
-    if partition.adding or partition.removing:
-        cells += [f"Adding Replicas: {_joined(partition.adding)}", f"Removing Replicas: {_joined(partition.removing)}"]
-    return "\t".join(map(printable, cells))
-
-
-def _joined(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
-
-
-def _topic_as_json(topic: ListedTopic) -> dict[str, object]:
-    live = topic.live
-    return {
-        "name": live.name,
-        "topic_id": live.topic_id,
-        "partitions": live.partitions,
-        "replication_factor": _replication_factor(live),
-        "overrides": dict(sorted(live.overrides.items())),
-        "managed": topic.is_managed,
-        "deleting": topic.is_deleting,
-        "matching_partitions": None
-        if topic.partitions is None
-        else [_partition_as_json(partition) for partition in topic.partitions],
-    }
-
-
-def _partition_as_json(partition: ListedPartition) -> dict[str, object]:
-    return {
-        "partition": partition.id,
-        "leader": partition.leader,
-        "replicas": list(partition.replicas),
-        "isr": list(partition.isr),
-        "adding": list(partition.adding),
-        "removing": list(partition.removing),
-        "min_isr": partition.min_isr,
-    }

@@ -48,7 +48,7 @@ def found(workspace: Workspace) -> list[dict[str, Any]]:
 def test_a_cluster_as_the_files_say_has_no_drift(drifted: Workspace) -> None:
     ended = run(drifted)
 
-    assert (ended.status, ended.out) == (0, "No drift: the cluster is as the files say.\n")
+    assert (ended.status, ended.out) == (0, "No drift: the cluster agrees with the files.\n")
 
 
 def test_values_changed_by_hand_are_shown_with_both_values_and_their_place(drifted: Workspace, chroot: Chroot) -> None:
@@ -103,11 +103,11 @@ def test_the_text_has_a_line_for_each_difference_and_counts_topics(drifted: Work
 
     assert ended.status == 2
     assert ended.out.splitlines() == [
-        "gone: not live, and described (topics/tests/gone.yaml:4)",
-        "odd\\xa0: live, and no file describes it",
-        "same: flush.ms: 2 live, and no file names it (topics/tests/same.yaml:4)",
+        "gone: described in a file, but not live (topics/tests/gone.yaml:4)",
+        "odd\\xa0: live, but no file describes it",
+        "same: flush.ms: 2 live, but no file names it (topics/tests/same.yaml:4)",
         "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9)",
-        "same: segment.ms: 1 live, and no file names it (topics/tests/same.yaml:4)",
+        "same: segment.ms: 1 live, but no file names it (topics/tests/same.yaml:4)",
         "",
         "Drift, in topics: 1 changed, 1 unlisted, 1 missing, 1 unmanaged.",
     ]
@@ -139,8 +139,8 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
 
     assert json.loads(step.store.read_text("drift.json"))["drift"] == found(drifted)
     assert (summary["differences"], summary["missing"], summary["unmanaged"], summary["changed"]) == (2, 1, 1, 0)
-    assert said[0].startswith("new: not live, and described (")
-    assert said[1:] == ["stray: live, and no file describes it", "Drift, in topics: 1 missing, 1 unmanaged."]
+    assert said[0].startswith("new: described in a file, but not live (")
+    assert said[1:] == ["stray: live, but no file describes it", "Drift, in topics: 1 missing, 1 unmanaged."]
 
 
 def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, chroot: Chroot) -> None:

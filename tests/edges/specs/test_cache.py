@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from cases.test_bad_inputs import CASES, write_files
-from topicops.cli.files.cached_validation import judge
 from topicops.edges.specs.cache import Judgement, ParseCache, decisive_files, users_cache
 from topicops.edges.specs.reader import read_tree
+from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -60,7 +60,7 @@ def cache(tmp_path: Path) -> ParseCache:
 
 
 def judged(topics: Path, cache: ParseCache, *, environment: str | None = None, now: datetime = NOW) -> Judgement:
-    return judge(topics, environment=environment, now=now, cache=cache)
+    return validate_files(topics, environment=environment, now=now, cache=cache)
 
 
 def assert_it_does_not_show(topics: Path, cache: ParseCache, *, now: datetime = NOW) -> None:

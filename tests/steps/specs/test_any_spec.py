@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.spec_folder import LOCAL, NOW
-from topicops.cli.files.validate import annotation, render_json
 from topicops.edges.specs.reader import UnreadableError, read_document
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Tree
 from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
+from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json
 from topicops.steps.specs.validate import validate
 
 CORPUS = json.loads((Path(__file__).parents[2] / "data" / "bad-inputs.json").read_text(encoding="utf-8"))
@@ -88,7 +88,7 @@ def assert_all_is_said_well(text: str, kind: FileKind, file: str, stem: str) -> 
             assert 1 <= found.column <= len(lines[found.line - 1]) + 1
         assert (found.line, found.column) <= (found.end_line, found.end_column)
         assert annotation(found).isprintable()
-    assert render_json(answer.diagnostics, files=2).replace("\n", "").isprintable()
+    assert diagnostics_json(answer.diagnostics, files=2).replace("\n", "").isprintable()
     assert list(answer.diagnostics) == sorted(answer.diagnostics, key=lambda found: found.sort_key)
     assert answer.has_errors == (answer.desired is None)
 

@@ -12,9 +12,9 @@ from typing import Annotated, Self
 
 import typer
 
-from topicops.cli.cluster.plan import TopicsOption
-from topicops.cli.output import Format, print_result, progress
+from topicops.cli.output import print_result, progress
 from topicops.cli.runs import new_run
+from topicops.cli.shared_options import FormatOption, TopicsOption
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
 
@@ -28,7 +28,7 @@ def apply_command(
     lock_timeout: Annotated[
         str, typer.Option("--lock-timeout", help="How long to wait for the lease: 0s, 30s, 5m.")
     ] = "0s",
-    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+    output: FormatOption = "text",
 ) -> None:
     """Apply a saved plan through Kafka's Admin API and verify every topic it touched."""
     from topicops import flow

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Engine, Format, print_result
+from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
+from topicops.cli.shared_options import DetailedExitcodeOption, Engine, EnvironmentOption, FormatOption, TopicsOption
 from topicops.model.exit_status import ExitStatus
-
-EnvironmentOption = Annotated[str, typer.Option("--environment", "-e", help="Name of a file in topics/environments/.")]
-TopicsOption = Annotated[Path, typer.Option("--topics", help="The folder of specs.")]
 
 
 def plan_command(
@@ -20,14 +18,12 @@ def plan_command(
     topics: TopicsOption = Path("topics"),
     only: Annotated[str | None, typer.Option("--only", help="Plan only topics whose name matches this glob.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file, for `apply`.")] = None,
-    engine: Annotated[Engine, typer.Option("--engine", help="What compares: spark or python.")] = "spark",
+    engine: Annotated[Engine, typer.Option("--engine", help="Compare with spark or with python.")] = "spark",
     states: Annotated[
-        bool, typer.Option("--states", help="Read partition states too, so that the gate sees them.")
+        bool, typer.Option("--states", help="Read partition states too, so that the gate can use them.")
     ] = False,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit 2 when there are changes.")
-    ] = False,
-    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+    detailed_exitcode: DetailedExitcodeOption = False,
+    output: FormatOption = "text",
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow

@@ -1,4 +1,4 @@
-"""``topicops show``: a saved plan, rendered."""
+"""``topicops show``: print a saved plan."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import Format, print_result
+from topicops.cli.output import print_result
+from topicops.cli.shared_options import FormatOption
 
 
 def show_command(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file written by `plan --out`.")],
-    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+    output: FormatOption = "text",
 ) -> None:
     """Print a saved plan; no connection is made."""
     from topicops import flow

@@ -1,31 +1,32 @@
-"""``topicops topics``: live topics, through the filters of Kafka's own tool."""
+"""``topicops topics``: list live topics, with the filters of ``kafka-topics``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
 from topicops.cli.output import print_error, print_result
 from topicops.cli.runs import unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption
 
 
 def topics_command(
     environment: EnvironmentOption,
     topics: TopicsOption = Path("topics"),
-    under_replicated: Annotated[bool, typer.Option("--under-replicated", help="Replicas are missing.")] = False,
-    under_min_isr: Annotated[bool, typer.Option("--under-min-isr", help="acks=all fails there.")] = False,
-    at_min_isr: Annotated[bool, typer.Option("--at-min-isr", help="One more loss, and acks=all fails.")] = False,
+    under_replicated: Annotated[bool, typer.Option("--under-replicated", help="Replicas are not in sync.")] = False,
+    under_min_isr: Annotated[bool, typer.Option("--under-min-isr", help="Too few in sync for acks=all.")] = False,
+    at_min_isr: Annotated[bool, typer.Option("--at-min-isr", help="Just enough in sync for acks=all.")] = False,
     unavailable: Annotated[bool, typer.Option("--unavailable", help="No live leader.")] = False,
     with_overrides: Annotated[bool, typer.Option("--with-overrides", help="Topics with configs of their own.")] = False,
-    unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Topics that no file names.")] = False,
-    output: Annotated[Literal["text", "json"], typer.Option("--format", help="text or json.")] = "text",
+    unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Topics that no file describes.")] = False,
+    output: TextOrJsonOption = "text",
 ) -> None:
-    """List live topics, or the partitions that a filter of Kafka's own names; nothing is written."""
+    """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
     from topicops import flow
-    from topicops.steps.topic_listing import PartitionFilter, Wanted, listing_json, listing_text, summary
+    from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text
+    from topicops.steps.topic_listing import PartitionFilter, Wanted
 
     asked = {
         PartitionFilter.UNDER_REPLICATED: under_replicated,
@@ -37,10 +38,10 @@ def topics_command(
     wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)
     listing = flow.topics(unrecorded_run(environment, topics), wanted)
     if output == "json":
-        print_result(listing_json(listing))
+        print_result(topics_json(listing))
         return
     if listing.topics:
-        print_result(listing_text(listing))
-    print_error(summary(listing))
+        print_result(topics_text(listing))
+    print_error(topics_summary(listing))
     if listing.knows_broker_defaults is False:
-        print_error("no broker told its min.insync.replicas: 1, Kafka's default, was taken where a topic has none")
+        print_error("no broker reported min.insync.replicas: Kafka's default of 1 is used for topics without their own")

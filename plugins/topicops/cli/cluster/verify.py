@@ -1,4 +1,4 @@
-"""``topicops verify``: is what a plan wanted, or the whole cluster, healthy on both sides?"""
+"""``topicops verify``: check the topics of a plan, or the whole cluster, in ZooKeeper and on the brokers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.cluster.plan import EnvironmentOption, TopicsOption
-from topicops.cli.output import Format, print_result
+from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
+from topicops.cli.shared_options import EnvironmentOption, FormatOption, TopicsOption
 
 
 def verify_command(
     environment: EnvironmentOption,
     plan: Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="Check the topics of this plan only.")] = None,
     topics: TopicsOption = Path("topics"),
-    output: Annotated[Format, typer.Option("--format", help="text, json or markdown.")] = "text",
+    output: FormatOption = "text",
 ) -> None:
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
     from topicops import flow

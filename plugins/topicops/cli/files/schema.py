@@ -1,4 +1,4 @@
-"""``topicops schema``: what editors need to help with the files, and programs to read a plan."""
+"""``topicops schema``: JSON Schemas of the spec files, for editors, and of the plan, for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ PLAN = "plan"
 def schema_command(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="[KIND]", help="topic, profile, environment, exceptions, plan; none: where all are."),
+        typer.Argument(
+            metavar="[KIND]", help="topic, profile, environment, exceptions, plan. Default: list all files."
+        ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of one kind of file, or where the schemas are installed."""
@@ -27,19 +29,19 @@ def schema_command(
         print_result("\n".join(f"{name}: {folder.joinpath(f'{name}.v1.json')}" for name in kinds))
         return
     if kind not in kinds:
-        raise UsageError(f"no kind is called {kind!r}; there are: {', '.join(kinds)}")
+        raise UsageError(f"there is no kind {kind!r}; the kinds are {', '.join(kinds)}")
     print_result(render_schema(kind))
 
 
 def schema_kinds() -> tuple[str, ...]:
-    """What people write, and the plan."""
+    """The kinds of files that people write, and the plan."""
     from topicops.steps.specs.json_schema import KINDS
 
     return (*KINDS, PLAN)
 
 
 def render_schema(kind: str) -> str:
-    """As it is checked in, without the last line feed."""
+    """The text of the file in the repository, without the last line feed."""
     from topicops.model.plans.plan_schema import plan_schema
     from topicops.steps.specs.json_schema import schema_of
 

@@ -1,16 +1,17 @@
-"""What commands that write specs for people take from them: owners, domains, and values of configs."""
+"""Checks of what people give to the commands that write specs: owners, domains and topic names."""
 
 from __future__ import annotations
 
 import re
 
 from topicops.model.errors import UsageError
+from topicops.steps.specs.rules.names import name_problem
 
 LONGEST_OWNER = 200
 FOLDERS_WITH_MEANING = frozenset({"profiles", "environments"})
-"""No topic can lie there."""
+"""Folders of other files; no topic file can be in them."""
 OTHER_DOMAIN = "other"
-"""The folder of topics whose names have no domain."""
+"""The folder for topics whose names have no domain."""
 _PLACEHOLDER = re.compile(
     r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
 )
@@ -18,9 +19,9 @@ _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
 def checked_owner(owner: str) -> str:
-    """An owner as somebody can be asked. Raises ``UsageError``."""
+    """The owner, unless it is a placeholder. Raises ``UsageError``."""
     if _PLACEHOLDER.fullmatch(owner):
-        raise UsageError(f"--owner {owner!r} is nobody who could be asked; name a team, as in: --owner team-payments")
+        raise UsageError(f"--owner {owner!r} names no team or person; name one, as in: --owner team-payments")
     if len(owner) > LONGEST_OWNER or not owner.isprintable():
         raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
     return owner
@@ -34,6 +35,14 @@ def checked_domain(domain: str) -> str:
             f"{' and '.join(sorted(FOLDERS_WITH_MEANING))} hold other files"
         )
     return domain
+
+
+def checked_name(topic: str) -> str:
+    """The topic's name, if a file can have it. Raises ``UsageError``; the rules find what else is wrong with it."""
+    problem = name_problem(topic)
+    if problem:
+        raise UsageError(": ".join(problem))
+    return topic
 
 
 def domain_of(topic: str) -> str:

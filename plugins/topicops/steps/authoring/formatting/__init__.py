@@ -1,14 +1,17 @@
-"""One way to write each file: order of keys, spelling, indentation, blanks. Comments stay, and so does the sense.
+"""The standard form of each spec file: order of keys, spelling, indentation, blanks. Comments and values stay.
 
-Each pass is text in, text out, at the places of the nodes; what it gives is read again and must say the same, or it is
-dropped. Knows files as text only, and takes the reader as an argument.
+Each pass takes a text and gives a text. The result is read again; if it does not have the same values, the pass is
+undone. This package knows files as text only; the reader is an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
-from topicops.model.specs.document import FileKind, Node
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.document import Document, FileKind, Node, Tree
 from topicops.steps.authoring.formatting.blanks import without_idle_blanks
 from topicops.steps.authoring.formatting.field_order import LAYOUTS, Layout, canonical_value
 from topicops.steps.authoring.formatting.indentation import reindented
@@ -16,15 +19,62 @@ from topicops.steps.authoring.formatting.order import reordered
 from topicops.steps.authoring.formatting.values import respelled
 
 Parse = Callable[[str], Node | None]
-"""What a text says; None where it cannot be read."""
+"""The nodes of a text; None where it cannot be read."""
 Pass = Callable[[str, Node, Layout], str]
 
 PASSES: tuple[Pass, ...] = (reordered, respelled, reindented, without_idle_blanks)
 _MOST_ROUNDS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """The text of a file before and after formatting."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatResult:
+    """What formatting changes, by file."""
+
+    edits: Mapping[str, FileEdit]
+    left_alone: Mapping[str, Diagnostic]
+    """The first error of each file that has one."""
+    files: int
+
+
+def format_tree(
+    tree: Tree,
+    diagnostics: Iterable[Diagnostic],
+    text_of: Callable[[Document], str | None],
+    parse: Callable[[FileKind, str], Node | None],
+    *,
+    only: str | None = None,
+) -> FormatResult:
+    """Format the files of ``tree`` that have no error.
+
+    Args:
+        diagnostics: Every problem of the files.
+        only: One file; None: all.
+
+    """
+    left_alone: dict[str, Diagnostic] = {}
+    for found in diagnostics:
+        if found.is_error and only in (None, found.file):
+            left_alone.setdefault(found.file, found)
+    documents = [document for document in tree.documents if only in (None, document.file)]
+    edits = {}
+    for document in documents:
+        before = None if document.file in left_alone else text_of(document)
+        if before is not None:
+            edits[document.file] = FileEdit(before, formatted(before, document.kind, partial(parse, document.kind)))
+    changed = {file: edit for file, edit in edits.items() if edit.after != edit.before}
+    return FormatResult(edits=changed, left_alone=left_alone, files=len(documents))
+
+
 def formatted(text: str, kind: FileKind, parse: Parse) -> str:
-    """``text`` in the one way to write it; a text that cannot be read, or does not come to rest, stays as it is."""
+    """``text`` in its standard form; a text that cannot be read, or keeps changing, stays as it is."""
     layout = LAYOUTS[kind]
     found = text
     for _ in range(_MOST_ROUNDS):

@@ -1,7 +1,8 @@
-"""Drift as lines and as JSON, for the command and for Airflow's log."""
+"""Drift as text and JSON, for the command and for Airflow's log."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from topicops.model.printable import printable
@@ -10,8 +11,13 @@ from topicops.steps.planning.drift import DriftEntry, DriftKind, counted
 FORMAT_VERSION = "1.0"
 
 
+def drift_text(entries: Sequence[DriftEntry]) -> str:
+    """The lines of all differences, then the counts."""
+    return "\n".join([*drift_lines(entries), *([""] if entries else []), drift_summary(entries)])
+
+
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
-    """One for each difference."""
+    """One line for each difference."""
     for entry in entries:
         place = f" ({printable(str(entry.location))})" if entry.location else ""
         yield f"{printable(entry.topic)}: {_difference(entry)}{place}"
@@ -20,10 +26,16 @@ def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
 def drift_summary(entries: Sequence[DriftEntry]) -> str:
     """How many topics there are of each kind."""
     numbers = [f"{number} {kind}" for kind, number in counted(entries).items() if number]
-    return f"Drift, in topics: {', '.join(numbers)}." if entries else "No drift: the cluster is as the files say."
+    return f"Drift, in topics: {', '.join(numbers)}." if entries else "No drift: the cluster agrees with the files."
 
 
-def drift_json(entries: Sequence[DriftEntry]) -> dict[str, object]:
+def drift_json(entries: Sequence[DriftEntry]) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(drift_values(entries), indent=2)
+
+
+def drift_values(entries: Sequence[DriftEntry]) -> dict[str, object]:
+    """The values of ``drift.json``."""
     return {"format_version": FORMAT_VERSION, "drift": [_entry_json(entry) for entry in entries]}
 
 
@@ -32,13 +44,13 @@ def _difference(entry: DriftEntry) -> str:
         case DriftKind.CHANGED:
             return f"{_name(entry)}: {_shown(entry.wanted)} in the files, {_shown(entry.live)} live"
         case DriftKind.UNLISTED:
-            return f"{_name(entry)}: {_shown(entry.live)} live, and no file names it"
+            return f"{_name(entry)}: {_shown(entry.live)} live, but no file names it"
         case DriftKind.MISSING:
-            return "not live, and described"
+            return "described in a file, but not live"
         case DriftKind.RETIRED:
-            return "live, and its tombstone says absent"
+            return "live, although a tombstone deletes it"
         case DriftKind.UNMANAGED:
-            return "live, and no file describes it"
+            return "live, but no file describes it"
 
 
 def _name(entry: DriftEntry) -> str:

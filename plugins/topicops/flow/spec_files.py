@@ -1,0 +1,183 @@
+"""What the commands on spec files do: validate, explain, format, write and retire specs. No connection is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicops.edges.specs.cache import Judgement, ParseCache, users_cache
+from topicops.edges.specs.reader import ROOM_FOR_EXCEPTIONS, read_tree, regular_text, source_line
+from topicops.model.errors import UsageError
+from topicops.model.gc_pause import gc_paused
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.document import Document, FileKind, Node, Tree
+
+if TYPE_CHECKING:
+    from topicops.steps.authoring.formatting import FormatResult
+    from topicops.steps.authoring.new_spec import NewTopic
+    from topicops.steps.authoring.retire import Tombstone
+    from topicops.steps.specs.explain import Explanation
+
+
+@gc_paused()
+def validate_files(
+    topics: Path, *, environment: str | None, now: datetime, cache: ParseCache | None = None
+) -> Judgement:
+    """Every problem of every file; read from the cache when no file has changed since.
+
+    Args:
+        environment: None: the topics of every environment are checked.
+        cache: The user's own when left out.
+
+    Raises:
+        UsageError: There is no such folder, or no such environment.
+
+    """
+    cache = cache or users_cache()
+    found = cache.look(topics)
+    kept = cache.judgement(found, environment, now)
+    if kept is not None:
+        return kept
+    from topicops.steps.specs.validate import validate  # slow to import, and not needed when the cache has the answer
+
+    tree, agrees = cache.read(found)
+    validated = validate(tree, environment=environment, now=now)
+    judgement = Judgement(
+        diagnostics=validated.diagnostics, files=validated.files, since=now, until=validated.holds_until
+    )
+    if agrees:
+        cache.keep(found, environment, judgement)
+    return judgement
+
+
+def with_tried_fixes(
+    diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None
+) -> tuple[Diagnostic, ...]:
+    """The same diagnostics; a fix that would not help is left out."""
+    if all(diagnostic.fix is None and diagnostic.rename_to is None for diagnostic in diagnostics):
+        return tuple(diagnostics)
+    from topicops.edges.specs.edited import document_after_fix
+    from topicops.steps.specs.fixes import with_sure_fixes
+
+    edited = partial(document_after_fix, topics=topics)
+    return with_sure_fixes(diagnostics, read_tree(topics), edited, environment=environment, now=datetime.now(UTC))
+
+
+def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
+    """Diagnostics as text, each with its source line."""
+    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
+
+    return diagnostics_text(diagnostics, source_line)
+
+
+def explain(topics: Path, topic: str, environment: str) -> Explanation:
+    """Where each value of a topic comes from. Raises ``SpecError`` or ``UsageError``."""
+    from topicops.steps.specs.explain import explain as explain_step
+    from topicops.steps.specs.validate import validate
+
+    tree, now = read_tree(topics), datetime.now(UTC)
+    validate(tree, environment=environment, now=now).require()
+    return explain_step(tree, topic, environment, now=now)
+
+
+def format_files(path: Path, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
+    """Write every file of a folder, or one file, in the standard form; with ``check`` nothing is written.
+
+    Args:
+        path: The folder of specs, or one file in it.
+        on_change: Takes the name of each file that is changed, or would be.
+
+    """
+    from topicops.edges.specs.writer import replace_text, shown
+    from topicops.steps.authoring.formatting import format_tree
+    from topicops.steps.specs.validate import validate
+
+    topics, only = (path.parent.parent, shown(path)) if path.is_file() else (path, None)
+    tree = read_tree(topics)
+    diagnostics = validate(tree, environment=None, now=datetime.now(UTC)).diagnostics
+    result = format_tree(tree, diagnostics, _text_of, _parse, only=only)
+    for file, edit in result.edits.items():
+        if not check:
+            replace_text(Path(file), edit.after, before=edit.before)
+        on_change(file)
+    return result
+
+
+def _text_of(document: Document) -> str | None:
+    return regular_text(Path(document.file), room=_room(document.kind))
+
+
+def _parse(kind: FileKind, text: str) -> Node | None:
+    from topicops.edges.specs.writer import node_of
+
+    return node_of(text, room=_room(kind))
+
+
+def _room(kind: FileKind) -> int:
+    return ROOM_FOR_EXCEPTIONS if kind == "Exceptions" else 1
+
+
+def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
+    """Check a new topic against all rules and write its file; gives the file's name.
+
+    Args:
+        domain: The folder; None: the first dotted part of the name.
+
+    Raises:
+        UsageError: A file cannot have this name.
+        SpecError: The spec breaks a rule.
+        SpecFileError: There is such a file already, or it cannot be written.
+
+    """
+    from topicops.edges.specs.writer import document_of, shown, write_new
+    from topicops.steps.authoring.formatting import formatted
+    from topicops.steps.authoring.new_spec import require_sound
+    from topicops.steps.authoring.owners_and_domains import checked_name, domain_of
+
+    text = formatted(new.text, "Topic", partial(_parse, "Topic"))
+    tree = read_tree(topics)
+    stem = checked_name(new.name)
+    below = f"{domain or domain_of(stem)}/{stem}.yaml"
+    require_sound(tree, document_of(topics, below, text), datetime.now(UTC))
+    write_new(topics, {below: text})
+    return shown(topics / below)
+
+
+def retire(topics: Path, topic: str, tombstone: Callable[[], Tombstone]) -> str:
+    """Turn the spec of a topic into a tombstone; gives the file's name.
+
+    Args:
+        tombstone: Called once the topic's file is found and read.
+
+    Raises:
+        UsageError: No file describes the topic, or it cannot be edited.
+        SpecError: The tombstone breaks a rule.
+        SpecFileError: The file cannot be written.
+
+    """
+    from topicops.edges.specs.writer import document_of, replace_text, shown
+    from topicops.steps.authoring.new_spec import require_sound
+    from topicops.steps.authoring.retire import tombstone_of
+
+    tree = read_tree(topics)
+    document = _document(tree, topic)
+    path = Path(document.file)
+    text = regular_text(path)
+    if text is None:
+        raise UsageError(f"{document.file}: it cannot be read; `topicops validate` says why")
+    below = f"{path.parent.name}/{path.name}"
+    edited = tombstone_of(document, below, text, tombstone(), partial(document_of, topics))
+    require_sound(tree, document_of(topics, below, edited), datetime.now(UTC))
+    replace_text(path, edited, before=text)
+    return shown(path)
+
+
+def _document(tree: Tree, topic: str) -> Document:
+    found = [document for document in tree.documents if document.kind == "Topic" and document.stem == topic]
+    if len(found) != 1:
+        problem = "no file describes it" if not found else f"{found[0].file} and {found[1].file} describe it"
+        raise UsageError(f"{topic}: {problem}")
+    return found[0]

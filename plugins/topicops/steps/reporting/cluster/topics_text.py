@@ -1,0 +1,106 @@
+"""Listed topics as text, in the lines of Kafka's own tool, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from topicops.model.printable import printable
+from topicops.steps.topic_listing import ListedPartition, ListedTopic, Listing
+
+FORMAT_VERSION = "1.0"
+
+
+def topics_text(listing: Listing) -> str:
+    """Kafka's own lines, tabs included: of the partitions where those were filtered, else of the topics."""
+    return "\n".join(line for topic in listing.topics for line in _lines(topic))
+
+
+def topics_json(listing: Listing) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(
+        {
+            "format_version": FORMAT_VERSION,
+            "environment": listing.environment,
+            "cluster_id": listing.cluster_id,
+            "source": listing.source,
+            "knows_broker_defaults": listing.knows_broker_defaults,
+            "topics": [_topic_as_json(topic) for topic in listing.topics],
+        },
+        indent=2,
+    )
+
+
+def topics_summary(listing: Listing) -> str:
+    """How much of what was read is listed, on one line."""
+    topics = f"{len(listing.topics)} of {listing.topics_read} topics"
+    rows = [len(topic.partitions) for topic in listing.topics if topic.partitions is not None]
+    return f"{topics}, {sum(rows)} partitions" if rows else topics
+
+
+def _lines(topic: ListedTopic) -> Iterator[str]:
+    if topic.partitions is None:
+        yield _topic_line(topic)
+        return
+    for partition in topic.partitions:
+        yield _partition_line(topic.live.name, partition)
+
+
+def _topic_line(topic: ListedTopic) -> str:
+    live = topic.live
+    configs = ",".join(f"{name}={value}" for name, value in sorted(live.overrides.items()))
+    cells = [
+        f"Topic: {live.name}",
+        *([f"TopicId: {live.topic_id}"] if live.topic_id else []),
+        f"PartitionCount: {live.partitions}",
+        f"ReplicationFactor: {topic.replication_factor}",
+        f"Configs: {configs}",
+        *(["MarkedForDeletion: true"] if topic.is_deleting else []),
+    ]
+    return "\t".join(map(printable, cells))
+
+
+def _partition_line(topic: str, partition: ListedPartition) -> str:
+    cells = [
+        "",
+        f"Topic: {topic}",
+        f"Partition: {partition.id}",
+        f"Leader: {'none' if partition.leader is None else partition.leader}",
+        f"Replicas: {_joined(partition.replicas)}",
+        f"Isr: {_joined(partition.isr)}",
+    ]
+    if partition.adding or partition.removing:
+        cells += [f"Adding Replicas: {_joined(partition.adding)}", f"Removing Replicas: {_joined(partition.removing)}"]
+    return "\t".join(map(printable, cells))
+
+
+def _joined(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _topic_as_json(topic: ListedTopic) -> dict[str, object]:
+    live = topic.live
+    return {
+        "name": live.name,
+        "topic_id": live.topic_id,
+        "partitions": live.partitions,
+        "replication_factor": topic.replication_factor,
+        "overrides": dict(sorted(live.overrides.items())),
+        "managed": topic.is_managed,
+        "deleting": topic.is_deleting,
+        "matching_partitions": None
+        if topic.partitions is None
+        else [_partition_as_json(partition) for partition in topic.partitions],
+    }
+
+
+def _partition_as_json(partition: ListedPartition) -> dict[str, object]:
+    return {
+        "partition": partition.id,
+        "leader": partition.leader,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "adding": list(partition.adding),
+        "removing": list(partition.removing),
+        "min_isr": partition.min_isr,
+    }

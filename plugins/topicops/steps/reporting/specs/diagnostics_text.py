@@ -1,0 +1,120 @@
+"""Diagnostics as text with source lines, as JSON, and as annotations for GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from topicops.model.printable import plural, printable
+from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
+
+FORMAT_VERSION = "1.0"
+_WIDEST_LINE = 160
+
+SourceLine = Callable[[Path, int], str]
+"""Gives one line of a file; empty where it cannot be read."""
+
+
+def diagnostics_text(diagnostics: Sequence[Diagnostic], source_line: SourceLine) -> str:
+    """Each problem with its source line, a caret below the characters, a related place if it has one, and the help."""
+    return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, source_line))
+
+
+def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
+    """One JSON object, ASCII only, so that it holds no control character."""
+    return json.dumps(
+        {"format_version": FORMAT_VERSION, "files": files, "diagnostics": [_as_json(d) for d in diagnostics]}, indent=2
+    )
+
+
+def annotation(diagnostic: Diagnostic) -> str:
+    """A workflow command of GitHub Actions.
+
+    Source: docs.github.com, "Workflow commands for GitHub Actions"; escapes as @actions/core writes them.
+    """
+    level = "error" if diagnostic.is_error else "warning"
+    properties = {
+        "file": diagnostic.file,
+        "line": str(diagnostic.line),
+        "endLine": str(diagnostic.end_line),
+        "col": str(diagnostic.column),
+        "endColumn": str(diagnostic.end_column),
+        "title": diagnostic.code,
+    }
+    if diagnostic.line != diagnostic.end_line:  # GitHub ignores columns over several lines, and prints a warning
+        del properties["col"], properties["endColumn"]
+    fields = ",".join(f"{name}={_property(printable(value))}" for name, value in properties.items())
+    message = printable(diagnostic.summary) + (f"\n{printable(diagnostic.help)}" if diagnostic.help else "")
+    return f"::{level} {fields}::{_message(message)}"
+
+
+def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float) -> str:
+    """``12 files: 1 error, 0 warnings in 0.1 s``."""
+    errors = sum(diagnostic.is_error for diagnostic in diagnostics)
+    warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics)
+    return f"{plural(files, 'file')}: {plural(errors, 'error')}, {plural(warnings, 'warning')} in {took_s:.1f} s"
+
+
+def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "end_line": diagnostic.end_line,
+        "end_column": diagnostic.end_column,
+        "summary": printable(diagnostic.summary),
+        "help": printable(diagnostic.help),
+        "fix": _fix_as_json(diagnostic),
+    }
+
+
+def _fix_as_json(diagnostic: Diagnostic) -> dict[str, object] | None:
+    """An edit of the file, or another name for it; None where a person has to decide."""
+    if diagnostic.rename_to is not None:
+        return {"rename_to": diagnostic.rename_to}
+    fix = diagnostic.fix
+    if fix is None:
+        return None
+    return {
+        "line": fix.start.line,
+        "column": fix.start.column,
+        "end_line": fix.end.line,
+        "end_column": fix.end.column,
+        "text": fix.text,
+    }
+
+
+def _lines(diagnostic: Diagnostic, source_line: SourceLine) -> Iterator[str]:
+    place = f"{printable(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}"
+    yield f"{place}: {diagnostic.severity} {diagnostic.code}: {printable(diagnostic.summary)}"
+    yield from _marked_line(diagnostic, source_line)
+    note = diagnostic.note
+    if note is not None:
+        yield f"  {printable(note.file)}:{note.line}:{note.column}: note: {printable(note.text)}"
+        yield from _marked_line(note, source_line)
+    if diagnostic.help:
+        yield f"  help: {printable(diagnostic.help)}"
+    yield ""
+
+
+def _marked_line(place: Diagnostic | Note, source_line: SourceLine) -> Iterator[str]:
+    """The source line and carets below it; nothing where the line is empty or too long to show."""
+    line = source_line(Path(place.file), place.line)
+    if not line or len(line) > _WIDEST_LINE:
+        return
+    last = place.end_column if place.end_line == place.line else len(line) + 1
+    before, marked = line[: place.column - 1], line[place.column - 1 : last - 1]
+    number = f"{place.line} | "
+    yield f"  {number}{printable(line)}"
+    yield " " * (2 + len(number) + len(printable(before))) + "^" * max(1, len(printable(marked)))
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,64 @@
+"""What ``topicops import`` wrote and left out, as text and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from topicops.model.printable import plural, printable
+from topicops.steps.authoring.import_topics import ImportResult
+
+FORMAT_VERSION = "1.0"
+
+
+def import_text(result: ImportResult) -> str:
+    """The new files, then everything that a person may not expect with its reason, then the counts."""
+    return "\n".join(_lines(result))
+
+
+def import_json(result: ImportResult) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(
+        {
+            "format_version": FORMAT_VERSION,
+            "imported": list(result.topics),
+            "files": list(result.files),
+            "exceptions": [exception.fields for exception in result.exceptions],
+            "left_out": [{"topic": e.topic, "code": e.code or None, "reason": e.reason} for e in result.left_out],
+            "unsayable": [
+                {"topic": o.topic, "config": o.config, "code": o.code, "reason": o.reason} for o in result.unsayable
+            ],
+            "protected": list(result.protected),
+            "described": list(result.described),
+        },
+        indent=2,
+    )
+
+
+def _lines(result: ImportResult) -> Iterator[str]:
+    files = [path for path in result.files if path not in result.profiles]
+    yield from _section("Imported", "topic", files)
+    yield from _section("New profiles", "profile", result.profiles)
+    exceptions = [f"{e.topic}: {e.code}: {e.reason}" for e in result.exceptions]
+    yield from _section("Exceptions written", "exception", exceptions)
+    left_out = [f"{each.topic}: {_coded(each.code, each.reason)}" for each in result.left_out]
+    yield from _section("Left out", "topic", left_out)
+    unsayable = [f"{o.topic}: {_coded(o.code, o.reason)}" for o in result.unsayable]
+    yield from _section("Overrides that no spec may name", "override", unsayable)
+    yield from _section("Protected, skipped", "topic", result.protected)
+    yield (
+        f"{plural(len(result.topics), 'topic')} imported, {plural(len(result.profiles), 'new profile')}, "
+        f"{plural(len(result.exceptions), 'exception')}, {len(result.left_out)} left out, "
+        f"{len(result.protected)} protected, {len(result.described)} described before."
+    )
+
+
+def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{title} ({plural(len(lines), noun)}):"
+        yield from (f"  {printable(line)}" for line in lines)
+        yield ""
+
+
+def _coded(code: str, reason: str) -> str:
+    return f"{code}: {reason}" if code else reason
