@@ -12,16 +12,16 @@ from fixtures.admin import new_admin
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.testing.scenarios import SCENARIOS, World
+from topicops.testing.scenarios import SCENARIOS, ClusterUnderTest
 
 
 @pytest.fixture
-def world(local_cluster: LocalCluster) -> Iterator[World]:
+def cluster_under_test(local_cluster: LocalCluster) -> Iterator[ClusterUnderTest]:
     """Three brokers, under a prefix of its own; what the scenario leaves there is removed."""
     prefix = f"scenario-{uuid.uuid4().hex[:8]}"
     admin = KafkaAdmin({"bootstrap.servers": local_cluster.bootstrap_servers})
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
-        yield World(reader=reader, admin=admin, brokers=(1, 2, 3), eventually=eventually, prefix=prefix)
+        yield ClusterUnderTest(reader=reader, admin=admin, brokers=(1, 2, 3), eventually=eventually, prefix=prefix)
         left = [topic for topic in reader.snapshot().topics if topic.startswith(f"{prefix}.")]
     admin.close()
     if left:
@@ -38,5 +38,7 @@ def eventually(question: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_real_brokers_do_what_the_scenarios_say(scenario: Callable[[World], None], world: World) -> None:
-    scenario(world)
+def test_real_brokers_do_what_the_scenarios_say(
+    scenario: Callable[[ClusterUnderTest], None], cluster_under_test: ClusterUnderTest
+) -> None:
+    scenario(cluster_under_test)

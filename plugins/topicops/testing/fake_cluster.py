@@ -1,6 +1,6 @@
-"""A small cluster in memory that fills every port, with faults to order.
+"""A small cluster in memory that fills every port; tests choose its faults.
 
-It answers as Kafka 3.9 under ZooKeeper does, as far as the scenarios of ``testing.scenarios`` hold both to the same.
+It answers as Kafka 3.9 under ZooKeeper does, as far as the scenarios of ``testing.scenarios`` compare both.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to one mutating request instead of the ordinary."""
+    """What happens to one mutating request instead of its usual effect."""
 
     kind: AnswerKind
     error: str
     takes_effect: bool = False
     raises: bool = False
-    """The client gives up with an error instead of an answer."""
+    """The client raises an error instead of an answer."""
     wait_s: float = 0.0
-    """How long a quota keeps the next request out."""
+    """How long a quota delays the next request."""
     left: bool = True
-    """False: the client kept it."""
+    """False: the client did not send it."""
 
 
 UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
 UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
 CONTROLLER_DIED = Fault(AnswerKind.CONTROLLER_MOVED, "NOT_CONTROLLER (41): no longer the controller (TOP508)")
 CONTROLLER_DIED_AFTER = Fault(CONTROLLER_DIED.kind, CONTROLLER_DIED.error, takes_effect=True)
-TOLD_TO_WAIT = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded.")
+MUST_WAIT = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded.")
 REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")
 CONNECTION_LOST = Fault(AnswerKind.UNCLEAR, "connection to broker 1 lost", takes_effect=True, raises=True)
 
@@ -70,12 +70,12 @@ class FakeCluster:
         self.requests: list[Request] = []
         self.unreachable = False
         """ZooKeeper does not answer."""
-        self.controller_is_restless = False
-        """Every look finds another controller epoch."""
+        self.controller_keeps_changing = False
+        """Every read finds another controller epoch."""
         self.has_controller = True
         self.questions_answered = True
         self.cluster_id_of_brokers = cluster_id
-        """As the brokers tell it."""
+        """The cluster id that the brokers answer."""
         self.missing_logs: set[tuple[int, str, int]] = set()
         """Broker, topic and partition without a log directory."""
         self.idle_logs: set[tuple[int, str, int]] = set()
@@ -88,8 +88,8 @@ class FakeCluster:
         """Partitions of a deleted topic whose logs every broker still has."""
         self.asked: list[str] = []
         """Each question to brokers, by its name."""
-        self.told_overrides: dict[str, Mapping[str, str] | str] = {}
-        """What brokers tell of a topic's overrides, where that is not what it has."""
+        self.reported_overrides: dict[str, Mapping[str, str] | str] = {}
+        """What brokers answer about a topic's overrides, where that is not what it has."""
         self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
         self.end_offsets: dict[str, dict[int, int]] = {}
         self.groups: dict[str, tuple[str, ...]] = {}
@@ -108,11 +108,11 @@ class FakeCluster:
         self._frozen: dict[int, BrokerView] = {}
         self._faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self._rejected: dict[str, str] = {}
-        self._other_hands: deque[Callable[[], None]] = deque()
+        self._before_requests: deque[Callable[[], None]] = deque()
         for broker in self._racks:
             self.start_broker(broker)
 
-    # --- what happens to the cluster from outside ---------------------------------------------------------------
+    # --- what a test does to the cluster ------------------------------------------------------------------------
 
     def start_broker(self, broker: int) -> None:
         endpoint = f"PLAINTEXT://127.0.0.1:{9090 + broker}"
@@ -126,7 +126,7 @@ class FakeCluster:
         self._control()
 
     def pause_broker(self, broker: int) -> None:
-        """Stop its answers; it stays registered, leader and in the ISR, as long as its session lasts."""
+        """Stop its answers; it stays registered, leads, and is in the ISR."""
         self._paused.add(broker)
 
     def resume_broker(self, broker: int) -> None:
@@ -134,7 +134,7 @@ class FakeCluster:
         self._control()
 
     def hold_back(self, broker: int) -> None:
-        """Let its followers fall behind: it leads where it leads, and joins no ISR."""
+        """Let the broker fall behind as a follower: it keeps what it leads, and joins no ISR."""
         self._slow.add(broker)
         self._control()
 
@@ -143,44 +143,44 @@ class FakeCluster:
         self._control()
 
     def freeze_metadata(self, broker: int) -> None:
-        """Keep this broker's metadata as it is now."""
+        """Keep the broker's metadata as it is now."""
         self._frozen[broker] = self._view()
 
     def thaw_metadata(self, broker: int) -> None:
         self._frozen.pop(broker, None)
 
     def script(self, topic: str, *faults: Fault) -> None:
-        """Spoil the next requests for ``topic``, one fault each."""
+        """Give each of the next requests for ``topic`` one of the faults."""
         self._faults[topic].extend(faults)
 
     def reject_dry_run(self, topic: str, error: str = REFUSED_BY_POLICY.error) -> None:
         self._rejected[topic] = error
 
     def before_next_request(self, action: Callable[[], None]) -> None:
-        """Let another hand act after all looks and right before a request arrives."""
-        self._other_hands.append(action)
+        """Call ``action`` after all reads and right before a request arrives."""
+        self._before_requests.append(action)
 
     def put_topic(self, topic: str, *replicas: Sequence[int], configs: Mapping[str, str] | None = None) -> LiveTopic:
-        """Have a topic stand there, made by nobody in particular."""
+        """Put a topic into the cluster."""
         self._make(topic, {index: tuple(row) for index, row in enumerate(replicas)}, configs or {})
         return self._topics[topic]
 
     def put_as_is(self, live: LiveTopic) -> None:
-        """Have a topic stand there as a hand wrote it; the controller does nothing about it."""
+        """Put a topic into the cluster exactly as given; the controller does nothing about it."""
         self._topics[live.name] = live
         self._configs[live.name] = dict(live.overrides)
 
     def set_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Set, or with None remove, overrides by another hand."""
+        """Set, or with None remove, overrides, as another program would."""
         self._alter(topic, configs)
 
     def add_rows(self, topic: str, *replicas: Sequence[int]) -> None:
-        """Expand by another hand."""
+        """Expand, as another program would."""
         first = self._topics[topic].partitions
         self._grow(topic, {first + index: tuple(row) for index, row in enumerate(replicas)})
 
     def remove_topic(self, topic: str) -> None:
-        """Delete by another hand, all traces."""
+        """Delete with all traces, as another program would."""
         self._topics.pop(topic)
         self._configs.pop(topic, None)
         self._deleting.discard(topic)
@@ -230,7 +230,7 @@ class FakeCluster:
 
     def controller_epoch(self) -> int:
         self._answer_or_fail()
-        self._controller_epoch += self.controller_is_restless
+        self._controller_epoch += self.controller_keeps_changing
         return self._controller_epoch
 
     def controller_id(self) -> int | None:
@@ -275,7 +275,7 @@ class FakeCluster:
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
         self.asked.append("overrides")
-        return {topic: self.told_overrides.get(topic, self._configs.get(topic, {})) for topic in topics}
+        return {topic: self.reported_overrides.get(topic, self._configs.get(topic, {})) for topic in topics}
 
     # --- ClusterQuestions ---------------------------------------------------------------------------------------
 
@@ -290,8 +290,8 @@ class FakeCluster:
     # --- requests -----------------------------------------------------------------------------------------------
 
     def _request(self, action: Action, changes: Sequence[Change]) -> list[Answer]:
-        while self._other_hands:
-            self._other_hands.popleft()()
+        while self._before_requests:
+            self._before_requests.popleft()()
         self.requests.append(Request(action, tuple(change.topic for change in changes)))
         return [self._answer(change) for change in changes]
 
@@ -341,7 +341,7 @@ class FakeCluster:
     def _create_error(self, change: CreateTopic) -> str | None:
         if change.topic in self._topics or change.topic in self._deleting:
             return f"TOPIC_ALREADY_EXISTS (36): Topic '{change.topic}' already exists."
-        # Unknown brokers pass here: a broker under ZooKeeper does not look at them on create.
+        # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
         return _rows_error(change.assignment.values()) or _config_error(change.configs)
 
     def _expand_error(self, change: ExpandTopic) -> str | None:
@@ -364,7 +364,7 @@ class FakeCluster:
             return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
         return _UNKNOWN_TOPIC if live is None or change.topic in self._deleting else None
 
-    # --- the cluster's own doing --------------------------------------------------------------------------------
+    # --- what the cluster does by itself ------------------------------------------------------------------------
 
     def _make(self, topic: str, assignment: Assignment, configs: Mapping[str, str]) -> None:
         zxid = self._next_zxid()
@@ -394,7 +394,7 @@ class FakeCluster:
         self._topics[topic] = replace(self._topics[topic], overrides=kept)
 
     def _control(self) -> None:
-        """Do what the controller would: elect, shrink and grow ISRs, finish deletions whose brokers are all there."""
+        """Do what the controller does: elect, shrink and grow ISRs, finish deletions whose brokers all answer."""
         for topic in list(self._topics):
             live = self._topics[topic]
             holders = {broker for row in live.assignment.values() for broker in row}
@@ -417,7 +417,7 @@ class FakeCluster:
             return old
         return PartitionState(
             leader=leader,
-            # The last one stays in the ISR while nobody leads.
+            # The last replica stays in the ISR while there is no leader.
             isr=isr or old.isr,
             leader_epoch=(old.leader_epoch or 0) + (leader != old.leader),
             controller_epoch=self._controller_epoch,

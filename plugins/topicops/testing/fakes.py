@@ -1,4 +1,4 @@
-"""Stand-ins for time, lease, journal and audit log that record what was asked of them."""
+"""Fakes for time, lease, journal and audit log that record their calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topicops.model.runs.results import Mutation, Outcome
 
 
 class FakeClock:
-    """Time that passes only while someone sleeps; what was planned for a moment happens in it."""
+    """Time that passes only in ``sleep``; ``at`` plans an action for a moment."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,9 +1,9 @@
-"""Ends, or pauses, this process at a named step of the journal protocol; the variables are read here and nowhere else.
+"""Ends or pauses this process at a named step of the journal protocol. Only this module reads these variables:
 
 ``TOPICOPS_KILL_POINT``
-    ``before`` or ``after``, a step, and where it has one its subject; then, with ``#``, which time it is reached:
+    ``before`` or ``after``, a step, and its subject if it has one; then, with ``#``, at which occurrence:
     ``before intent``, ``after request delete``, ``before outcome #2``, ``after write report.txt``. ``during request``
-    is a moment after it left; an answer that is quicker waits for that moment.
+    is a moment after the request left; an answer that is quicker waits for that moment.
 ``TOPICOPS_KILL_ACTION``
     ``kill`` (the default), ``stop``, ``term``, ``int`` or ``hup``: the signal that the process sends itself.
 ``TOPICOPS_KILL_TRACE``
@@ -11,7 +11,7 @@
 
 The steps, in the order of one request: ``lease`` (taken), ``snapshot``, ``validate``, ``recheck``, ``intent``,
 ``confirm``, ``request`` with its action, ``audit``, ``outcome``; at the end ``release``. ``write`` has the name of the
-artifact. Before all these, in a run that settles what an earlier one left open: ``earlier audit``, ``earlier outcome``.
+artifact. Before all these, in a run that recovers an earlier one: ``earlier audit``, ``earlier outcome``.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ SIGNALS: Mapping[str, signal.Signals] = {
     "hup": signal.SIGHUP,
 }
 MOMENT_S = 0.02
-"""How long after a request left ``during`` strikes."""
+"""How long after a request ``during`` strikes."""
 
 
 class KillPoints:
-    """Counts the points that are reached; at the wanted one the process gets its signal.
+    """Counts the points that are reached; acts at the wanted one.
 
     Args:
         wanted: ``before request create #2``; empty: none.
-        trace: Where to note each point; None: nowhere.
-        strike: What happens at the wanted one.
+        trace: A file for each point that is reached; None: no file.
+        strike: Called at the wanted point.
 
     """
 
@@ -106,7 +106,7 @@ class KillPoints:
 
 
 def from_environment() -> KillPoints:
-    """As the variables say. Raises ``KeyError`` for an action that there is not."""
+    """The kill points of the variables. Raises ``KeyError`` for an unknown action."""
     number = SIGNALS[os.environ.get(ACTION, "kill")]
     trace = os.environ.get(TRACE)
     return KillPoints(
@@ -116,8 +116,8 @@ def from_environment() -> KillPoints:
     )
 
 
-class KillWrappers(PortWrappers):
-    """Every port, with its points before and after."""
+class KillPointWrappers(PortWrappers):
+    """Every port, with a kill point before and after each call."""
 
     def __init__(self, points: KillPoints) -> None:
         self._points = points
@@ -126,7 +126,7 @@ class KillWrappers(PortWrappers):
         return _Store(store.folder, self._points)
 
     def lease(self, lease: AbstractContextManager[Lease]) -> AbstractContextManager[Lease]:
-        return _held(lease, self._points)
+        return _leased(lease, self._points)
 
     def reader(self, reader: LiveReader) -> LiveReader:
         return _Reader(reader, self._points)
@@ -159,14 +159,14 @@ class _Store(ArtifactStore):
 
 
 @contextmanager
-def _held(lease: AbstractContextManager[Lease], points: KillPoints) -> Iterator[Lease]:
+def _leased(lease: AbstractContextManager[Lease], points: KillPoints) -> Iterator[Lease]:
     points.reach("before lease")
-    with _Releasing(lease, points) as held:
+    with _LeaseContext(lease, points) as held:
         points.reach("after lease")
         yield _Lease(held, points)
 
 
-class _Releasing:
+class _LeaseContext:
     def __init__(self, lease: AbstractContextManager[Lease], points: KillPoints) -> None:
         self._lease, self._points = lease, points
 
@@ -240,19 +240,19 @@ class _Admin:
 
 
 class _Journal:
-    def __init__(self, journal: Journal, points: KillPoints, whose: str = "") -> None:
-        self._journal, self._points, self._whose = journal, points, whose
+    def __init__(self, journal: Journal, points: KillPoints, prefix: str = "") -> None:
+        self._journal, self._points, self._prefix = journal, points, prefix
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
-        self._points.around(f"{self._whose}intent", lambda: self._journal.intend(changes))
+        self._points.around(f"{self._prefix}intent", lambda: self._journal.intend(changes))
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
-        self._points.around(f"{self._whose}outcome", lambda: self._journal.record(outcomes))
+        self._points.around(f"{self._prefix}outcome", lambda: self._journal.record(outcomes))
 
 
 class _Audit:
-    def __init__(self, audit: AuditLog, points: KillPoints, whose: str = "") -> None:
-        self._audit, self._points, self._whose = audit, points, whose
+    def __init__(self, audit: AuditLog, points: KillPoints, prefix: str = "") -> None:
+        self._audit, self._points, self._prefix = audit, points, prefix
 
     def append(self, mutations: Sequence[Mutation]) -> None:
-        self._points.around(f"{self._whose}audit", lambda: self._audit.append(mutations))
+        self._points.around(f"{self._prefix}audit", lambda: self._audit.append(mutations))

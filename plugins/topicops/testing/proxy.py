@@ -1,8 +1,8 @@
-"""A TCP proxy on loopback, between a client and ZooKeeper or a broker, that knows where a request begins and ends.
+"""A TCP proxy on loopback, between a client and ZooKeeper or a broker, that recognises each request.
 
-``Relay`` only passes bytes, and can be cut. ``FrameProxy`` asks a rule what shall become of each request, by its name:
-it may cut the connection before the request or in place of the reply, keep the reply, hold it back, or hand it over
-byte by byte; and the rule may do anything it likes before the request goes on.
+``Relay`` only passes bytes, and can be cut. ``FrameProxy`` asks a rule what to do with each request, by its name: cut
+the connection before the request or in place of the reply, drop the reply, delay it, or send it byte by byte. The rule
+may do more before it returns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KAFKA_APIS: Mapping[int, str] = {
     37: "CreatePartitions",
     44: "IncrementalAlterConfigs",
 }
-"""Those that a test may want to name; of others the number. Source: org.apache.kafka.common.protocol.ApiKeys."""
+"""Requests that tests name; others have their number as name. Source: org.apache.kafka.common.protocol.ApiKeys."""
 FLEXIBLE_FROM: Mapping[int, int] = {19: 5, 37: 2, 44: 1}
 """The version from which a dry run's mark is followed by one byte more, by number."""
 ZOOKEEPER_REQUESTS: Mapping[int, str] = {
@@ -53,44 +53,44 @@ ZOOKEEPER_REQUESTS: Mapping[int, str] = {
 
 
 class Fate(Enum):
-    """What becomes of one request."""
+    """What the proxy does with one request."""
 
     PASS = auto()
     CUT_BEFORE = auto()
-    """The connection ends, and the server never sees it."""
+    """The connection ends, and the server never gets the request."""
     CUT_AFTER = auto()
     """The server answers, and the connection ends in place of the answer."""
     CUT_MIDWAY = auto()
-    """After half of the answer."""
+    """The connection ends after half of the answer."""
     SWALLOW = auto()
-    """No answer ever comes, and the connection stays."""
+    """No answer ever comes, and the connection stays open."""
     DELAY = auto()
-    """The answer comes ``DELAY_S`` late, and so does every one behind it."""
+    """The answer, and all answers after it, come ``DELAY_S`` late."""
     SLICE = auto()
     """The answer comes in packets of one byte."""
 
 
 DELAY_S = 3.0
 Rule = Callable[[str], Fate]
-"""Called with the name of each request before it is passed on, by many threads at once; may take its time."""
+"""Called with the name of each request before it is passed on, by many threads at once; may block."""
 Rewrite = Callable[[bytes], bytes]
-"""Gives a reply back with the same length."""
+"""Gives the reply to pass on, of the same length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A protocol of frames, each behind its length in four bytes."""
+    """A protocol whose frames each begin with their length in four bytes."""
 
     name_of: Callable[[bytes, bool], str]
     """Name of a request, from its bytes and whether it is the connection's first."""
     number_at: slice
-    """Where a request has the number that its reply begins with."""
+    """The bytes of a request with which its reply begins."""
 
 
 class Relay:
     """Passes bytes between clients and one server; ``cut`` ends the connections, ``close`` the relay too.
 
-    ``hold`` is a network that loses everything and tells nobody, until ``release``.
+    ``hold`` is a network that loses everything without an error, until ``release``.
     """
 
     def __init__(self, target: str) -> None:
@@ -118,7 +118,7 @@ class Relay:
             _shut(end)
 
     def cut_clients(self) -> None:
-        """End the clients' side; while bytes are held, the server does not hear of it."""
+        """End the connections to clients; while bytes are held, the server does not notice."""
         ends, self._clients = self._clients, []
         for end in ends:
             _shut(end)
@@ -164,13 +164,13 @@ class Relay:
 
 
 class FrameProxy(Relay):
-    """A relay that has a rule decide on each request.
+    """A relay with a rule that decides on each request.
 
     Args:
         target: ``host:port`` of the server.
-        wire: What client and server speak.
-        rule: Decides.
-        rewrite: Changes replies.
+        wire: The protocol of client and server.
+        rule: Decides on each request.
+        rewrite: Changes each reply.
 
     """
 
@@ -239,9 +239,10 @@ class _Passing:
 
 
 class BrokerProxies:
-    """One in front of each broker: whoever bootstraps here is led from one proxy to the other.
+    """One proxy in front of each broker: a client that bootstraps here stays behind the proxies.
 
-    Replies name the brokers' own ports; those become the proxies'. All listen on 127.0.0.1, so that lengths stay.
+    In replies the ports of the brokers are replaced by those of the proxies. All listen on
+    127.0.0.1, so that lengths stay.
     """
 
     def __init__(self, ports: Sequence[int], rule: Rule) -> None:
@@ -301,7 +302,7 @@ class Strike:
     """A fate for one request only."""
 
     name: str
-    """Its name; empty: any but a ping."""
+    """The request's name; empty: any but a ping."""
     fate: Fate
     number: int = 1
     """Which one of that name, counted from 1."""
@@ -310,7 +311,7 @@ class Strike:
 
 
 class Strikes:
-    """A rule: each strike once, everything else passes. Tells what it did in ``done``."""
+    """A rule: each strike once, everything else passes. ``done`` lists what it did."""
 
     def __init__(self, *strikes: Strike) -> None:
         self._strikes = strikes
@@ -335,7 +336,7 @@ class Strikes:
 
 
 def _frames(source: socket.socket) -> Iterator[bytes]:
-    """What stands behind each length, until the connection ends."""
+    """The frames of a connection, until it ends."""
     while (head := _exactly(source, _LENGTH.size)) is not None:
         body = _exactly(source, _LENGTH.unpack(head)[0])
         if body is None:

@@ -1,7 +1,7 @@
-"""What any cluster behind the ports must do, as plain functions: they hold the fake and the real one to one account.
+"""What every cluster behind the ports must do, as plain functions: the fake and a real one pass the same scenarios.
 
-Each takes a ``World`` and raises ``ScenarioError`` when the cluster behaves otherwise. Topics carry the world's
-prefix, so that scenarios share a cluster without meeting.
+Each takes a ``ClusterUnderTest`` and raises ``ScenarioError`` when the cluster behaves otherwise. Topics begin with its
+prefix, so that scenarios can share a cluster.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class ScenarioError(AssertionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """A cluster behind its ports, with at least two brokers, and a way to wait for it."""
+class ClusterUnderTest:
+    """A cluster behind its ports, with at least two brokers, and a function that waits for it."""
 
     reader: LiveReader
     admin: TopicAdmin
     brokers: Sequence[int]
     eventually: Callable[[Callable[[], bool]], bool]
-    """Ask until true; False when the patience ends."""
+    """Calls again until True; gives False after a time limit."""
     prefix: str = "scenario"
 
     def topic(self, name: str) -> str:
@@ -41,7 +41,7 @@ class World:
     def live(self, topic: str) -> LiveTopic:
         found = self.traces(topic).live
         expect(found is not None, f"{topic} is not live")
-        assert found is not None  # noqa: S101 - for the type checker; `expect` has raised
+        assert found is not None  # noqa: S101 - for the type checker: `expect` has raised
         return found
 
     def make(self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> LiveTopic:
@@ -70,123 +70,125 @@ def refused(answers: Sequence[Answer], *error_names: str) -> None:
         expect(any(name in answer.error for name in error_names), f"another error: {answer.error}")
 
 
-def a_created_topic_is_as_it_was_asked_for(world: World) -> None:
-    first, second = world.brokers[:2]
-    topic = world.topic("created")
+def a_created_topic_is_as_it_was_asked_for(cluster: ClusterUnderTest) -> None:
+    first, second = cluster.brokers[:2]
+    topic = cluster.topic("created")
     change = create_topic(topic, (first, second), (second, first), configs={"cleanup.policy": "compact"})
-    accepted(world.admin.create([change]))
-    expect(world.eventually(lambda: _is_led(world.traces(topic))), "no leaders")
-    live = world.live(topic)
+    accepted(cluster.admin.create([change]))
+    expect(cluster.eventually(lambda: _is_led(cluster.traces(topic))), "no leaders")
+    live = cluster.live(topic)
     expect(dict(live.assignment) == dict(change.assignment), f"assignment {live.assignment}")
     expect(dict(live.overrides) == {"cleanup.policy": "compact"}, f"overrides {live.overrides}")
 
 
-def a_topic_is_created_once(world: World) -> None:
-    live = world.make("once")
-    again = create_topic(live.name, tuple(world.brokers[:2]))
-    refused(world.admin.create([again]), "TOPIC_ALREADY_EXISTS")
-    expect(world.live(live.name).identity == live.identity, "it was replaced")
+def a_topic_is_created_once(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("once")
+    again = create_topic(live.name, tuple(cluster.brokers[:2]))
+    refused(cluster.admin.create([again]), "TOPIC_ALREADY_EXISTS")
+    expect(cluster.live(live.name).identity == live.identity, "it was replaced")
 
 
-def one_bad_topic_stops_no_other(world: World) -> None:
-    there = world.make("bad-one")
-    row = tuple(world.brokers[:2])
-    good = create_topic(world.topic("good-one"), row)
-    answers = world.admin.create([create_topic(there.name, row), good])
+def one_bad_topic_stops_no_other(cluster: ClusterUnderTest) -> None:
+    there = cluster.make("bad-one")
+    row = tuple(cluster.brokers[:2])
+    good = create_topic(cluster.topic("good-one"), row)
+    answers = cluster.admin.create([create_topic(there.name, row), good])
     refused(answers[:1], "TOPIC_ALREADY_EXISTS")
     accepted(answers[1:])
 
 
-def rows_of_unequal_length_are_refused(world: World) -> None:
-    first, second = world.brokers[:2]
-    topic = world.topic("unequal")
-    refused(world.admin.create([create_topic(topic, (first, second), (first,))]), "INVALID_REPLICA_ASSIGNMENT")
-    expect(world.traces(topic).live is None, "it was created all the same")
+def rows_of_unequal_length_are_refused(cluster: ClusterUnderTest) -> None:
+    first, second = cluster.brokers[:2]
+    topic = cluster.topic("unequal")
+    refused(cluster.admin.create([create_topic(topic, (first, second), (first,))]), "INVALID_REPLICA_ASSIGNMENT")
+    expect(cluster.traces(topic).live is None, "it was created all the same")
 
 
-def an_unknown_config_is_refused(world: World) -> None:
-    topic = world.topic("unknown-config")
-    change = create_topic(topic, tuple(world.brokers[:2]), configs={"retention.sm": "1"})
-    refused(world.admin.create([change]), "INVALID_CONFIG")
-    expect(world.traces(topic).live is None, "it was created all the same")
+def an_unknown_config_is_refused(cluster: ClusterUnderTest) -> None:
+    topic = cluster.topic("unknown-config")
+    change = create_topic(topic, tuple(cluster.brokers[:2]), configs={"retention.sm": "1"})
+    refused(cluster.admin.create([change]), "INVALID_CONFIG")
+    expect(cluster.traces(topic).live is None, "it was created all the same")
 
 
-def a_dry_run_changes_nothing(world: World) -> None:
-    live = world.make("dry", configs={"retention.ms": "1000"})
-    row = tuple(world.brokers[:2])
-    new = create_topic(world.topic("dry-new"), row)
+def a_dry_run_changes_nothing(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("dry", configs={"retention.ms": "1000"})
+    row = tuple(cluster.brokers[:2])
+    new = create_topic(cluster.topic("dry-new"), row)
     changes: list[Change] = [expand_topic(live, row), configure_topic(live, {"retention.ms": "2000"})]
-    accepted(world.admin.validate([new]))
+    accepted(cluster.admin.validate([new]))
     for change in changes:
-        accepted(world.admin.validate([change]))
-    found = world.live(live.name)
+        accepted(cluster.admin.validate([change]))
+    found = cluster.live(live.name)
     expect((found.partitions, found.overrides["retention.ms"]) == (1, "1000"), "the dry run changed the topic")
-    expect(world.traces(new.topic).live is None, "the dry run created the topic")
+    expect(cluster.traces(new.topic).live is None, "the dry run created the topic")
 
 
-def a_dry_run_sees_what_the_brokers_would_refuse(world: World) -> None:
-    live = world.make("dry-no")
-    refused(world.admin.validate([create_topic(live.name, tuple(world.brokers[:2]))]), "TOPIC_ALREADY_EXISTS")
+def a_dry_run_sees_what_the_brokers_would_refuse(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("dry-no")
+    refused(cluster.admin.validate([create_topic(live.name, tuple(cluster.brokers[:2]))]), "TOPIC_ALREADY_EXISTS")
 
 
-def an_expansion_adds_the_given_rows(world: World) -> None:
-    live = world.make("expanded")
-    new_row = (world.brokers[1], world.brokers[0])
-    accepted(world.admin.expand([expand_topic(live, new_row, new_row)]))
-    expect(world.eventually(lambda: _is_led(world.traces(live.name), partitions=3)), "no leaders for the new ones")
-    found = world.live(live.name)
+def an_expansion_adds_the_given_rows(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("expanded")
+    new_row = (cluster.brokers[1], cluster.brokers[0])
+    accepted(cluster.admin.expand([expand_topic(live, new_row, new_row)]))
+    expect(cluster.eventually(lambda: _is_led(cluster.traces(live.name), partitions=3)), "no leaders for the new ones")
+    found = cluster.live(live.name)
     expect(found.identity == live.identity, "it is another topic")
     expect([found.assignment[p] for p in (0, 1, 2)] == [live.assignment[0], new_row, new_row], "other rows")
 
 
-def an_expansion_takes_effect_once(world: World) -> None:
-    live = world.make("expanded-once")
-    change = expand_topic(live, tuple(world.brokers[:2]))
-    accepted(world.admin.expand([change]))
-    refused(world.admin.expand([change]), "INVALID_PARTITIONS")
-    expect(world.live(live.name).partitions == 2, "it grew twice")
+def an_expansion_takes_effect_once(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("expanded-once")
+    change = expand_topic(live, tuple(cluster.brokers[:2]))
+    accepted(cluster.admin.expand([change]))
+    refused(cluster.admin.expand([change]), "INVALID_PARTITIONS")
+    expect(cluster.live(live.name).partitions == 2, "it grew twice")
 
 
-def an_expansion_by_another_replication_factor_is_refused(world: World) -> None:
-    live = world.make("expanded-badly")
-    refused(world.admin.expand([expand_topic(live, (world.brokers[0],))]), "INVALID_REPLICA_ASSIGNMENT")
-    expect(world.live(live.name).partitions == 1, "it grew all the same")
+def an_expansion_by_another_replication_factor_is_refused(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("expanded-badly")
+    refused(cluster.admin.expand([expand_topic(live, (cluster.brokers[0],))]), "INVALID_REPLICA_ASSIGNMENT")
+    expect(cluster.live(live.name).partitions == 1, "it grew all the same")
 
 
-def an_absent_topic_is_not_expanded(world: World) -> None:
-    live = replace(world.make("template"), name=world.topic("absent-expanded"))
-    refused(world.admin.expand([expand_topic(live, tuple(world.brokers[:2]))]), "UNKNOWN_TOPIC_OR_PART")
-    expect(world.traces(live.name).live is None, "it was created")
+def an_absent_topic_is_not_expanded(cluster: ClusterUnderTest) -> None:
+    live = replace(cluster.make("template"), name=cluster.topic("absent-expanded"))
+    refused(cluster.admin.expand([expand_topic(live, tuple(cluster.brokers[:2]))]), "UNKNOWN_TOPIC_OR_PART")
+    expect(cluster.traces(live.name).live is None, "it was created")
 
 
-def configs_are_set_and_removed_and_others_left_alone(world: World) -> None:
-    live = world.make("configured", configs={"retention.ms": "1000", "segment.ms": "5000", "max.message.bytes": "2000"})
-    accepted(world.admin.configure([configure_topic(live, {"retention.ms": "2000", "segment.ms": None})]))
+def configs_are_set_and_removed_and_others_left_alone(cluster: ClusterUnderTest) -> None:
+    live = cluster.make(
+        "configured", configs={"retention.ms": "1000", "segment.ms": "5000", "max.message.bytes": "2000"}
+    )
+    accepted(cluster.admin.configure([configure_topic(live, {"retention.ms": "2000", "segment.ms": None})]))
     wanted = {"retention.ms": "2000", "max.message.bytes": "2000"}
-    expect(world.eventually(lambda: dict(world.live(live.name).overrides) == wanted), "other overrides")
+    expect(cluster.eventually(lambda: dict(cluster.live(live.name).overrides) == wanted), "other overrides")
 
 
-def a_value_out_of_range_changes_nothing(world: World) -> None:
-    live = world.make("configured-badly", configs={"retention.ms": "1000"})
-    refused(world.admin.configure([configure_topic(live, {"retention.ms": "-2"})]), "INVALID_CONFIG")
-    expect(dict(world.live(live.name).overrides) == {"retention.ms": "1000"}, "it was changed")
+def a_value_out_of_range_changes_nothing(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("configured-badly", configs={"retention.ms": "1000"})
+    refused(cluster.admin.configure([configure_topic(live, {"retention.ms": "-2"})]), "INVALID_CONFIG")
+    expect(dict(cluster.live(live.name).overrides) == {"retention.ms": "1000"}, "it was changed")
 
 
-def a_deleted_topic_leaves_no_trace(world: World) -> None:
-    live = world.make("deleted", configs={"retention.ms": "1000"})
-    accepted([world.admin.delete(delete_topic(live))])
-    expect(world.eventually(lambda: world.traces(live.name).is_gone), "something is left of it")
+def a_deleted_topic_leaves_no_trace(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("deleted", configs={"retention.ms": "1000"})
+    accepted([cluster.admin.delete(delete_topic(live))])
+    expect(cluster.eventually(lambda: cluster.traces(live.name).is_gone), "something is left of it")
 
 
-def a_delete_with_a_foreign_id_deletes_nothing(world: World) -> None:
-    live = world.make("kept")
+def a_delete_with_a_foreign_id_deletes_nothing(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("kept")
     foreign = replace(live, topic_id=FOREIGN_TOPIC_ID)
-    refused([world.admin.delete(delete_topic(foreign))], "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
-    traces = world.traces(live.name)
+    refused([cluster.admin.delete(delete_topic(foreign))], "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
+    traces = cluster.traces(live.name)
     expect(traces.live is not None and not traces.is_deleting, "it was deleted")
 
 
-SCENARIOS: tuple[Callable[[World], None], ...] = (
+SCENARIOS: tuple[Callable[[ClusterUnderTest], None], ...] = (
     a_created_topic_is_as_it_was_asked_for,
     a_topic_is_created_once,
     one_bad_topic_stops_no_other,

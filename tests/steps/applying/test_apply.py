@@ -20,8 +20,8 @@ from topicops.testing.fake_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
     CONTROLLER_DIED_AFTER,
+    MUST_WAIT,
     REFUSED_BY_POLICY,
-    TOLD_TO_WAIT,
     UNCLEAR_AND_NOT_DONE,
     UNCLEAR_BUT_DONE,
     FakeCluster,
@@ -350,7 +350,7 @@ def test_a_cluster_that_cannot_be_read_after_the_request_leaves_it_unknown(world
 
 
 def test_a_request_told_to_wait_is_sent_again_after_a_fresh_look(world: World) -> None:
-    world.cluster.script("new", TOLD_TO_WAIT, TOLD_TO_WAIT)
+    world.cluster.script("new", MUST_WAIT, MUST_WAIT)
 
     assert world.statuses(create_topic("new", (1, 2))) == [DONE]
     assert len(world.cluster.requests) == 3
@@ -359,7 +359,7 @@ def test_a_request_told_to_wait_is_sent_again_after_a_fresh_look(world: World) -
 
 def test_a_topic_that_moves_while_its_change_waits_is_not_sent_again(world: World) -> None:
     live = world.cluster.put_topic("t", (1, 2))
-    world.cluster.script("t", TOLD_TO_WAIT)
+    world.cluster.script("t", MUST_WAIT)
     world.clock.at(0.1, lambda: world.cluster.add_rows("t", (1, 2), (1, 2)))
 
     assert world.statuses(expand_topic(live, (2, 1))) == [REFUSED]
@@ -367,7 +367,7 @@ def test_a_topic_that_moves_while_its_change_waits_is_not_sent_again(world: Worl
 
 
 def test_waiting_has_an_end(world: World) -> None:
-    world.cluster.script("new", *[TOLD_TO_WAIT] * 20)
+    world.cluster.script("new", *[MUST_WAIT] * 20)
 
     (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
 
@@ -579,7 +579,7 @@ def test_deletes_that_do_not_end_are_named_and_keep_the_next_from_being_sent(wor
 def test_an_answer_about_activity_that_has_grown_old_is_asked_for_again(world: World) -> None:
     a, b, c = (world.cluster.put_topic(name, (1, 2)) for name in "abc")
     plan = world.plan(*map(delete_topic, (a, b, c)))
-    world.cluster.script("b", TOLD_TO_WAIT, TOLD_TO_WAIT)
+    world.cluster.script("b", MUST_WAIT, MUST_WAIT)
     world.clock.at(0.2, lambda: world.cluster.groups.update(c=("readers",)))
 
     assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, REFUSED]
@@ -614,7 +614,7 @@ def test_an_unclear_delete_is_settled_by_its_traces(world: World) -> None:
 
 def test_a_delete_told_to_wait_is_given_up_in_the_end(world: World) -> None:
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
-    world.cluster.script("old", *[TOLD_TO_WAIT] * 20)
+    world.cluster.script("old", *[MUST_WAIT] * 20)
 
     assert [outcome.status for outcome in world.apply(plan)] == [FAILED]
     assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
@@ -687,7 +687,7 @@ def test_a_lost_lease_leaves_the_rest_unsent(world: World) -> None:
 
 
 def test_a_lease_lost_while_a_request_waits_to_be_repeated_leaves_it_failed(world: World) -> None:
-    world.cluster.script("a", TOLD_TO_WAIT)
+    world.cluster.script("a", MUST_WAIT)
     world.clock.at(0.1, world.lease.lose)
 
     (outcome,) = world.apply(world.plan(create_topic("a", (1, 2))))
@@ -772,7 +772,7 @@ def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids
 ) -> None:
     grown, old = world.cluster.put_topic("grown", (1, 2, 3)), world.cluster.put_topic("old", (1, 2, 3))
     there = world.cluster.put_topic("there", (1, 2), configs={"retention.ms": "2000"})
-    world.cluster.script("late", TOLD_TO_WAIT)
+    world.cluster.script("late", MUST_WAIT)
     plan = world.plan(
         create_topic("new", (1, 2)),
         create_topic("late", (1, 2)),
@@ -803,7 +803,7 @@ def test_an_id_that_cannot_be_read_back_is_said_so(world: World) -> None:
 
 
 def test_every_change_that_was_to_run_has_one_outcome_and_is_reported_once(world: World) -> None:
-    world.cluster.script("b", TOLD_TO_WAIT, UNCLEAR_BUT_DONE)
+    world.cluster.script("b", MUST_WAIT, UNCLEAR_BUT_DONE)
     plan = world.plan(*[create_topic(name, (1, 2)) for name in "abc"])
 
     outcomes = world.apply(plan)

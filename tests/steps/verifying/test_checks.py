@@ -139,11 +139,11 @@ def other_value(world: World) -> None:
 
 
 def brokers_tell_another_value(world: World) -> None:
-    world.cluster.told_overrides["t"] = {"retention.ms": "3000"}
+    world.cluster.reported_overrides["t"] = {"retention.ms": "3000"}
 
 
 def brokers_tell_no_value(world: World) -> None:
-    world.cluster.told_overrides["t"] = "the brokers do not give its configs: refused"
+    world.cluster.reported_overrides["t"] = "the brokers do not give its configs: refused"
 
 
 def without_log(world: World) -> None:

@@ -281,7 +281,7 @@ def test_leaders_that_keep_moving_are_never_healthy(world: World) -> None:
 
 def test_a_look_during_which_the_controller_changed_does_not_count(world: World) -> None:
     change = world.created((1, 2))
-    world.cluster.controller_is_restless = True
+    world.cluster.controller_keeps_changing = True
 
     assert troubles(world.verify(change)) == [
         ("V13", Verdict.CONVERGING, "the controller changed while the topics were read")
