@@ -16,7 +16,7 @@ from topicops.testing.scenarios import SCENARIOS, ClusterUnderTest
 
 
 @pytest.fixture
-def cluster_under_test(local_cluster: LocalCluster) -> Iterator[ClusterUnderTest]:
+def cluster(local_cluster: LocalCluster) -> Iterator[ClusterUnderTest]:
     """Three brokers, under a prefix of its own; what the scenario leaves there is removed."""
     prefix = f"scenario-{uuid.uuid4().hex[:8]}"
     admin = KafkaAdmin({"bootstrap.servers": local_cluster.bootstrap_servers})
@@ -39,6 +39,6 @@ def eventually(question: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_real_brokers_do_what_the_scenarios_say(
-    scenario: Callable[[ClusterUnderTest], None], cluster_under_test: ClusterUnderTest
+    scenario: Callable[[ClusterUnderTest], None], cluster: ClusterUnderTest
 ) -> None:
-    scenario(cluster_under_test)
+    scenario(cluster)
