@@ -95,7 +95,7 @@ def run_plan(folder: Path, *options: str) -> str:
 def require_nothing_to_do(printed: str, topics: int) -> None:
     """Raises ``BenchmarkError`` unless every topic is in both worlds and none differs."""
     found = plan_from_json(printed).change_set
-    if found.facts.managed_topics != topics or found.changes or found.blocked or found.drift:
+    if found.cluster.managed_topics != topics or found.changes or found.blocked or found.drift:
         raise BenchmarkError(f"{topics} unchanged topics were laid, and the plan is {printed[:2000]}")
 
 

@@ -52,7 +52,7 @@ def test_another_major_version_is_refused_with_what_to_do(saved: Path, capsys: p
     said = capsys.readouterr()
     assert said.out == ""
     assert "plan.json: the plan has format version 2.0" in said.err
-    assert "make the plan again with this program, or read it with the one that wrote it" in said.err
+    assert "plan again with this program, or read the file with the program that wrote it" in said.err
 
 
 def test_a_damaged_plan_is_refused_by_its_name(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def apply(
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
             reader.catch_up_with(lease)
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
-            live = reader.snapshot(states=plan.change_set.facts.offline_partitions is not None)
+            live = reader.snapshot(states=plan.change_set.cluster.offline_partitions is not None)
             require_whole(run, environment, live)
             final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
             note(run, [sentence for sentence in (lease_note(environment),) if sentence])

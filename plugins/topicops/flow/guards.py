@@ -66,10 +66,10 @@ def gate_again(
     An approval lifts a hold. A tombstone may be gone by now: hours can lie between a plan and its approval.
     """
     facts = replace(
-        plan.change_set.facts,
+        plan.change_set.cluster,
         live_brokers=len(live.brokers),
         has_controller=live.controller_id is not None,
         offline_partitions=live.offline_partitions,
     )
-    anew = gate_step(replace(plan.change_set, facts=facts), environment, approved=approved, tombstones=tombstones)
+    anew = gate_step(replace(plan.change_set, cluster=facts), environment, approved=approved, tombstones=tombstones)
     return strictest_of(plan, anew, approved=approved)

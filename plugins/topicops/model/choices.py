@@ -18,7 +18,7 @@ PLACEMENTS = {
     "balanced": "topicops.steps.planning.placement.balanced:place_balanced",
     "kafka": "topicops.steps.planning.placement.kafka:place_like_kafka",
 }
-"""How replicas are spread; each is a ``Strategy`` of ``steps.planning.placement``."""
+"""How replicas are spread; each is a ``PlacementFunction`` of ``steps.planning.placement``."""
 
 SOURCES = {
     "zookeeper": "topicops.flow.access:zookeeper_reader",

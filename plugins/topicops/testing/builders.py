@@ -17,7 +17,7 @@ from topicops.model.plans.changes import (
     Precondition,
     Target,
 )
-from topicops.model.plans.plan import ChangeSet, ClusterFacts, PlanSource
+from topicops.model.plans.plan import ChangeSet, ClusterState, PlanSource
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
@@ -247,10 +247,10 @@ def delete_change(name: str, partitions: int = 3) -> DeleteTopic:
     )
 
 
-def facts(
+def cluster_state(
     *, live_brokers: int = 3, managed_topics: int = 100, has_controller: bool = True, offline: int | None = None
-) -> ClusterFacts:
-    return ClusterFacts(
+) -> ClusterState:
+    return ClusterState(
         live_brokers=live_brokers,
         has_controller=has_controller,
         offline_partitions=offline,
@@ -262,11 +262,11 @@ def facts(
 def change_set(
     changes: Iterable[CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic],
     *,
-    about: ClusterFacts | None = None,
+    cluster: ClusterState | None = None,
 ) -> ChangeSet:
     return ChangeSet(
         target=TARGET,
         source=PlanSource(commit=None, desired_digest="d" * 64, topics=1),
-        facts=about or facts(),
+        cluster=cluster or cluster_state(),
         changes=tuple(changes),
     )

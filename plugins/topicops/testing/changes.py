@@ -17,13 +17,13 @@ from topicops.model.plans.changes import (
     Target,
     digest_of,
 )
-from topicops.model.plans.plan import Blocked, ChangeSet, ClusterFacts, GatedChange, Plan, PlanSource, TopicActivity
+from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, GatedChange, Plan, PlanSource, TopicActivity
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, EnvironmentSpec, Risk
 from topicops.model.specs.topic_config import canonical_overrides
 
 TARGET = Target(environment="local", cluster_id="fake-cluster", chroot="/kafka")
-FACTS = ClusterFacts(live_brokers=3, has_controller=True, offline_partitions=0, live_topics=0, managed_topics=0)
+CLUSTER = ClusterState(live_brokers=3, has_controller=True, offline_partitions=0, live_topics=0, managed_topics=0)
 
 
 def rows(*replicas: Sequence[int], first: int = 0) -> Assignment:
@@ -119,7 +119,7 @@ def plan_of(
     change_set = ChangeSet(
         target=TARGET,
         source=PlanSource(commit=None, desired_digest="0" * 64, topics=len(changes)),
-        facts=FACTS,
+        cluster=CLUSTER,
         changes=tuple(changes),
         blocked=tuple(blocked),
         unmanaged=tuple(unmanaged),

@@ -16,7 +16,7 @@ from fixtures.rich_plan import rich_plan
 from topicops.model.plans.changes import ACTIONS, before_and_after
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
-from topicops.model.plans.plan_schema import SIDES, WORDS, plan_schema
+from topicops.model.plans.plan_schema import DESCRIPTIONS, VALUES_BY_ACTION, plan_schema
 from topicops.testing.builders import configure_change, create_change, delete_change, expand_change
 
 Json = dict[str, Any]
@@ -122,18 +122,18 @@ def test_only_what_came_later_may_be_missing(field: str) -> None:
 
 
 def test_both_sides_of_every_action_are_known_to_the_schema() -> None:
-    assert set(SIDES) == set(ACTIONS)
+    assert set(VALUES_BY_ACTION) == set(ACTIONS)
     for change in CHANGES:
-        for written, needed in zip(before_and_after(change), SIDES[change.action], strict=True):
+        for written, needed in zip(before_and_after(change), VALUES_BY_ACTION[change.action], strict=True):
             assert (written is None) == (needed is None)
             assert set(needed or ()) <= set(written or ())
 
 
 def test_every_field_of_a_plan_and_a_change_is_explained_and_no_other() -> None:
     definitions: Any = plan_schema()["$defs"]
-    shown = {f"{name}.{field}" for name in ("PlanDocument", "GatedEntry") for field in definitions[name]["properties"]}
-    assert shown == set(WORDS)
-    assert set(rich_document()) == set(definitions["PlanDocument"]["properties"])
+    shown = {f"{name}.{field}" for name in ("PlanFile", "GatedEntry") for field in definitions[name]["properties"]}
+    assert shown == set(DESCRIPTIONS)
+    assert set(rich_document()) == set(definitions["PlanFile"]["properties"])
     assert {field for change in rich_document()["changes"] for field in change} == set(
         definitions["GatedEntry"]["properties"]
     )
@@ -143,7 +143,7 @@ def test_every_part_that_is_written_is_in_the_schema() -> None:
     definitions: Any = plan_schema()["$defs"]
     document = rich_document()
     parts = {"Blocked": document["blocked"][0], "Drift": document["drift"][0], "Paused": document["paused"][0]}
-    parts |= {"ClusterFacts": document["facts"], "Target": document["target"], "PlanSource": document["source"]}
+    parts |= {"ClusterState": document["facts"], "Target": document["target"], "PlanSource": document["source"]}
     assert {name: set(part) for name, part in parts.items()} == {
         name: set(definitions[name]["properties"]) for name in parts
     }

@@ -6,18 +6,18 @@ from hypothesis import strategies as st
 
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Change, GateWord, digest_of
-from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
+from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
 from topicops.model.specs.environment import Limits, Policy, Risk
 from topicops.steps.planning.gate import gate, strictest_of
 from topicops.testing.builders import (
     TARGET,
     change_set,
+    cluster_state,
     configure_change,
     create_change,
     delete_change,
     environment,
     expand_change,
-    facts,
 )
 
 ANYTHING_GOES = Policy(unattended=Risk.DESTRUCTIVE)
@@ -76,20 +76,20 @@ def test_over_a_limit_all_deletes_are_held(
     limits: Limits, managed_topics: int, deletes: int, expected: GateWord
 ) -> None:
     changes = [delete_change(f"t{n}") for n in range(deletes)]
-    world = change_set(changes, about=facts(managed_topics=managed_topics))
+    world = change_set(changes, cluster=cluster_state(managed_topics=managed_topics))
     assert set(words(gate(world, environment(limits=limits, policy=ANYTHING_GOES)))) == {expected}
 
 
 def test_deletes_over_a_limit_hold_nothing_but_deletes() -> None:
     changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"), delete_change("e")]
-    world = change_set(changes, about=facts(managed_topics=2))
+    world = change_set(changes, cluster=cluster_state(managed_topics=2))
     found = gate(world, environment(policy=ANYTHING_GOES))
     assert words(found) == [RUN, RUN, RUN, HELD, HELD]
     assert found.change_set is world
 
 
 def test_a_part_of_a_plan_is_held_to_the_whole_plans_share_of_deletes() -> None:
-    part = change_set([delete_change("a")], about=replace(facts(managed_topics=20), planned_deletes=2))
+    part = change_set([delete_change("a")], cluster=replace(cluster_state(managed_topics=20), planned_deletes=2))
     where = environment(policy=ANYTHING_GOES, limits=Limits(deletes_per_run=1))
     (held,) = gate(part, where, approved=digests(*part.changes)).changes
     assert (held.gate, held.approvable) == (HELD, False)
@@ -132,7 +132,7 @@ def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> 
     changes = [delete_change("a"), delete_change("b")]
     few = gate(change_set(changes), environment(), approved=digests(changes[0]))
     assert words(few) == [RUN, HELD]
-    many = gate(change_set(changes, about=facts(managed_topics=2)), environment(), approved=digests(*changes))
+    many = gate(change_set(changes, cluster=cluster_state(managed_topics=2)), environment(), approved=digests(*changes))
     assert words(many) == [HELD, HELD]
     assert [gated.reasons for gated in many.changes] == [
         ("2 deletes, 1 allowed: 5 % of 2 managed topics (limits.deletesPercent, topics/environments/local.yaml:12)",)
@@ -141,7 +141,7 @@ def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> 
 
 def test_what_no_approval_could_lift_is_in_no_question() -> None:
     changes = [expand_change("c", risk=Risk.RISKY), delete_change("a"), delete_change("b")]
-    held = gate(change_set(changes, about=facts(managed_topics=2)), environment()).changes
+    held = gate(change_set(changes, cluster=cluster_state(managed_topics=2)), environment()).changes
     assert [gated.approvable for gated in held] == [True, False, False]
     assert all(gated.approvable for gated in gate(change_set(changes), environment()).changes)
 
@@ -188,21 +188,23 @@ def test_an_expansion_beyond_the_factor_is_skipped(after: int, expected: GateWor
 @pytest.mark.parametrize(
     ("about", "reason"),
     [
-        pytest.param(facts(live_brokers=2), "2 live brokers, 3 needed (cluster.minLiveBrokers, ", id="too few brokers"),
-        pytest.param(facts(has_controller=False), "0 controllers, 1 needed", id="no controller"),
-        pytest.param(facts(offline=1), "1 offline partition, 0 allowed", id="an offline partition"),
+        pytest.param(
+            cluster_state(live_brokers=2), "2 live brokers, 3 needed (cluster.minLiveBrokers, ", id="too few brokers"
+        ),
+        pytest.param(cluster_state(has_controller=False), "0 controllers, 1 needed", id="no controller"),
+        pytest.param(cluster_state(offline=1), "1 offline partition, 0 allowed", id="an offline partition"),
     ],
 )
-def test_in_a_cluster_that_is_not_whole_only_configs_run(about: ClusterFacts, reason: str) -> None:
+def test_in_a_cluster_that_is_not_whole_only_configs_run(about: ClusterState, reason: str) -> None:
     changes = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d")]
-    plan = gate(change_set(changes, about=about), environment(min_live_brokers=3), approved=digests(*changes))
+    plan = gate(change_set(changes, cluster=about), environment(min_live_brokers=3), approved=digests(*changes))
     assert words(plan) == [SKIPPED, SKIPPED, RUN, SKIPPED]
     assert all(gated.reasons[0].startswith(reason) for gated in plan.with_gate(SKIPPED))
 
 
 def test_a_whole_cluster_drops_nothing() -> None:
     changes = [create_change("a"), expand_change("b"), configure_change("c")]
-    plan = gate(change_set(changes, about=facts(live_brokers=3, offline=0)), environment(min_live_brokers=3))
+    plan = gate(change_set(changes, cluster=cluster_state(live_brokers=3, offline=0)), environment(min_live_brokers=3))
     assert words(plan) == [RUN, RUN, RUN]
 
 
@@ -256,7 +258,7 @@ def test_an_approval_counts_against_the_earlier_gate_where_it_was_approvable() -
 
 
 def test_gates_of_different_changes_are_not_compared() -> None:
-    with pytest.raises(ArtifactError, match=r"^the two gates are not of the same changes; make the plan again$"):
+    with pytest.raises(ArtifactError, match=r"^the two gates are not of the same changes; plan again$"):
         strictest_of(gated_as(RUN), gate(change_set([create_change("b")]), environment()))
 
 
@@ -276,7 +278,7 @@ def change_sets(draw: st.DrawFn) -> ChangeSet:
     makers = [create_change, expand_change, configure_change, delete_change]
     counts = [draw(st.integers(0, 4)) for _ in makers]
     changes = [make(f"{make.__name__}-{n}") for make, count in zip(makers, counts, strict=True) for n in range(count)]
-    return change_set(changes, about=facts(managed_topics=draw(st.integers(0, 60))))
+    return change_set(changes, cluster=cluster_state(managed_topics=draw(st.integers(0, 60))))
 
 
 @given(world=change_sets(), limits=LIMITS, unattended=st.sampled_from(Risk), approve=st.booleans())
@@ -287,7 +289,7 @@ def test_deletes_over_a_limit_never_run_unasked(
     approved = digests(*world.changes) if approve else set()
     plan = gate(world, where, approved=approved)
     deletes = [gated for gated in plan.changes if gated.change.action == "delete"]
-    part = max(1, -(-world.facts.managed_topics * limits.deletes_percent // 100))
+    part = max(1, -(-world.cluster.managed_topics * limits.deletes_percent // 100))
     if len(deletes) > part or (len(deletes) > limits.deletes_per_run and not approve):
         assert all(gated.gate is HELD for gated in deletes)
 

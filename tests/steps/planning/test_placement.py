@@ -172,7 +172,7 @@ def test_a_request_that_cannot_be_met_is_refused(strategy: str) -> None:
         place(strategy, request(1, 1, racks={}))
 
 
-def test_the_table_holds_every_strategy() -> None:
+def test_the_table_holds_every_placement() -> None:
     assert set(PLACEMENTS) == set(PLACING)
 
 

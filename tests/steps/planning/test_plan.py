@@ -520,7 +520,7 @@ def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None
 
 @pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
 def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
-    assert [obstacle.code for obstacle in create_findings(growing_to(partitions))] == codes
+    assert [finding.code for finding in create_findings(growing_to(partitions))] == codes
 
 
 def test_creating_over_a_leftover_config_znode_is_said() -> None:
@@ -548,7 +548,7 @@ def test_only_topics_whose_min_isr_may_rise_need_their_states() -> None:
 
 def test_facts_for_the_gate_count_live_and_managed_topics() -> None:
     live = snapshot(live_topic("a"), live_topic("b"), controller_id=None)
-    facts = planned(desired_topic("a"), desired_topic("new"), live=live).facts
+    facts = planned(desired_topic("a"), desired_topic("new"), live=live).cluster
     assert (facts.live_topics, facts.managed_topics, facts.live_brokers) == (2, 1, 3)
     assert not facts.has_controller
 

@@ -279,7 +279,7 @@ def deletes_over_a_limit_are_held_always(world: World) -> None:
     whole = of(world)
     deletes = [change.topic for change in whole.changes if isinstance(change, DeleteTopic)]
     limits = world.environment.spec.limits
-    share = max(1, -(-whole.facts.managed_topics * limits.deletes_percent // 100))
+    share = max(1, -(-whole.cluster.managed_topics * limits.deletes_percent // 100))
     parts = [whole, *(keep_only(whole, world.live, world.desired.topics, name) for name in deletes)]
     if len(deletes) > share:
         assert not any(running_deletes(part, world, approved=True) for part in parts)

@@ -1,4 +1,4 @@
-"""What apply can do to a topic: create, expand, configure, delete; and what must still be true when it does."""
+"""The changes that apply can make to a topic, and what must still be true when it sends them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topicops.model.specs.environment import Risk
 
 Action = Literal["create", "expand", "configure", "delete"]
 ACTIONS: tuple[Action, ...] = ("create", "expand", "configure", "delete")
-"""In the order in which a plan lists and apply runs them."""
+"""In the order in which a plan lists them and apply sends them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precondition:
-    """What must still be true right before the request; holds only what the change depends on."""
+    """What must still be true right before the request; only what the change depends on."""
 
     absent: bool = False
     """No topic znode and no deletion marker."""
     identity: str | None = None
-    """Topic id, or ``czxid:<n>`` where the cluster gives none."""
+    """Topic id, or ``czxid:<n>`` where the cluster has no topic ids."""
     partitions: int | None = None
     assignment_digest: str | None = None
     overrides: Mapping[str, str | None] | None = None
@@ -53,7 +53,7 @@ class Precondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """What every change carries. Not used by itself: see ``Change``."""
+    """What every change has. Not used by itself: see ``Change``."""
 
     action: ClassVar[Action]
 
@@ -63,7 +63,7 @@ class PlannedChange:
     location: Location
     risk: Risk
     codes: tuple[str, ...] = ()
-    """Why the risk is what it is: ``TOP4nn``, sorted."""
+    """The reasons for the risk: ``TOP4nn``, sorted."""
     reversible: bool
     precondition: Precondition
     notes: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class ExpandTopic(PlannedChange):
 
     partitions_before: int
     assignment_before: Assignment = field(default_factory=dict)
-    """Rows that are live already, by which apply says what moved; empty in plans of format 1.0."""
+    """Live rows, with which apply names what moved since; empty in plans of format 1.0."""
     partitions: int
     """The total after the change, which is what Kafka's request carries."""
     assignment: Assignment
@@ -114,7 +114,7 @@ class ConfigureTopic(PlannedChange):
     configs: Mapping[str, str | None]
     """None removes the override."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    """What is in force where one side has no override; no entry: not known. An answer of the brokers, in no digest."""
+    """The brokers' values where ``configs_before`` or ``configs`` has none; no entry: not known. In no digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class DeleteTopic(PlannedChange):
     topic_id: str | None
     partitions: int
     reason: str
-    """The tombstone's own words."""
+    """As the tombstone gives it."""
 
 
 Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
@@ -153,7 +153,7 @@ class GateWord(StrEnum):
 
 
 def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:
-    """Both sides of a change as JSON values; ``assignment`` maps partition ids, as text, to replica lists."""
+    """The values before and after a change, as JSON; ``assignment`` maps partition ids, as text, to replica lists."""
     match change:
         case CreateTopic():
             return None, {
@@ -176,7 +176,7 @@ def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str
 
 
 def digest_of(change: Change, target: Target) -> str:
-    """Hex SHA-256 that names this change to an approval: all that it does, except where replicas land."""
+    """Hex SHA-256 that names this change to an approval: all that it does, except where replicas are placed."""
     before, after = before_and_after(change)
     return sha256_of(
         {
@@ -190,8 +190,8 @@ def digest_of(change: Change, target: Target) -> str:
     )
 
 
-def _without_assignment(side: Mapping[str, object] | None) -> dict[str, object] | None:
-    return None if side is None else {name: value for name, value in side.items() if name != "assignment"}
+def _without_assignment(values: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if values is None else {name: value for name, value in values.items() if name != "assignment"}
 
 
 def _assignment_json(assignment: Assignment) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""The plan: what a person reviews, what the gate sorts and what apply is bound to."""
+"""The plan: people review it, the gate sorts it, and apply sends only what it holds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from topicops.model.plans.load_table import LoadTable
 from topicops.model.specs.diagnostics import Location
 
 FORMAT_VERSION = "1.2"
-"""Major: a reader of an older one must refuse. Minor: it may ignore what it does not know."""
+"""An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """A topic whose difference no change can mend now; it holds nobody else up."""
+    """A topic whose difference no change can remove now; other topics are not affected."""
 
     topic: str
     owner: str = ""
     codes: tuple[str, ...]
-    """All reasons that hold, sorted."""
+    """Of all reasons, sorted."""
     reasons: tuple[str, ...]
     """One sentence for each code, in the same order."""
     way_out: str
@@ -37,7 +37,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """A live override that no spec names, reported and left alone."""
+    """A live override that no spec names: reported, not changed."""
 
     topic: str
     owner: str = ""
@@ -63,12 +63,12 @@ class PlanSource:
     commit: str | None
     desired_digest: str
     topics: int
-    """How many topics of this environment are described."""
+    """How many topics the specs of this environment describe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFacts:
-    """What the gate must know of the cluster at the time of the plan."""
+class ClusterState:
+    """The state of the cluster at the time of the plan, as far as the gate needs it."""
 
     live_brokers: int
     has_controller: bool
@@ -78,12 +78,12 @@ class ClusterFacts:
     managed_topics: int
     """Live topics that a spec of this environment names."""
     planned_deletes: int = 0
-    """Of the whole plan, also where only a part of it was asked for."""
+    """Of the whole plan, also with ``--only``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicActivity:
-    """Traffic on a topic that is to be deleted; outside every digest."""
+    """Traffic on a topic that will be deleted; in no digest."""
 
     end_offsets: Mapping[int, int] | None
     """By partition; None: could not be read."""
@@ -97,7 +97,7 @@ class ChangeSet:
 
     target: Target
     source: PlanSource
-    facts: ClusterFacts
+    cluster: ClusterState
     changes: tuple[Change, ...]
     """Ordered create, expand, configure, delete; by topic name in each."""
     blocked: tuple[Blocked, ...] = ()
@@ -106,14 +106,14 @@ class ChangeSet:
     paused: tuple[Paused, ...] = ()
     activity: Mapping[str, TopicActivity] = field(default_factory=dict)
     load: LoadTable = field(default_factory=LoadTable)
-    """As if every change ran, whatever the gate says; outside every digest."""
+    """As if every change ran, whatever the gate decides; in no digest."""
     warnings: tuple[str, ...] = ()
-    """What could not be asked, sentences."""
+    """What could not be read; sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedChange:
-    """A change, its name to an approval, and the gate's word on it."""
+    """A change, the digest that names it to an approval, and the gate's decision."""
 
     change: Change
     digest: str
@@ -121,7 +121,7 @@ class GatedChange:
     reasons: tuple[str, ...] = ()
     """Why it is held or skipped, with both numbers and the place of the limit; empty when it runs."""
     approvable: bool = False
-    """Held, and an approval that names it lets it run."""
+    """True: it is held, and an approval that names it lets it run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of target and sorted digests: equal plans have equal ones whatever the order of their inputs."""
+        """SHA-256 of the target and the sorted digests; the order of the inputs does not matter."""
         target = self.target
         digests = sorted(gated.digest for gated in self.changes)
         return sha256_of({"target": [target.environment, target.cluster_id, target.chroot], "changes": digests})

@@ -1,14 +1,14 @@
 """The plan as a file: ``changes.json`` before the gate, ``plan.json`` after it.
 
-docs/reference/artifacts.md gives the shape. Holds no clock reading, no host and no absolute path: equal plans are equal
-bytes.
+docs/reference/artifacts.md lists the fields. The files hold no time, no host and no absolute path, so equal plans are
+equal bytes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TypeVar, assert_never
+from typing import Annotated, TypedDict, TypeVar, assert_never
 
 import msgspec
 
@@ -32,7 +32,7 @@ from topicops.model.plans.plan import (
     FORMAT_VERSION,
     Blocked,
     ChangeSet,
-    ClusterFacts,
+    ClusterState,
     Drift,
     GatedChange,
     Paused,
@@ -47,8 +47,8 @@ Json = Mapping[str, object]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Side(msgspec.Struct, kw_only=True):
-    """One side of a change; which fields are given depends on the action."""
+class TopicValues(msgspec.Struct, kw_only=True):
+    """A topic before or after a change; the action decides which fields are given."""
 
     partitions: int = 0
     replication_factor: int = 0
@@ -63,8 +63,8 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     owner: str = ""
     """Since 1.1."""
     actions: tuple[Action]
-    before: Side | None
-    after: Side | None
+    before: TopicValues | None
+    after: TopicValues | None
     reason: str = ""
     location: Location
     risk: Risk
@@ -83,13 +83,13 @@ class GatedEntry(ChangeEntry, kw_only=True):
     approvable: bool = msgspec.field(name="in_question")
 
 
-class Document(msgspec.Struct, kw_only=True):
-    """What both files hold."""
+class AnyPlanFile(msgspec.Struct, kw_only=True):
+    """The fields of both files."""
 
     format_version: Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
     source: PlanSource
     target: Target
-    facts: ClusterFacts
+    facts: ClusterState
     blocked: tuple[Blocked, ...]
     drift: tuple[Drift, ...]
     unmanaged: tuple[str, ...]
@@ -101,12 +101,12 @@ class Document(msgspec.Struct, kw_only=True):
     checksum: Sha256
 
 
-class ChangesDocument(Document, kw_only=True):
+class ChangesFile(AnyPlanFile, kw_only=True):
     changes: tuple[ChangeEntry, ...]
 
 
-class PlanDocument(Document, kw_only=True):
-    """``plan.json``, and what its schema is made from."""
+class PlanFile(AnyPlanFile, kw_only=True):
+    """``plan.json``; its JSON Schema is made from this class."""
 
     fingerprint: Sha256
     applyable: bool
@@ -116,13 +116,13 @@ class PlanDocument(Document, kw_only=True):
     summary: dict[str, int]
 
 
-AnyDocument = TypeVar("AnyDocument", bound=Document)
+SomeFile = TypeVar("SomeFile", bound=AnyPlanFile)
 
 
 def changes_to_json(change_set: ChangeSet) -> str:
     """The text of ``changes.json``."""
     entries = [_change_json(change, digest_of(change, change_set.target)) for change in change_set.changes]
-    return _sealed({"format_version": FORMAT_VERSION, **_document_json(change_set, entries)})
+    return _encoded({"format_version": FORMAT_VERSION, **_document_json(change_set, entries)})
 
 
 def changes_from_json(text: str) -> ChangeSet:
@@ -130,10 +130,10 @@ def changes_from_json(text: str) -> ChangeSet:
 
     Raises:
         ArtifactError: The file is damaged: its checksum, or a change's digest, does not match.
-        FormatVersionError: A newer major version has written it.
+        FormatVersionError: Another major version wrote it.
 
     """
-    document = _opened(text, ChangesDocument)
+    document = _decoded(text, ChangesFile)
     return _change_set(document, [_change(entry, document.target) for entry in document.changes])
 
 
@@ -147,7 +147,7 @@ def plan_to_json(plan: Plan) -> str:
         "complete": True,
         "errored": False,
     }
-    return _sealed({**head, **_document_json(plan.change_set, entries), "summary": _summary(plan)})
+    return _encoded({**head, **_document_json(plan.change_set, entries), "summary": _summary(plan)})
 
 
 def plan_from_json(text: str) -> Plan:
@@ -155,16 +155,16 @@ def plan_from_json(text: str) -> Plan:
 
     Raises:
         ArtifactError: The file is damaged: its checksum, its fingerprint or a change's digest does not match.
-        FormatVersionError: A newer major version has written it.
+        FormatVersionError: Another major version wrote it.
 
     """
-    document = _opened(text, PlanDocument)
+    document = _decoded(text, PlanFile)
     if document.errored or not document.complete:
-        raise ArtifactError("the plan is not complete; make it again")
+        raise ArtifactError("the plan is not complete; plan again")
     gated = tuple(_gated(entry, document.target) for entry in document.changes)
     plan = Plan(change_set=_change_set(document, [entry.change for entry in gated]), changes=gated)
     if plan.fingerprint != document.fingerprint:
-        raise ArtifactError("the plan's fingerprint is not that of its changes; make the plan again")
+        raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
     return plan
 
 
@@ -172,7 +172,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
     return {
         "source": _plain(change_set.source),
         "target": _plain(change_set.target),
-        "facts": _plain(change_set.facts),
+        "facts": _plain(change_set.cluster),
         "changes": entries,
         "blocked": [{"address": blocked.address, **_plain(blocked)} for blocked in change_set.blocked],
         "drift": [_plain(drift) for drift in change_set.drift],
@@ -202,7 +202,7 @@ def _change_json(change: Change, digest: str) -> Json:
         "actions": [change.action],
         "before": before,
         "after": after,
-        **_of_its_kind(change),
+        **_extra_fields(change),
         "location": _plain(change.location),
         "risk": change.risk.value,
         "codes": list(change.codes),
@@ -213,8 +213,8 @@ def _change_json(change: Change, digest: str) -> Json:
     }
 
 
-def _of_its_kind(change: Change) -> Json:
-    """What a reviewer of one kind needs beside its two sides."""
+def _extra_fields(change: Change) -> Json:
+    """What only one kind of change has."""
     match change:
         case DeleteTopic():
             return {"reason": change.reason}
@@ -236,10 +236,10 @@ def _summary(plan: Plan) -> Json:
     }
 
 
-def _sealed(document: Json) -> str:
-    """One line a key, and one a list's entry: quick to write, and a diff of two plans shows the change."""
-    sealed = {**document, "checksum": sha256_of(document)}
-    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in sealed.items()) + "\n}\n"
+def _encoded(document: Json) -> str:
+    """The file's text with its checksum: one line for each key and each list entry, so that a diff shows the change."""
+    complete = {**document, "checksum": sha256_of(document)}
+    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in complete.items()) + "\n}\n"
 
 
 def _lines(value: object) -> str:
@@ -248,20 +248,20 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
-def _opened(text: str, kind: type[AnyDocument]) -> AnyDocument:
-    """Look at the version, then the checksum, then the shape: the first that is wrong is the answer."""
+def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
+    """Check the version, then the checksum, then the fields; the first that is wrong is the error."""
     try:
         raw = msgspec.json.decode(text, type=dict[str, object])
     except msgspec.MsgspecError as error:
-        raise ArtifactError(f"the plan is no readable JSON ({error}); make it again") from error
+        raise ArtifactError(f"the plan is not readable JSON ({error}); plan again") from error
     _check_version(raw.get("format_version"))
     checksum = raw.pop("checksum", None)
     if checksum != sha256_of(raw):
-        raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; make the plan again")
+        raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; plan again")
     try:
         return msgspec.convert({**raw, "checksum": checksum}, type=kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise ArtifactError(f"the plan has not the shape it should have ({error}); make it again") from error
+        raise ArtifactError(f"the plan has a wrong field ({error}); plan again") from error
 
 
 def _check_version(version: object) -> None:
@@ -269,16 +269,16 @@ def _check_version(version: object) -> None:
     if major != FORMAT_VERSION.partition(".")[0]:
         found = version if isinstance(version, str) else "none"
         raise FormatVersionError(
-            f"the plan has format version {found}, this program reads {FORMAT_VERSION} and what is like it; "
-            "make the plan again with this program, or read it with the one that wrote it"
+            f"the plan has format version {found}, this program reads {FORMAT_VERSION} and other minor versions of it; "
+            "plan again with this program, or read the file with the program that wrote it"
         )
 
 
-def _change_set(document: Document, changes: Sequence[Change]) -> ChangeSet:
+def _change_set(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet:
     return ChangeSet(
         target=document.target,
         source=document.source,
-        facts=document.facts,
+        cluster=document.facts,
         changes=tuple(changes),
         blocked=document.blocked,
         drift=document.drift,
@@ -301,22 +301,41 @@ def _gated(entry: GatedEntry, target: Target) -> GatedChange:
 
 
 def _change(entry: ChangeEntry, target: Target) -> Change:
-    change = READERS[entry.actions[0]](entry, entry.before or Side(), entry.after or Side())
+    change = READERS[entry.actions[0]](entry, entry.before or TopicValues(), entry.after or TopicValues())
     if digest_of(change, target) != entry.digest or entry.address != change.address:
-        raise ArtifactError(f"{entry.address}: the digest is not that of the change; make the plan again")
+        raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
     return change
 
 
-def _create(entry: ChangeEntry, _: Side, after: Side) -> CreateTopic:
+class _SharedFields(TypedDict):
+    """What every change carries."""
+
+    topic: str
+    owner: str
+    location: Location
+    risk: Risk
+    codes: tuple[str, ...]
+    reversible: bool
+    precondition: Precondition
+    notes: tuple[str, ...]
+
+
+def _shared(entry: ChangeEntry) -> _SharedFields:
+    return {
+        "topic": entry.topic,
+        "owner": entry.owner,
+        "location": entry.location,
+        "risk": entry.risk,
+        "codes": entry.codes,
+        "reversible": entry.reversible,
+        "precondition": entry.precondition,
+        "notes": entry.notes,
+    }
+
+
+def _create(entry: ChangeEntry, _: TopicValues, after: TopicValues) -> CreateTopic:
     return CreateTopic(
-        topic=entry.topic,
-        owner=entry.owner,
-        location=entry.location,
-        risk=entry.risk,
-        codes=entry.codes,
-        reversible=entry.reversible,
-        precondition=entry.precondition,
-        notes=entry.notes,
+        **_shared(entry),
         partitions=after.partitions,
         replication_factor=after.replication_factor,
         assignment=after.assignment,
@@ -324,16 +343,9 @@ def _create(entry: ChangeEntry, _: Side, after: Side) -> CreateTopic:
     )
 
 
-def _expand(entry: ChangeEntry, before: Side, after: Side) -> ExpandTopic:
+def _expand(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ExpandTopic:
     return ExpandTopic(
-        topic=entry.topic,
-        owner=entry.owner,
-        location=entry.location,
-        risk=entry.risk,
-        codes=entry.codes,
-        reversible=entry.reversible,
-        precondition=entry.precondition,
-        notes=entry.notes,
+        **_shared(entry),
         partitions_before=before.partitions,
         assignment_before=before.assignment,
         partitions=after.partitions,
@@ -341,39 +353,20 @@ def _expand(entry: ChangeEntry, before: Side, after: Side) -> ExpandTopic:
     )
 
 
-def _configure(entry: ChangeEntry, before: Side, after: Side) -> ConfigureTopic:
+def _configure(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ConfigureTopic:
     return ConfigureTopic(
-        topic=entry.topic,
-        owner=entry.owner,
-        location=entry.location,
-        risk=entry.risk,
-        codes=entry.codes,
-        reversible=entry.reversible,
-        precondition=entry.precondition,
-        notes=entry.notes,
+        **_shared(entry),
         configs_before=before.configs,
         configs=after.configs,
         broker_defaults=entry.broker_defaults,
     )
 
 
-def _delete(entry: ChangeEntry, before: Side, _: Side) -> DeleteTopic:
-    return DeleteTopic(
-        topic=entry.topic,
-        owner=entry.owner,
-        location=entry.location,
-        risk=entry.risk,
-        codes=entry.codes,
-        reversible=entry.reversible,
-        precondition=entry.precondition,
-        notes=entry.notes,
-        topic_id=before.topic_id,
-        partitions=before.partitions,
-        reason=entry.reason,
-    )
+def _delete(entry: ChangeEntry, before: TopicValues, _: TopicValues) -> DeleteTopic:
+    return DeleteTopic(**_shared(entry), topic_id=before.topic_id, partitions=before.partitions, reason=entry.reason)
 
 
-READERS: Mapping[Action, Callable[[ChangeEntry, Side, Side], Change]] = {
+READERS: Mapping[Action, Callable[[ChangeEntry, TopicValues, TopicValues], Change]] = {
     "create": _create,
     "expand": _expand,
     "configure": _configure,

@@ -1,6 +1,6 @@
-"""JSON Schema 2020-12 of ``plan.json``, made from what reads it, for programs of other people.
+"""JSON Schema 2020-12 of ``plan.json`` for other programs, made from the classes that read the file.
 
-It takes every minor version: fields that it does not know are left alone, and none that came later is required.
+It accepts every minor version: it ignores unknown fields, and requires none that came later.
 """
 
 from __future__ import annotations
@@ -12,56 +12,56 @@ from typing import TypeAlias
 import msgspec
 
 from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
-from topicops.model.plans.plan_file import PlanDocument
+from topicops.model.plans.plan_file import PlanFile
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 Schema: TypeAlias = dict[str, JsonValue]
 
-SIDES: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | None]] = {
+VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | None]] = {
     "create": (None, ("partitions", "replication_factor", "configs", "assignment")),
     "expand": (("partitions",), ("partitions", "assignment")),
     "configure": (("configs",), ("configs",)),
     "delete": (("topic_id", "partitions"), None),
 }
-"""What ``before`` and ``after`` of each action hold at least; None: they are null."""
+"""Fields that ``before`` and ``after`` of each action must have; None: they are null."""
 
-WORDS: Mapping[str, str] = {
-    "PlanDocument.format_version": "A reader refuses another major version, and passes over what a minor one adds.",
-    "PlanDocument.fingerprint": "SHA-256 over target and sorted digests; an approval may name it.",
-    "PlanDocument.applyable": "Whether anything runs, or could with an approval.",
-    "PlanDocument.complete": "False: the plan was not finished and must not be applied.",
-    "PlanDocument.errored": "True: making the plan failed and it must not be applied.",
-    "PlanDocument.source": "What the plan was made from.",
-    "PlanDocument.target": "The cluster that it is for.",
-    "PlanDocument.facts": "What the gate knew of the cluster.",
-    "PlanDocument.changes": "What apply may do, in its order: create, expand, configure, delete; by topic in each.",
-    "PlanDocument.blocked": "Topics whose difference no change can mend now.",
-    "PlanDocument.drift": "Live overrides that no spec names, left alone.",
-    "PlanDocument.unmanaged": "Live topics that no spec names.",
-    "PlanDocument.paused": "Topics that are left alone until a time.",
-    "PlanDocument.activity": "Traffic on topics that are to be deleted, by topic; in no digest.",
-    "PlanDocument.load": "What brokers and racks hold before and after all changes; in no digest.",
-    "PlanDocument.warnings": "What could not be asked, sentences.",
-    "PlanDocument.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
-    "PlanDocument.checksum": "SHA-256 over the canonical JSON of all the rest.",
+DESCRIPTIONS: Mapping[str, str] = {
+    "PlanFile.format_version": "A reader refuses another major version, and ignores what a minor one adds.",
+    "PlanFile.fingerprint": "SHA-256 over target and sorted digests; an approval may name it.",
+    "PlanFile.applyable": "Whether anything runs, or could with an approval.",
+    "PlanFile.complete": "False: the plan was not finished and must not be applied.",
+    "PlanFile.errored": "True: making the plan failed and it must not be applied.",
+    "PlanFile.source": "What the plan was made from.",
+    "PlanFile.target": "The cluster of the plan.",
+    "PlanFile.facts": "What the gate knew of the cluster.",
+    "PlanFile.changes": "What apply may do, in its order: create, expand, configure, delete; sorted by topic in each.",
+    "PlanFile.blocked": "Topics whose difference no change can remove now.",
+    "PlanFile.drift": "Live overrides that no spec names, left alone.",
+    "PlanFile.unmanaged": "Live topics that no spec names.",
+    "PlanFile.paused": "Topics that are left alone until a time.",
+    "PlanFile.activity": "Traffic on topics that are to be deleted, by topic; in no digest.",
+    "PlanFile.load": "What brokers and racks hold before and after all changes; in no digest.",
+    "PlanFile.warnings": "What could not be read; sentences.",
+    "PlanFile.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
+    "PlanFile.checksum": "SHA-256 over the canonical JSON of all the rest.",
     "GatedEntry.address": "topic.<name>",
     "GatedEntry.topic": "The topic's name.",
     "GatedEntry.owner": "As the spec names it. Since 1.1.",
     "GatedEntry.actions": "Exactly one.",
-    "GatedEntry.before": "What is live of that which changes.",
-    "GatedEntry.after": "What is to be.",
-    "GatedEntry.reason": "Of a delete: the tombstone's.",
-    "GatedEntry.location": "Where the spec asks for it.",
+    "GatedEntry.before": "The live values that change.",
+    "GatedEntry.after": "The values after the change.",
+    "GatedEntry.reason": "Of a delete: the reason in the tombstone.",
+    "GatedEntry.location": "The line of the spec that asks for it.",
     "GatedEntry.risk": "From low to high: safe, notice, risky, destructive.",
     "GatedEntry.codes": "Why the risk is what it is.",
     "GatedEntry.reversible": "Whether a later change can undo it.",
     "GatedEntry.digest": "SHA-256 that names the change to an approval.",
     "GatedEntry.notes": "Sentences for the reviewer; in no digest.",
-    "GatedEntry.broker_defaults": "What is in force where one side has no override, by config. Since 1.1.",
+    "GatedEntry.broker_defaults": "Broker values where `before` or `after` has no override, by config. Since 1.1.",
     "GatedEntry.precondition": "What must still be true when the request is sent.",
     "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run (`dropped` before 1.2).",
     "GatedEntry.reasons": "Why it is held or skipped, with both numbers and the place of the limit.",
-    "GatedEntry.in_question": "Held, and an approval that names it lets it run.",
+    "GatedEntry.in_question": "True: it is held, and an approval that names it lets it run.",
 }
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
@@ -69,7 +69,7 @@ _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 
 def plan_schema() -> Schema:
     """The whole schema."""
-    (root,), definitions = msgspec.json.schema_components([PlanDocument])
+    (root,), definitions = msgspec.json.schema_components([PlanFile])
     schema: Schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "topicops plan, format version 1",
@@ -82,14 +82,14 @@ def plan_schema() -> Schema:
 def _definition(name: str, schema: Schema) -> Schema:
     properties = _object(schema.get("properties", {}))
     for field, found in properties.items():
-        words = WORDS.get(f"{name}.{field}")
-        properties[field] = {**_object(found), **({"description": words} if words else {})}
+        text = DESCRIPTIONS.get(f"{name}.{field}")
+        properties[field] = {**_object(found), **({"description": text} if text else {})}
     match name:
         case "GatedEntry":
-            return {**schema, "allOf": [_of_action(action) for action in SIDES]}
+            return {**schema, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
         case "GateWord":
             return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
-        case "Side":
+        case "TopicValues":
             properties["assignment"] = {**_object(properties["assignment"]), "propertyNames": _PARTITIONS}
         case "Blocked":
             return {**schema, "properties": {"address": {"type": "string"}, **properties}}
@@ -97,14 +97,14 @@ def _definition(name: str, schema: Schema) -> Schema:
 
 
 def _of_action(action: Action) -> Schema:
-    before, after = SIDES[action]
+    before, after = VALUES_BY_ACTION[action]
     return {
         "if": {"properties": {"actions": {"const": [action]}}},
-        "then": {"properties": {"before": _side(before), "after": _side(after)}},
+        "then": {"properties": {"before": _required(before), "after": _required(after)}},
     }
 
 
-def _side(fields: Sequence[str] | None) -> Schema:
+def _required(fields: Sequence[str] | None) -> Schema:
     return {"type": "null"} if fields is None else {"type": "object", "required": list(fields)}
 
 
@@ -114,5 +114,5 @@ def _json(value: object) -> Schema:
 
 def _object(value: JsonValue) -> Schema:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no JSON object")
+        raise TypeError(f"{value!r} is not a JSON object")
     return value

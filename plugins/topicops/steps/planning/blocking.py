@@ -87,7 +87,7 @@ def delete_findings(situation: Situation) -> Iterator[Finding]:
 
 
 def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Finding]:
-    return (obstacle for rule in rules if (obstacle := rule(situation)))
+    return (finding for rule in rules if (finding := rule(situation)))
 
 
 def being_deleted(situation: Situation) -> Finding | None:
@@ -204,11 +204,11 @@ def _assignment(situation: Situation) -> Finding | None:
 
 def _way_to_move(situation: Situation) -> str:
     """What a person does so that replicas move."""
-    hindrance = hindrance_to_move(situation)
-    return f"{hindrance or RUN_REASSIGNMENT}, then plan again"
+    needed = needed_before_moving(situation)
+    return f"{needed or RUN_REASSIGNMENT}, then plan again"
 
 
-def hindrance_to_move(situation: Situation) -> str | None:
+def needed_before_moving(situation: Situation) -> str | None:
     """What must be done before Kafka's tool would take a reassignment of this topic; None: it would."""
     desired, live = situation.desired, set(situation.live.brokers)
     if situation.is_reassigning:

@@ -16,7 +16,7 @@ from topicops.model.plans.changes import (
     GateWord,
     digest_of,
 )
-from topicops.model.plans.plan import ChangeSet, ClusterFacts, GatedChange, Plan
+from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 
 STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.SKIPPED)
@@ -44,7 +44,7 @@ def gate(
     for change in change_set.changes:
         digest = digest_of(change, change_set.target)
         skipping = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
-        skipping += _state_reasons(change, change_set.facts, environment)
+        skipping += _state_reasons(change, change_set.cluster, environment)
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
         holding = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
@@ -68,7 +68,7 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NOBOD
     """
     before = {entry.digest: _approved(entry, approved) for entry in first.changes}
     if before.keys() != {entry.digest for entry in second.changes}:
-        raise ArtifactError("the two gates are not of the same changes; make the plan again")
+        raise ArtifactError("the two gates are not of the same changes; plan again")
     return replace(second, changes=tuple(_stricter(entry, before[entry.digest]) for entry in second.changes))
 
 
@@ -84,8 +84,8 @@ def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> I
 
     Those of the whole plan count: asking for one topic after the other is no way around.
     """
-    facts = change_set.facts
-    deletes, managed = max(_deletes(change_set), facts.planned_deletes), facts.managed_topics
+    cluster = change_set.cluster
+    deletes, managed = max(_deletes(change_set), cluster.planned_deletes), cluster.managed_topics
     percent = environment.spec.limits.deletes_percent
     allowed = max(1, -(-managed * percent // 100))
     if deletes > allowed:
@@ -111,18 +111,18 @@ def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> It
         yield "its tombstone is gone, or holds until later: no file says by now that it shall be absent"
 
 
-def _state_reasons(change: Change, facts: ClusterFacts, environment: Environment) -> Iterator[str]:
+def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:
     """Configs may be changed in any state; nothing else in a cluster that is not whole."""
     if not _needs_a_whole_cluster(change):
         return
     needed = environment.spec.cluster.min_live_brokers
-    if facts.live_brokers < needed:
+    if cluster.live_brokers < needed:
         place = environment.place_of("cluster.minLiveBrokers")
-        yield f"{_count(facts.live_brokers, 'live broker')}, {needed} needed ({place})"
-    if not facts.has_controller:
+        yield f"{_count(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
+    if not cluster.has_controller:
         yield "0 controllers, 1 needed: none is elected"
-    if facts.offline_partitions:
-        yield f"{_count(facts.offline_partitions, 'offline partition')}, 0 allowed"
+    if cluster.offline_partitions:
+        yield f"{_count(cluster.offline_partitions, 'offline partition')}, 0 allowed"
 
 
 def _needs_a_whole_cluster(change: Change) -> bool:

@@ -1,6 +1,6 @@
-"""Where replicas go: one strategy a file; ``model.choices.PLACEMENTS`` is the list of them.
+"""Where the replicas of new partitions go: one placement for each file; ``model.choices.PLACEMENTS`` lists them.
 
-A strategy gets a ``PlacementRequest`` and returns the rows of the new partitions. Imports the model alone.
+A placement gets a ``PlacementRequest`` and returns the rows of the new partitions. Imports only the model.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from topicops.steps.planning.placement.request import (
     Load,
     MixedRacksError,
     PlacementError,
+    PlacementFunction,
     PlacementRequest,
-    Strategy,
     TooFewBrokersError,
 )
 
 
-def place(strategy: str, request: PlacementRequest) -> Assignment:
+def place(placement: str, request: PlacementRequest) -> Assignment:
     """One row for each new partition: distinct live brokers, preferred leader first.
 
-    Args:
-        strategy: A word of ``PLACEMENTS``, or ``manual`` for an assignment that the spec gives.
+    Rows that the spec gives (``request.manual``) take the place of the placement.
 
     Raises:
-        PlacementError: The request cannot be met; the plan step rules this out before it asks.
+        PlacementError: There is no such placement, or the request cannot be met; the plan step rules out both before.
 
     """
-    if strategy == "manual":
+    if request.manual is not None:
         return place_by_hand(request)
-    return cast("Strategy", code_for(PLACEMENTS[strategy]))(request)
+    if placement not in PLACEMENTS:
+        raise PlacementError(f"{request.topic}: placement {placement} is unknown; known are {', '.join(PLACEMENTS)}")
+    return cast("PlacementFunction", code_for(PLACEMENTS[placement]))(request)
 
 
 __all__ = [
@@ -43,8 +44,8 @@ __all__ = [
     "Load",
     "MixedRacksError",
     "PlacementError",
+    "PlacementFunction",
     "PlacementRequest",
-    "Strategy",
     "TooFewBrokersError",
     "place",
 ]

@@ -1,4 +1,4 @@
-"""What every placement strategy is asked, and the ways in which it can refuse."""
+"""What every placement gets, and the errors that it can raise."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class PlacementRequest:
         return known_racks(self.racks)
 
 
-Strategy = Callable[[PlacementRequest], Assignment]
+PlacementFunction = Callable[[PlacementRequest], Assignment]
 
 
 def known_racks(racks: Mapping[int, str | None]) -> Mapping[int, str] | None:

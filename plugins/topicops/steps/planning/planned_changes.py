@@ -1,0 +1,199 @@
+"""The changes of topics that are not blocked, each with its placement, risk, precondition and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from topicops.model.canonical import assignment_digest
+from topicops.model.cluster.snapshot import Assignment, LiveTopic
+from topicops.model.errors import DiffError
+from topicops.model.plans.changes import (
+    ACTIONS,
+    Action,
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    Precondition,
+)
+from topicops.model.specs.desired import DesiredTopic
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Risk
+from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.planning.blocking import Situation, raised_min_isr
+from topicops.steps.planning.placement import Load, PlacementRequest, place
+from topicops.steps.planning.renames import rename_notes
+from topicops.steps.planning.risk import config_risk, worst
+
+
+def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load) -> tuple[Change, ...]:
+    """All changes of the topics that are not blocked, in the order in which apply sends them.
+
+    Each placement counts the replicas of those before it.
+    """
+    found: list[Change] = []
+    for action in ACTIONS:
+        for situation in (situation for situation, actions in planned if action in actions):
+            change = _change(action, situation, load)
+            if isinstance(change, CreateTopic | ExpandTopic):
+                load = load.plus(change.assignment)
+            found.append(change)
+    return _with_rename_notes(tuple(found))
+
+
+def _change(action: Action, situation: Situation, load: Load) -> Change:
+    match action:
+        case "create":
+            return _create(situation, load)
+        case "expand":
+            return _expand(situation, load)
+        case "configure":
+            return _configure(situation)
+        case "delete":
+            return _delete(situation)
+    assert_never(action)
+
+
+def _with_rename_notes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Add the notes that only the whole plan shows: a delete and a create are no rename."""
+    notes = rename_notes(changes)
+    if not notes:
+        return changes
+    return tuple(
+        replace(change, notes=(notes[change.topic], *change.notes)) if change.topic in notes else change
+        for change in changes
+    )
+
+
+def _create(situation: Situation, load: Load) -> CreateTopic:
+    desired = situation.desired
+    replaced = desired.name in situation.live.orphan_configs
+    return CreateTopic(
+        topic=desired.name,
+        owner=desired.owner,
+        location=desired.location,
+        risk=Risk.SAFE,
+        reversible=True,
+        precondition=Precondition(absent=True),
+        notes=("the config znode of an earlier topic of this name is replaced",) if replaced else (),
+        partitions=desired.partitions,
+        replication_factor=desired.replication_factor,
+        assignment=_placed(situation, load),
+        configs={name: value for name, value in sorted(desired.configs.items()) if value is not None},
+    )
+
+
+def _expand(situation: Situation, load: Load) -> ExpandTopic:
+    desired, topic = situation.desired, _live(situation)
+    codes = _expansion_codes(situation, topic)
+    return ExpandTopic(
+        topic=desired.name,
+        owner=desired.owner,
+        location=desired.location_of("assignment" if desired.assignment else "partitions"),
+        risk=Risk.RISKY if codes else Risk.NOTICE,
+        codes=codes,
+        reversible=False,
+        precondition=Precondition(
+            identity=topic.identity,
+            partitions=topic.partitions,
+            assignment_digest=assignment_digest(topic.target_assignment),
+        ),
+        notes=tuple(EXPANSION_NOTES[code] for code in codes),
+        partitions_before=topic.partitions,
+        assignment_before=topic.target_assignment,
+        partitions=desired.partitions,
+        assignment=_placed(situation, load),
+    )
+
+
+EXPANSION_NOTES: Mapping[str, str] = {
+    "TOP403": "records of one key may go to another partition than before, so their order is no longer kept",
+    "TOP404": "old and new values of a key may stay in two partitions for ever; a new topic avoids that",
+}
+
+
+def _expansion_codes(situation: Situation, topic: LiveTopic) -> tuple[str, ...]:
+    defaults = situation.live.broker_defaults or {}
+    policy = canonical_overrides(topic.overrides).get("cleanup.policy", defaults.get("cleanup.policy", ""))
+    is_compacted = "compact" in policy.split(",")
+    found = {"TOP403": situation.desired.keyed, "TOP404": is_compacted}
+    return tuple(code for code, holds in found.items() if holds)
+
+
+def _configure(situation: Situation) -> ConfigureTopic:
+    desired, topic, edits = situation.desired, _live(situation), situation.edits
+    defaults = situation.live.broker_defaults or {}
+    risk, codes = worst(
+        config_risk(name, edits.before[name], edits.after[name], defaults.get(name)) for name in edits.after
+    )
+    return ConfigureTopic(
+        topic=desired.name,
+        owner=desired.owner,
+        location=_config_location(desired, tuple(edits.after)),
+        risk=risk,
+        codes=codes,
+        reversible=risk is not Risk.DESTRUCTIVE,
+        precondition=Precondition(identity=topic.identity, overrides=edits.before),
+        notes=tuple(_config_notes(situation)),
+        configs_before=edits.before,
+        configs=edits.after,
+        broker_defaults={
+            name: defaults[name]
+            for name in edits.after
+            if name in defaults and None in (edits.before[name], edits.after[name])
+        },
+    )
+
+
+def _config_location(desired: DesiredTopic, names: Sequence[str]) -> Location:
+    written = [f"configs.{name}" for name in names if f"configs.{name}" in desired.locations]
+    return desired.location_of(written[0] if written else "configs")
+
+
+def _config_notes(situation: Situation) -> Iterator[str]:
+    edits, defaults = situation.edits, situation.live.broker_defaults or {}
+    for name in edits.after:
+        if None in (edits.before[name], edits.after[name]) and name not in defaults:
+            yield f"the brokers' default of {name} is not known; the worse direction counts"
+    topic = situation.topic
+    if raised_min_isr(situation) is not None and topic is not None and topic.states is None:
+        yield "the ISR of the partitions was not read"
+
+
+def _delete(situation: Situation) -> DeleteTopic:
+    desired, topic = situation.desired, _live(situation)
+    return DeleteTopic(
+        topic=desired.name,
+        owner=desired.owner,
+        location=desired.location_of("lifecycle.state"),
+        risk=Risk.DESTRUCTIVE,
+        reversible=False,
+        precondition=Precondition(identity=topic.identity, partitions=topic.partitions),
+        topic_id=topic.topic_id,
+        partitions=topic.partitions,
+        reason=desired.reason,
+    )
+
+
+def _live(situation: Situation) -> LiveTopic:
+    if situation.topic is None:
+        raise DiffError(f"{situation.desired.name} must be changed but is not live")
+    return situation.topic
+
+
+def _placed(situation: Situation, load: Load) -> Assignment:
+    desired, topic = situation.desired, situation.topic
+    request = PlacementRequest(
+        topic=desired.name,
+        partitions=desired.partitions,
+        replication_factor=situation.replication_factor,
+        racks=situation.live.racks,
+        existing=topic.target_assignment if topic else {},
+        rack_aware=desired.rack_aware,
+        load=load,
+        manual=desired.assignment or None,
+    )
+    return place(desired.placement, request)

@@ -1,0 +1,41 @@
+"""A new check of verify is one function and one line in ``RULES``: its result is seen without another change."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from topicops.model.runs.results import Check, Verdict
+from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
+from topicops.steps.verifying import checks
+from topicops.steps.verifying.checks import RULES
+from topicops.steps.verifying.cluster_health import verify_cluster
+from topicops.steps.verifying.observation import Finding, Observation
+from topicops.testing.fake_cluster import FakeCluster
+
+
+def few_partitions(observation: Observation) -> Iterator[Finding]:
+    """V99: a topic has two partitions or more."""
+    if observation.present.partitions < 2:
+        yield Finding(check="V99", verdict=Verdict.DEGRADED, message="has one partition", code="TOP601")
+
+
+@pytest.fixture
+def new_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "RULES", {**RULES, ("V99", "source"): few_partitions})
+
+
+@pytest.mark.usefixtures("new_check")
+def test_a_new_check_is_seen_in_the_results_and_in_the_report() -> None:
+    cluster = FakeCluster()
+    cluster.put_topic("one", (1, 2))
+    cluster.put_topic("two", (1, 2), (2, 3))
+
+    found = verify_cluster(cluster.snapshot(states=True), cluster)
+
+    assert [check for check in found if check.id == "V99"] == [
+        Check(id="V99", topic="one", verdict=Verdict.DEGRADED, message="has one partition", code="TOP601"),
+        Check(id="V99", topic="two", verdict=Verdict.HEALTHY),
+    ]
+    report = RunReport(environment="local", checks=found)
+    assert "degraded: topic.one V99: has one partition (TOP601)" in report_text(report)
+    assert "V99" in str(report_json(report)["checks"])
