@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.home.journal import FileJournal, is_overtaken
+from topicops.edges.home.journal import FileJournal, has_later_try
 from topicops.edges.home.open_journals import registered
 from topicops.flow.access import Access
 from topicops.flow.guards import (
@@ -108,7 +108,7 @@ def apply(
                 run.progress(outcome_line(outcome))
             sending = _Sending(run, access, final, tuple(actions), approver, interrupted)
             outcomes = sending.send(live, reader, lease, journal)
-    if is_overtaken(journal.path):  # this try slept through the end of its session, and Airflow started another
+    if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return ApplySummary.of(run, outcomes)
     return _recorded(run, actions, [*stale, *outcomes], live)

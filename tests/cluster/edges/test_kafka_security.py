@@ -79,7 +79,7 @@ def test_a_wrong_login_is_told_as_one(secured_broker: SecuredBroker, wrong: dict
         pytest.param("PLAINTEXT", "SASL_PLAINTEXT", LoginRefusedError, "it wants a login (SCRAM-SHA-256)", id="login"),
         pytest.param("SSL", "SASL_SSL", LoginRefusedError, "it wants a login (SCRAM-SHA-256)", id="login over TLS"),
         pytest.param("SASL_SSL", "SSL", ConnectionSecurityError, "it takes no login", id="no login over TLS"),
-        pytest.param("SASL_PLAINTEXT", "SASL_SSL", ConnectionSecurityError, "it speaks TLS alone", id="TLS"),
+        pytest.param("SASL_PLAINTEXT", "SASL_SSL", ConnectionSecurityError, "it accepts only TLS", id="TLS"),
         pytest.param("SSL", "PLAINTEXT", ConnectionSecurityError, "it speaks no TLS", id="no TLS"),
     ],
 )

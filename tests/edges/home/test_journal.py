@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.journal import FileJournal, intended_topics, is_overtaken, open_intents, read_journal
+from topicops.edges.home.journal import FileJournal, has_later_try, intended_topics, open_intents, read_journal
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.testing.changes import create_topic, plan_of
@@ -47,7 +47,7 @@ def test_what_any_task_of_a_run_has_meant_to_change_is_known(tmp_path: Path) -> 
 def test_a_try_is_overtaken_by_a_later_one_of_the_same_task_alone(tmp_path: Path) -> None:
     for name in ("create-1", "create-2", "create-10", "configure-11"):
         (tmp_path / f"journal-{name}.jsonl").touch()
-    overtaken = {tries for tries in (1, 2, 10) if is_overtaken(tmp_path / f"journal-create-{tries}.jsonl")}
+    overtaken = {tries for tries in (1, 2, 10) if has_later_try(tmp_path / f"journal-create-{tries}.jsonl")}
     assert overtaken == {1, 2}
 
 

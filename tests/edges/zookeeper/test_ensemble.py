@@ -11,7 +11,7 @@ import pytest
 from fixtures import znode_tree
 from fixtures.ensemble import SERVERS, Ensemble
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
-from topicops.edges.zookeeper.reader import Look, ZooKeeperReader
+from topicops.edges.zookeeper.reader import TopicReading, ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterUnreachableError
@@ -42,12 +42,12 @@ class KillingReader(ZooKeeperReader):
         self.beginnings += 1
         return super()._snapshot(states=states)
 
-    def _look(self, names: Sequence[str], *, states: bool) -> dict[str, Look]:
+    def _read_topics(self, names: Sequence[str], *, states: bool) -> dict[str, TopicReading]:
         if self._killer is None:
             leader = self._ensemble.leader()
             self._killer = threading.Thread(target=self._kill, args=(leader,))
             self._killer.start()
-        return super()._look(names, states=states)
+        return super()._read_topics(names, states=states)
 
     def _kill(self, leader: int) -> None:
         time.sleep(self._after_s)

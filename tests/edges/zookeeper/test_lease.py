@@ -212,7 +212,7 @@ def test_a_certificate_that_the_server_does_not_ask_for_is_no_identity(secured_z
         key_file=str(secured_zookeeper.client.key),
         key_password=KEY_PASSWORD,
     )
-    with pytest.raises(LoginRefusedError, match="takes this connection for nobody"):
+    with pytest.raises(LoginRefusedError, match="ZooKeeper gives this connection no identity"):
         ZooKeeperLease(
             ZooKeeperAddress(hosts=secured_zookeeper.secure, tls=tls), run="cli/1", operation="apply"
         ).__enter__()

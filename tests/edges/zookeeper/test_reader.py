@@ -25,7 +25,7 @@ from topicops.edges.zookeeper.multi_read import (
     read_batched,
     read_pipelined,
 )
-from topicops.edges.zookeeper.reader import FRESH_STARTS, LOOKS, Look, ZooKeeperReader
+from topicops.edges.zookeeper.reader import MOST_READINGS, MOST_RESTARTS, TopicReading, ZooKeeperReader
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.model.cluster.snapshot import Broker, PartitionState
 from topicops.model.errors import (
@@ -71,10 +71,10 @@ class InterruptedReader(ZooKeeperReader):
         self._is_looking = False
         self.looked_at: list[str] = []
 
-    def _look(self, names: Sequence[str], *, states: bool) -> dict[str, Look]:
+    def _read_topics(self, names: Sequence[str], *, states: bool) -> dict[str, TopicReading]:
         self._is_looking = True
         self.looked_at.extend(names)
-        return super()._look(names, states=states)
+        return super()._read_topics(names, states=states)
 
     def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
         if not (self._is_looking and paths):
@@ -288,9 +288,11 @@ def test_a_connection_lost_while_reading_gives_an_error_and_no_part_of_a_snapsho
 @pytest.mark.parametrize(
     ("losses", "ends"),
     [
-        pytest.param(FRESH_STARTS, nullcontext(), id="and gets through"),
+        pytest.param(MOST_RESTARTS, nullcontext(), id="and gets through"),
         pytest.param(
-            FRESH_STARTS + 1, pytest.raises(ClusterUnreachableError, match="/orders: ConnectionLoss"), id="and gives up"
+            MOST_RESTARTS + 1,
+            pytest.raises(ClusterUnreachableError, match="/orders: ConnectionLoss"),
+            id="and gives up",
         ),
     ],
 )
@@ -306,7 +308,7 @@ def test_a_reading_that_loses_its_connection_begins_anew_on_the_same_session(
             assert list(reader.snapshot().topics) == ["orders"]
         assert not reader.session.is_lost
     assert len(strikes.done) == losses
-    assert reader.looked_at == ["orders"] * (FRESH_STARTS + 1)
+    assert reader.looked_at == ["orders"] * (MOST_RESTARTS + 1)
 
 
 @pytest.mark.parametrize("number", range(3, 10))
@@ -395,15 +397,15 @@ def test_a_topic_that_never_rests_is_marked_unstable_and_the_others_are_not(host
 
 def test_looking_again_ends_after_a_bounded_number_of_looks(hosts: str, cluster: KazooClient) -> None:
     znode_tree.lay(cluster, STOCK)
-    looks = []
+    readings = []
 
     def touch() -> None:
-        looks.append(1)
+        readings.append(1)
         cluster.set("/brokers/topics/stock", STOCK["/brokers/topics/stock"].encode())
 
     with InterruptedReader(hosts, repeat(touch), after=0) as reader:
         reader.traces(["stock"])
-    assert len(looks) == 1 + LOOKS
+    assert len(readings) == 1 + MOST_READINGS
 
 
 def test_topics_that_come_or_go_while_reading_are_as_at_the_end(hosts: str, cluster: KazooClient) -> None:

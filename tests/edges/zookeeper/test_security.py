@@ -180,12 +180,12 @@ def test_our_certificate_that_the_server_does_not_take_is_told_as_one(
 ) -> None:
     assert callable(own)
     error = error_on_entering(login(strict_zookeeper.secure, tls=own(strict_zookeeper)))
-    assert_told(error, CertificateError, "hung up on our certificate", "certificate_file")
+    assert_told(error, CertificateError, "it closed the connection because of our certificate", "certificate_file")
 
 
 def test_plain_text_on_a_tls_port_is_told_as_one(secured_zookeeper: SecuredZooKeeper) -> None:
     error = error_on_entering(login(secured_zookeeper.secure))
-    assert_told(error, ConnectionSecurityError, "it speaks TLS alone; set tls: true")
+    assert_told(error, ConnectionSecurityError, "it accepts only TLS; set tls: true")
 
 
 @pytest.mark.parametrize("fixture", ["secured_zookeeper", "zookeeper"])

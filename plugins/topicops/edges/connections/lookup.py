@@ -1,6 +1,6 @@
-"""Where a cluster is, and as whom it is reached: an environment's addresses, or its connections.
+"""Addresses and identities for a cluster, from an environment or from its connections.
 
-Connections are looked up as Airflow does, without Airflow. Values of them appear in no message: they may be secrets.
+Connections are found as Airflow finds them, without Airflow. No message shows a value of one: it may be a secret.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ CHECKS_OF_SERVERS: Mapping[str, str] = {
     "ssl.endpoint.identification.algorithm": "https",
     "enable.ssl.certificate.verification": "true",
 }
-"""Librdkafka's properties that make TLS safe, with the value that does; both are its defaults."""
+"""Librdkafka's properties that make TLS safe, with the safe value, which is also the default."""
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
-"""All that the extra of a ZooKeeper connection may hold."""
+"""The only fields of a ZooKeeper connection's extra."""
 
 Role = Literal["reader", "applier", "deleter"]
-"""Who talks to the brokers: each may have its own identity."""
+"""What a client does at the brokers: each role may have its own identity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionFields:
-    """What a connection says; where secrets may be, no repr shows them."""
+    """The fields of a connection; ``repr`` leaves out those that may hold secrets."""
 
     conn_type: str
     host: str = ""
@@ -46,19 +46,19 @@ class ConnectionFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """How a TLS connection is made; chain and host name of the server are always checked."""
+    """Files for a TLS connection; the server's chain and host name are always checked."""
 
     ca_file: str | None = None
     """PEM; the system's authorities when left out."""
     certificate_file: str | None = None
-    """Our own certificate with its chain, PEM, for a server that wants one."""
+    """PEM; our own certificate with its chain, for a server that asks for one."""
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperAddress:
-    """Where a ZooKeeper is, and as whom it is reached."""
+    """Hosts and login of a ZooKeeper."""
 
     hosts: str
     """``host:port,host:port/chroot``."""
@@ -66,18 +66,18 @@ class ZooKeeperAddress:
     """For SASL with DIGEST-MD5; None: no login."""
     password: str = field(default="", repr=False)
     tls: Tls | None = None
-    """None: in plain text."""
+    """None: plain text."""
 
 
 ConnectionSource = Callable[[str], ConnectionFields]
-"""Finds a connection by its id. Raises ``UsageError``, without a value in its text, when there is none."""
+"""Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
 
 
 def from_environment(connection_id: str) -> ConnectionFields:
     """The connection of the variable ``AIRFLOW_CONN_<ID>``, as JSON or as a URI.
 
     Raises:
-        UsageError: the variable is not set or cannot be read; the text never shows what it holds.
+        UsageError: The variable is not set or cannot be read; the text never shows its value.
     Source: airflow.secrets.base_secrets.BaseSecretsBackend#deserialize_connection (3.3).
     """
     variable = VARIABLE_PREFIX + connection_id.upper()
@@ -87,17 +87,17 @@ def from_environment(connection_id: str) -> ConnectionFields:
     try:
         return _from_json(text) if text.startswith("{") else _from_uri(text)
     except ValueError:
-        # The parser's error carries the text, and with it a password: it must not travel on as the cause.
+        # The parser's error contains the text, and so a password: it must not become the cause.
         raise UsageError(
             f"connection {connection_id!r}: the variable {variable} is neither a connection as JSON nor a URI"
         ) from None
 
 
 def zookeeper_address(environment: Environment, source: ConnectionSource = from_environment) -> ZooKeeperAddress:
-    """Where an environment's ZooKeeper is, and as whom it is reached.
+    """Hosts and login of an environment's ZooKeeper.
 
     Raises:
-        UsageError: it names none, or its connection cannot be used.
+        UsageError: The environment names no ZooKeeper, or its connection cannot be used.
     """
     endpoint = environment.spec.cluster.zookeeper or ZooKeeperEndpoint()
     if endpoint.hosts:
@@ -118,7 +118,7 @@ def kafka_properties(
     """Librdkafka's properties for one role, ``bootstrap.servers`` among them.
 
     Raises:
-        UsageError: the environment names no brokers, or the connection cannot be used.
+        UsageError: The environment names no brokers, or the connection cannot be used.
     """
     endpoint = environment.spec.cluster.kafka or KafkaEndpoint()
     written, connection_id = _connection_of(endpoint, role)
@@ -137,7 +137,7 @@ def kafka_properties(
 
 
 def principal_of(properties: Mapping[str, str]) -> str:
-    """Whom the brokers see, as far as the properties tell: ``User:alice``; a certificate by its file."""
+    """The principal that the brokers see, as far as the properties show it: ``User:alice``; a certificate's file."""
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):
@@ -148,7 +148,7 @@ def principal_of(properties: Mapping[str, str]) -> str:
 
 
 def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
-    """Whoever can redirect a connection could play a broker to a client that does not check whom it reached."""
+    """Raise ``UsageError`` if a property turns off the check of the servers: a false broker would go unnoticed."""
     for name, checked in CHECKS_OF_SERVERS.items():
         if properties.get(name, checked).lower() != checked:
             raise UsageError(
@@ -157,7 +157,7 @@ def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
 
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
-    """The field that decides, and the connection id in it."""
+    """The field that this role uses, and the connection id in it."""
     if role == "applier" and endpoint.applier:
         return "applier", endpoint.applier
     if role == "deleter" and endpoint.deleter:
@@ -181,10 +181,10 @@ def _found(connection_id: str, place: str, source: ConnectionSource) -> Connecti
 
 
 def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:
-    """Raises ``UsageError`` whose text goes on after the connection's id."""
+    """Raises ``UsageError``; its text continues after the connection's id."""
     if not connection.host:
         raise UsageError("has no host; give it host:port,host:port")
-    # A setting that is overlooked could mean an open connection where a safe one was meant.
+    # Ignoring an unknown setting could open an unsafe connection where a safe one was meant.
     if unknown := sorted(connection.extra.keys() - ZOOKEEPER_FIELDS):
         raise UsageError(
             f"has {', '.join(map(printable, unknown))} in its extra; known are {', '.join(ZOOKEEPER_FIELDS)}"
@@ -224,7 +224,7 @@ def _tls(extra: Mapping[str, object]) -> Tls | None:
 
 
 def _flag(extra: Mapping[str, object], name: str) -> bool:
-    """A boolean of JSON, or of a URI, where every value is text."""
+    """A boolean from JSON, or from a URI, where every value is text."""
     value = extra.get(name)
     if value in (None, "", False, "false"):
         return False
@@ -234,7 +234,7 @@ def _flag(extra: Mapping[str, object], name: str) -> bool:
 
 
 def _property_text(name: str, value: object, place: str) -> str:
-    """A property as librdkafka writes it; callbacks and nested values have no such form."""
+    """A property as text for librdkafka; callbacks and nested values have no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float) and not name.endswith("_cb"):
@@ -271,7 +271,7 @@ def _from_uri(text: str) -> ConnectionFields:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """``Any`` because that is what JSON holds; each value is looked at where it is used."""
+    """A JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
     value = json.loads(text)
     if not isinstance(value, dict):
         raise ValueError(type(value))  # noqa: TRY004 - one kind of error for all that cannot be read

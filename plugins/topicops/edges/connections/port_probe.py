@@ -1,4 +1,4 @@
-"""What is wrong with one server's port, found out over a connection of our own: clients report it all as a time-out."""
+"""Finds out why a server's port cannot be used, over a plain socket: clients report every cause as a time-out."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.printable import printable
 
 PATIENCE_S = 1.5
-"""How long one server may take for each step of its answer."""
+"""The longest wait for each step of one server's answer."""
 
 
-class Finding(NamedTuple):
-    """What is wrong with one server, as the kind of error that it is."""
+class PortProblem(NamedTuple):
+    """Why one server cannot be used."""
 
     kind: type[ClusterError]
     text: str
 
 
-def findings(servers: Sequence[tuple[str, int]], examine: Callable[[str, int], Finding | None]) -> list[Finding]:
-    """Examine all at once; those that must be mended come before those that are only down."""
+def port_problems(
+    servers: Sequence[tuple[str, int]], examine: Callable[[str, int], PortProblem | None]
+) -> list[PortProblem]:
+    """Examine all servers at the same time; those to be fixed in the connection come before those that are down."""
     with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
         answers = pool.map(lambda server: examine(server[0], server[1]), servers)
         found = [finding for finding in answers if finding is not None]
     return sorted(found, key=lambda finding: finding.kind is ClusterUnreachableError)
 
 
-def error_of(found: Sequence[Finding], before: str) -> ClusterError:
-    """All of it in one sentence, as the kind of the first."""
+def error_of(found: Sequence[PortProblem], before: str) -> ClusterError:
+    """All problems in one sentence, as an error of the first one's kind."""
     return found[0].kind(before + "; ".join(dict.fromkeys(finding.text for finding in found)))
 
 
 def opened(host: str, port: int, context: ssl.SSLContext | None) -> socket.socket:
-    """A connection; with a context after its handshake. Raises ``OSError``, of which ``ssl.SSLError`` is one."""
+    """Open a connection, with TLS if there is a context. Raises ``OSError``, of which ``ssl.SSLError`` is one."""
     connection = socket.create_connection((host, port), timeout=PATIENCE_S)
     if context is None:
         return connection
@@ -48,9 +50,9 @@ def opened(host: str, port: int, context: ssl.SSLContext | None) -> socket.socke
 
 
 def speaks_tls(host: str, port: int) -> bool:
-    """Whether the other side answers a handshake, if only to refuse it. Nothing is sent, so nobody is trusted."""
+    """Whether the server answers a TLS handshake, if only with an alert; no data is sent."""
     try:
-        opened(host, port, trusting_anybody()).close()
+        opened(host, port, unverified_tls()).close()
     except ssl.SSLError as error:
         return is_alert(error)
     except OSError:
@@ -58,8 +60,8 @@ def speaks_tls(host: str, port: int) -> bool:
     return True
 
 
-def trusting_anybody() -> ssl.SSLContext:
-    """For questions whose answer is no secret, and decides nothing but the words of a message."""
+def unverified_tls() -> ssl.SSLContext:
+    """TLS that checks no certificate: only for answers that are not secret and only change a message."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -67,14 +69,14 @@ def trusting_anybody() -> ssl.SSLContext:
 
 
 def is_alert(error: OSError | None) -> bool:
-    """Whether the other side ended the handshake with a word of TLS."""
+    """Whether the server ended the handshake with a TLS alert."""
     return isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
 
 
-def words_of(error: OSError | None) -> str:
-    """Why there is no answer; None: the server hung up."""
+def reason_of(error: OSError | None) -> str:
+    """Why there is no answer; None: the server closed the connection."""
     if error is None:
-        return "it hangs up without a word"
+        return "it closes the connection without an answer"
     if isinstance(error, TimeoutError):
         return "no answer"
     return printable(error.strerror or str(error))

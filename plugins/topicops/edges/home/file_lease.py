@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from topicops.edges.file_locks import try_lock
-from topicops.edges.home.lease_holder import describe, this_process
+from topicops.edges.home.lease_holder import holder_text, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 
 POLL_S = 0.1
@@ -83,7 +83,7 @@ class FileLease:
         deadline = time.monotonic() + self._lock_timeout_s
         while not try_lock(self._descriptor):
             if time.monotonic() >= deadline:
-                holder = describe(os.pread(self._descriptor, 4096, 0))
+                holder = holder_text(os.pread(self._descriptor, 4096, 0))
                 raise LeaseHeldError(
                     f"the lease {self._path} is held by {holder}; wait until it ends, or give --lock-timeout"
                 )

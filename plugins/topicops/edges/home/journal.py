@@ -101,7 +101,7 @@ def intended_topics(folder: Path) -> frozenset[str]:
     return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
 
 
-def is_overtaken(path: Path) -> bool:
+def has_later_try(path: Path) -> bool:
     """Whether a later try has a journal beside this one, ``<name>-<try>.jsonl``."""
     name, _, own = path.stem.rpartition("-")
     others = (other.stem.rpartition("-")[2] for other in path.parent.glob(f"{name}-*.jsonl"))

@@ -33,7 +33,7 @@ def this_process(*, run: str, operation: str) -> LeaseHolder:
     return LeaseHolder(run, socket.gethostname(), os.getpid(), operation, since, __version__)
 
 
-def describe(data: bytes | None) -> str:
+def holder_text(data: bytes | None) -> str:
     """Name the holder from what stands in the lease; another version, or a hand, may have written it."""
     try:
         return str(msgspec.json.decode(data or b"", type=LeaseHolder))

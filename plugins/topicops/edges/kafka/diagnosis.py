@@ -9,7 +9,14 @@ import ssl
 import struct
 from collections.abc import Mapping
 
-from topicops.edges.connections.port_probe import Finding, findings, opened, speaks_tls, trusting_anybody, words_of
+from topicops.edges.connections.port_probe import (
+    PortProblem,
+    opened,
+    port_problems,
+    reason_of,
+    speaks_tls,
+    unverified_tls,
+)
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
 from topicops.model.printable import printable
 
@@ -19,12 +26,12 @@ NOT_A_SASL_PORT = 34
 _MAX_ANSWER_BYTES = 4096
 
 
-def diagnosis(properties: Mapping[str, str]) -> list[Finding]:
-    """One finding for each bootstrap server that has a problem; those that can be fixed here come first.
+def diagnosis(properties: Mapping[str, str]) -> list[PortProblem]:
+    """One problem for each bootstrap server that has one; those that can be fixed here come first.
 
     A wrong password is not found: only the client itself logs in.
     """
-    return findings(_servers(properties), lambda host, port: _examine(host, port, properties))
+    return port_problems(_servers(properties), lambda host, port: _examine(host, port, properties))
 
 
 def _servers(properties: Mapping[str, str]) -> list[tuple[str, int]]:
@@ -36,24 +43,24 @@ def _servers(properties: Mapping[str, str]) -> list[tuple[str, int]]:
     return [(host.strip("[]"), int(port)) for host, _, port in split if port.isdecimal()]
 
 
-def _examine(host: str, port: int, properties: Mapping[str, str]) -> Finding | None:
+def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
     where = f"{host}:{port}"
     protocol = _protocol(properties)
     try:
         opened(host, port, None).close()
     except OSError as error:
-        return Finding(ClusterUnreachableError, f"{where}: {words_of(error)}")
+        return PortProblem(ClusterUnreachableError, f"{where}: {reason_of(error)}")
     has_tls = speaks_tls(host, port)
     if has_tls != protocol.endswith("SSL"):
-        speaks = "it speaks TLS alone" if has_tls else "it speaks no TLS"
-        return Finding(ConnectionSecurityError, f"{where}: {speaks}; security.protocol is {protocol}")
+        speaks = "it accepts only TLS" if has_tls else "it speaks no TLS"
+        return PortProblem(ConnectionSecurityError, f"{where}: {speaks}; security.protocol is {protocol}")
     if has_tls and (distrusted := _distrusted(host, port, properties)):
         return distrusted
-    mechanisms = _mechanisms(host, port, trusting_anybody() if has_tls else None)
-    return None if mechanisms is None else _login_finding(where, mechanisms, properties)
+    mechanisms = _mechanisms(host, port, unverified_tls() if has_tls else None)
+    return None if mechanisms is None else _login_problem(where, mechanisms, properties)
 
 
-def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding | None:
+def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
     """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
         context = ssl.create_default_context(
@@ -62,7 +69,7 @@ def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding 
         context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
         opened(host, port, context).close()
     except ssl.SSLCertVerificationError as error:
-        return Finding(
+        return PortProblem(
             CertificateError,
             f"{host}:{port}: its certificate is not trusted: {error.verify_message}; "
             "compare ssl.ca.location of the connection, and the host with the names in the certificate",
@@ -72,17 +79,17 @@ def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> Finding 
     return None
 
 
-def _login_finding(where: str, mechanisms: tuple[str, ...], properties: Mapping[str, str]) -> Finding | None:
+def _login_problem(where: str, mechanisms: tuple[str, ...], properties: Mapping[str, str]) -> PortProblem | None:
     protocol = _protocol(properties)
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "GSSAPI"
     offered = ", ".join(map(printable, mechanisms))
     wants_login = protocol.startswith("SASL")
     if mechanisms and not wants_login:
-        return Finding(LoginRefusedError, f"{where}: it wants a login ({offered}); security.protocol is {protocol}")
+        return PortProblem(LoginRefusedError, f"{where}: it wants a login ({offered}); security.protocol is {protocol}")
     if wants_login and not mechanisms:
-        return Finding(ConnectionSecurityError, f"{where}: it takes no login; security.protocol is {protocol}")
+        return PortProblem(ConnectionSecurityError, f"{where}: it takes no login; security.protocol is {protocol}")
     if wants_login and mechanism not in mechanisms:
-        return Finding(LoginRefusedError, f"{where}: it takes {offered}; sasl.mechanism is {printable(mechanism)}")
+        return PortProblem(LoginRefusedError, f"{where}: it takes {offered}; sasl.mechanism is {printable(mechanism)}")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Why no session came about: each server is asked one question, over a connection of our own.
+"""Finds out why a session could not be opened, with one request to each server over a plain socket.
 
 kazoo reports a refused port, an untrusted certificate, a missing one and the wrong kind of port all as a time-out.
 """
@@ -10,27 +10,27 @@ import ssl
 from collections.abc import Iterable, Sequence
 
 from topicops.edges.connections.lookup import Tls
-from topicops.edges.connections.port_probe import Finding, findings, is_alert, opened, speaks_tls, words_of
+from topicops.edges.connections.port_probe import PortProblem, is_alert, opened, port_problems, reason_of, speaks_tls
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
 from topicops.model.printable import printable
 
 QUESTION = b"srvr"
-"""The one word that every server allows; even where it is forbidden, a server says so."""
+"""The one command that every server allows by default; a server that forbids it answers that."""
 
 
-def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[Finding]:
-    """One finding for each server that has something wrong; those to be mended here come first.
+def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
+    """One problem for each server that has one; problems to be fixed in the connection come first.
 
     Args:
         servers: Host, as the connection names it, and port.
-        context: How TLS is spoken; None: in plain text.
+        context: For TLS; None: plain text.
 
     """
-    return findings(servers, lambda host, port: _examine(host, port, context))
+    return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """How TLS is spoken: the server's chain and host name are checked, and no older version than 1.2 is taken.
+    """The settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
 
     Raises:
         ConnectionSecurityError: A file cannot be used; the text names the field.
@@ -43,7 +43,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     if tls.certificate_file is None:
         return context
     try:
-        # Never None: OpenSSL would ask a person on the terminal.
+        # Never None: OpenSSL would ask for the password on the terminal.
         context.load_cert_chain(tls.certificate_file, tls.key_file, password=tls.key_password or "")
     except (OSError, ssl.SSLError, ValueError) as error:
         files = f"{tls.certificate_file}, {tls.key_file}"
@@ -59,12 +59,12 @@ def _unusable(field: str, file: str | None, error: Exception) -> ConnectionSecur
     )
 
 
-def _examine(host: str, port: int, context: ssl.SSLContext | None) -> Finding | None:
+def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProblem | None:
     where = f"{host}:{port}"
     try:
         answer = _answer(host, port, context)
     except ssl.SSLCertVerificationError as error:
-        return Finding(
+        return PortProblem(
             CertificateError,
             f"{where}: its certificate is not trusted: {error.verify_message}; "
             "compare ca_file of the connection, and the host with the names in the certificate",
@@ -74,34 +74,36 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> Finding | 
     if not answer:
         return _after_failure(host, port, context, None)
     if b"not currently serving" in answer:
-        return Finding(ClusterUnreachableError, f"{where}: it runs and serves nobody: its ensemble has no quorum")
+        return PortProblem(
+            ClusterUnreachableError, f"{where}: it runs but serves no client: its ensemble has no quorum"
+        )
     return None
 
 
-def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> Finding:
-    """Tell by a second question what a failed one means; ``error`` None: the server hung up without a word."""
+def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> PortProblem:
+    """Find the cause of a failed request by a second one; ``error`` None: the server closed the connection."""
     where = f"{host}:{port}"
     if isinstance(error, ssl.SSLError) and is_alert(error):
         return _refused_certificate(where, f" ({error.reason})")
     if context is None and speaks_tls(host, port):
-        return Finding(
-            ConnectionSecurityError, f"{where}: it speaks TLS alone; set tls: true in the connection's extra"
+        return PortProblem(
+            ConnectionSecurityError, f"{where}: it accepts only TLS; set tls: true in the connection's extra"
         )
     if context is not None and _speaks_plainly(host, port):
-        return Finding(
+        return PortProblem(
             ConnectionSecurityError,
             f"{where}: it speaks no TLS; name the server's secure port, or take tls out of the connection",
         )
     hung_up = error is None or isinstance(error, ssl.SSLError | ConnectionError)
     if context is not None and hung_up and speaks_tls(host, port):
         return _refused_certificate(where, "")
-    return Finding(ClusterUnreachableError, f"{where}: {words_of(error)}")
+    return PortProblem(ClusterUnreachableError, f"{where}: {reason_of(error)}")
 
 
-def _refused_certificate(where: str, reason: str) -> Finding:
-    return Finding(
+def _refused_certificate(where: str, reason: str) -> PortProblem:
+    return PortProblem(
         CertificateError,
-        f"{where}: it hung up on our certificate, or for want of one{reason}; "
+        f"{where}: it closed the connection because of our certificate, or because we sent none{reason}; "
         "give the connection a certificate_file and key_file that the server trusts",
     )
 

@@ -1,7 +1,7 @@
 """The lease in ZooKeeper: the right to change one cluster, held by one session at a time.
 
-An ephemeral znode, so that it goes with the process that holds it. It is made by plain ``create`` calls: anything that
-makes parents would make the chroot too, and a mistyped address would look like a new, empty cluster.
+It is an ephemeral znode: ZooKeeper removes it when the process that holds it ends. Plain ``create`` calls make it: a
+call that makes parents would make the chroot too, and a mistyped address would look like a new, empty cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kazoo.exceptions import InvalidACLError, NodeExistsError
 from kazoo.security import ACL, Id, make_acl
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
-from topicops.edges.home.lease_holder import describe, this_process
+from topicops.edges.home.lease_holder import holder_text, this_process
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.model.errors import (
     ClusterError,
@@ -36,9 +36,9 @@ LEASE = f"{ROOT}/lease"
 CLUSTER_ID = "/cluster/id"
 ALL_RIGHTS = 31
 OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
-"""All rights for whom the session logged in as, and everybody may read who holds it."""
+"""All rights for the identity that the session logged in as; everyone may read who holds the lease."""
 LONGEST_WATCH_S = 2.0
-"""How long a waiting run trusts the watch alone before it looks again."""
+"""How long a waiting run relies on the watch before it reads the lease again."""
 
 
 class ZooKeeperLease:
@@ -46,13 +46,13 @@ class ZooKeeperLease:
 
     Args:
         address: Or only its hosts, ``host:port,host:port/chroot``.
-        run: Who asks, ``<dag id or cli>/<run id>``.
-        operation: What for.
-        timeout_s: Session timeout: how long ZooKeeper keeps the lease of a process that fell silent.
+        run: The run that asks, ``<dag id or cli>/<run id>``.
+        operation: What the run does with it.
+        timeout_s: Session timeout: how long ZooKeeper keeps the lease of a process that no longer answers.
         lock_timeout_s: How long to wait for another holder.
 
     Raises:
-        LeaseHeldError: On entering: another run has it, and kept it for ``lock_timeout_s``.
+        LeaseHeldError: On entering: another run held it for all of ``lock_timeout_s``.
         WrongTargetError: On entering: no Kafka cluster under this chroot; nothing was created.
         ClusterError: On entering: ZooKeeper cannot be reached, or does not let us write below ``/topicops``.
 
@@ -94,9 +94,9 @@ class ZooKeeperLease:
         self.session.close()
 
     def confirm(self) -> None:
-        """Read the znode and compare its owner with our session: what the client believes is not asked.
+        """Read the znode and compare its owner with our session. Raises ``LeaseLostError``; a lost lease stays lost.
 
-        A lost connection is waited for, at most the session timeout; a lost lease stays lost.
+        When the connection is lost, this waits for the next one, at most the session timeout.
         """
         if self._lost:
             raise LeaseLostError(self._lost)
@@ -107,7 +107,7 @@ class ZooKeeperLease:
         if znode is None:
             self._lose("its znode is gone")
         if znode.stat.ephemeralOwner != self._session_id:
-            self._lose(f"{describe(znode.data)} has it now")
+            self._lose(f"{holder_text(znode.data)} has it now")
 
     def zxid(self) -> int | None:
         """The newest ZooKeeper transaction that this session has seen."""
@@ -119,7 +119,7 @@ class ZooKeeperLease:
             if self.session.is_lost or not self.session.wait_connected(max(0.0, deadline - time.monotonic())):
                 raise ClusterUnreachableError(f"the session with ZooKeeper at {self.session.hosts} has ended")
             try:
-                # A server that lags would still show a lease that has gone.
+                # Synced: a server that is behind would still show a lease that was removed.
                 return self.session.get_synced(LEASE)
             except ClusterUnreachableError:
                 if time.monotonic() >= deadline:
@@ -129,7 +129,7 @@ class ZooKeeperLease:
     def _lose(self, why: str, cause: Exception | None = None) -> NoReturn:
         self._lost = (
             f"the lease {self.session.hosts}{LEASE} is no longer ours: {why}; "
-            "nothing more is sent: look at what was done, then run it again"
+            "nothing more is sent: check what was done, then run it again"
         )
         raise LeaseLostError(self._lost) from cause
 
@@ -141,7 +141,7 @@ class ZooKeeperLease:
             )
 
     def _make_root(self) -> None:
-        """Look for it first: with tight rights an administrator has made it, and ``create`` would be refused."""
+        """Make ``/topicops`` unless it exists: an administrator may have made it, and not let us ``create`` it."""
         if self.session.get(ROOT) is not None:
             return
         try:
@@ -169,28 +169,28 @@ class ZooKeeperLease:
         logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
 
     def _holding(self, released: threading.Event) -> Znode | None:
-        """Give the znode of whoever has the lease; ``released`` is set when it changes or goes."""
+        """Give the znode of the lease; ``released`` is set when it changes or is removed."""
         watched = self.session.client.get_async(LEASE, watch=lambda _: released.set())
-        return self.session.settle_znode(LEASE, watched)
+        return self.session.wait_for_znode(LEASE, watched)
 
     def _held_message(self, holder: Znode) -> str:
         return (
-            f"the lease {self.session.hosts}{LEASE} is held by {describe(holder.data)}; wait until it ends, or give "
-            "--lock-timeout. A run that died gives it up when its ZooKeeper session times out"
+            f"the lease {self.session.hosts}{LEASE} is held by {holder_text(holder.data)}; wait until it ends, or give "
+            "--lock-timeout. The lease of a run that died ends when its ZooKeeper session times out"
         )
 
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
-        """Whether this made the znode; False where one stands already. Never makes a parent."""
+        """Whether this made the znode; False if it exists already. Never makes a parent."""
         try:
             pending = self.session.client.create_async(path, data, acl=self._acl, ephemeral=ephemeral)
-            made = self.session.settle(path, pending)
+            made = self.session.wait_for(path, pending)
         except TopicopsError as error:
             if isinstance(error.__cause__, NodeExistsError):
                 return False
             if isinstance(error.__cause__, InvalidACLError):
                 raise LoginRefusedError(
-                    f"{self.session.hosts}: ZooKeeper takes this connection for nobody, so {path} cannot be kept from "
-                    "others; let it ask for client certificates (ssl.clientAuth), or take ours out of the connection"
+                    f"{self.session.hosts}: ZooKeeper gives this connection no identity, so {path} cannot be "
+                    "protected; let it ask for client certificates (ssl.clientAuth), or take ours out of the connection"
                 ) from error
             raise
         if made is None:

@@ -23,24 +23,24 @@ from topicops.model.printable import printable
 MOST_A_BATCH = 100
 FIRST_BATCH = 50
 REPLY_BYTES = 750_000
-"""What a batch's reply should weigh: bigger ones hold up other clients, smaller ones waste round trips."""
+"""How big a batch's reply should be: bigger ones delay other clients, smaller ones waste round trips."""
 PIPELINE_WINDOW = 200
-"""Requests in flight on the way of one request a znode."""
+"""Requests in flight when each znode is one request."""
 
 _ASK = bytes(MultiHeader(GetData.type, False, -1).serialize())
 _NO_WATCH = b"\0"
 _END = bytes(multiheader_struct.pack(-1, True, -1))
 _ERROR = -1
 _ENTRY = struct.Struct("!i5xi")
-"""Kind, and the data's length or the error code; whether it is the end, and the error once more, are left out."""
+"""Kind, and the data's length or the error code; the flag for the end and the second error code are skipped."""
 
 Reply = tuple[bytes, int]
-"""What came, and where in it the answers begin."""
+"""The bytes that came, and where in them the answers begin."""
 Meanwhile = Callable[[Sequence[Znode | None]], object]
 
 
 def nothing(_: Sequence[Znode | None]) -> None:
-    """Only wait for the rest."""
+    """Do nothing while the rest is read."""
 
 
 class MultiRead:
@@ -50,22 +50,22 @@ class MultiRead:
 
     def __init__(self, asked: Sequence[bytes]) -> None:
         self.asked = asked
-        """As ``asking`` gives it."""
+        """As ``request_parts`` gives it."""
 
     def serialize(self) -> bytes:
         return b"".join((*self.asked, _END))
 
     def deserialize(self, reply: bytes, offset: int) -> Reply:
-        """Leave it as it is: kazoo wants to send the next request before anybody looks into it."""
+        """Leave the reply as it is: kazoo can send the next request before this one is parsed."""
         return reply, offset
 
 
-def asking(paths: Sequence[str], *, chroot: str) -> list[bytes]:
-    """A request's part for each znode. No client adds the chroot to what goes through ``_call``."""
+def request_parts(paths: Sequence[str], *, chroot: str) -> list[bytes]:
+    """One part of the request for each znode. The chroot is added here: kazoo's ``_call`` does not."""
     return [_head(len(whole := (chroot + path).encode())) + whole + _NO_WATCH for path in paths]
 
 
-def answers(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
+def parse_reply(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
     """A znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
 
     Raises:
@@ -75,7 +75,7 @@ def answers(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, 
     data, start = reply
     found: list[Znode | None] = []
     errors = {}
-    # Every word here is read a million times in a large cluster.
+    # This loop runs once for each znode, a million times in a large cluster: so bound methods and no helper.
     entry, behind, stat, keep = _ENTRY.unpack_from, _ENTRY.size, stat_struct.size, found.append
     try:
         for _ in range(count):
@@ -102,21 +102,21 @@ def read_batched(
     request: type[MultiRead] = MultiRead,
     meanwhile: Meanwhile = nothing,
 ) -> list[Znode | None]:
-    """Every znode in the order of ``paths``, None where there is none; one batch in flight, bounded by reply bytes.
+    """Read every znode, in the order of ``paths``; None for a missing one. One batch is in flight at a time.
 
     Args:
-        meanwhile: Called with all that came so far, whenever a batch did and the next one is on its way.
+        meanwhile: Called after each batch with all znodes so far, while the next batch is in flight.
 
     Raises:
         UnknownRequestError: The server does not know multiRead.
-        ClusterError: As ``ZooKeeperSession.settle``; a refusal names its own znode.
+        ClusterError: As ``ZooKeeperSession.wait_for``; a refusal names its own znode.
 
     """
-    return _Reading(session, paths, request, meanwhile).result() if paths else []
+    return _BulkRead(session, paths, request, meanwhile).result() if paths else []
 
 
 def next_batch_size(*, entries: int, reply_bytes: int) -> int:
-    """How many znodes to ask for next, taking them to be as big as the last ones."""
+    """How many znodes to ask for next, if they are as big as the last ones."""
     return max(1, min(MOST_A_BATCH, REPLY_BYTES * entries // max(1, reply_bytes)))
 
 
@@ -128,23 +128,23 @@ def read_pipelined(
     for start in range(0, len(paths), PIPELINE_WINDOW):
         window = paths[start : start + PIPELINE_WINDOW]
         pending = [session.client.get_async(path) for path in window]
-        found.extend(session.settle_znode(path, result) for path, result in zip(window, pending, strict=True))
+        found.extend(session.wait_for_znode(path, result) for path, result in zip(window, pending, strict=True))
         meanwhile(found)
     return found
 
 
 @cache
 def _head(length: int) -> bytes:
-    """What stands before a path of so many bytes."""
+    """The bytes before a path of that many bytes."""
     return _ASK + bytes(int_struct.pack(length))
 
 
-class _Reading:
-    """One reading in bulk. It runs on kazoo's thread, reply by reply, and the caller waits for the last.
+class _BulkRead:
+    """One bulk read. It runs on kazoo's thread, reply by reply, and the caller waits for the last reply.
 
-    Handing each reply over to another thread would cost more than the reply itself. The next batch is sent before the
-    last reply is looked into, so that server and client work at the same time. To kazoo this is the result that it
-    sets for each request.
+    Handing each reply over to another thread would cost more than parsing it. The next batch is sent before the
+    last reply is parsed, so that server and client work at the same time. For kazoo, this object is the asynchronous
+    result of each request.
     """
 
     def __init__(
@@ -154,8 +154,8 @@ class _Reading:
         self._meanwhile = meanwhile
         self._paths = paths
         self._request = request
-        self._ready = asking(paths[: FIRST_BATCH + MOST_A_BATCH], chroot=session.chroot)
-        """What is sent next: enough for the biggest batch, since it is made before the batch's size is known."""
+        self._ready = request_parts(paths[: FIRST_BATCH + MOST_A_BATCH], chroot=session.chroot)
+        """The parts to send next: enough for the biggest batch, since they are made before its size is known."""
         self._sent = 0
         self._in_flight = 0
         self._found: list[Znode | None] = []
@@ -178,22 +178,22 @@ class _Reading:
         return self._found
 
     def set(self, reply: Reply) -> None:
-        """Take the reply to what was sent last. kazoo calls this on its thread, which an error would end."""
+        """Take the reply to the last request. kazoo calls this on its thread, which an error would end."""
         if self._ended.is_set():
             return
         try:
             self._take(reply)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the caller waits
+        except Exception as error:  # noqa: BLE001 - every error is raised again where the caller waits
             self.set_exception(error)
 
     def set_exception(self, error: Exception) -> None:
-        """Give up. kazoo calls this for a request that is refused or lost, on whichever thread finds out."""
+        """Give up. kazoo calls this, on any thread, for a request that is refused or lost."""
         self._error = error
         self._ended.set()
 
     def _take(self, reply: Reply) -> None:
         self._heard = time.monotonic()
-        self._session.do_what_waits()
+        self._session.do_idle_work()
         first, count = self._sent - self._in_flight, self._in_flight
         self._send(next_batch_size(entries=count, reply_bytes=len(reply[0])))
         self._session.do_when_idle(lambda: self._keep(reply, self._paths[first : first + count]))
@@ -212,7 +212,7 @@ class _Reading:
         try:
             self._found.extend(self._znodes(reply, asked))
             due = self._sent + len(self._ready)
-            self._ready += asking(self._paths[due : self._sent + MOST_A_BATCH], chroot=self._session.chroot)
+            self._ready += request_parts(self._paths[due : self._sent + MOST_A_BATCH], chroot=self._session.chroot)
             self._meanwhile(self._found)
         except Exception as error:  # noqa: BLE001 - as in set
             self.set_exception(error)
@@ -222,7 +222,7 @@ class _Reading:
     def _znodes(self, reply: Reply, asked: Sequence[str]) -> list[Znode | None]:
         hosts = self._session.hosts
         try:
-            found, errors = answers(reply, count=len(asked))
+            found, errors = parse_reply(reply, count=len(asked))
         except ValueError as error:
             raise ClusterError(f"{hosts}: {printable(asked[0])}: {error}") from error
         for place, code in errors.items():

@@ -1,6 +1,6 @@
-"""What a session can see and do, and what its servers say of themselves: for ``doctor``. Nothing is written.
+"""What a session can see and do, and what its servers report, for ``doctor``. Nothing is written.
 
-Rights are told from ACLs and from who the server takes us for, not by trying.
+Rights follow from ACLs and from the identity that the server gives the session; nothing is tried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MODE = re.compile(r"^Mode: (\S+)", re.MULTILINE)
 
 
 class WhoAmI:
-    """The request by which a server tells as whom it sees this session; known since 3.7.
+    """The request for the identities that a server gives this session; known since 3.7.
 
     Source: org.apache.zookeeper.ZooDefs.OpCode#whoAmI (107), WhoAmIResponse.
     """
@@ -63,10 +63,10 @@ class _Registered(msgspec.Struct):
 
 
 def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = None) -> ZooKeeperFacts:
-    """Look around with a reader's session.
+    """Everything that ``doctor`` asks of ZooKeeper, with a reader's session.
 
     Args:
-        tls: How servers are spoken to outside the session; None: in plain text.
+        tls: For connections to single servers, outside the session; None: plain text.
 
     Raises:
         ClusterError: The session was lost.
@@ -97,9 +97,9 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
 
 
 def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
-    """``path: problem; remedy`` of every topic, state and config znode that a snapshot could not take.
+    """``path: problem; remedy`` of every topic, state and config znode that a snapshot could not decode.
 
-    A snapshot stops at the first. Raises ``ClusterError`` when the session is lost.
+    A snapshot stops at the first one. Raises ``ClusterError`` when the session is lost.
     """
     session = reader.session
     topics, configs = ([f"{path}/{name}" for name in session.children(path) or ()] for path in (TOPICS, CONFIGS))
@@ -113,7 +113,7 @@ def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
 def _tried(
     reader: ZooKeeperReader, paths: Sequence[str], decode: Callable[[str, bytes | None], T]
 ) -> tuple[dict[str, T], list[str]]:
-    """What could be decoded, by path, and what was said of the rest."""
+    """The decoded znodes by path, and the problems of the others."""
     read = read_batched if reader.knows_multi_read else read_pipelined
     decoded, problems = {}, []
     for path, znode in zip(paths, read(reader.session, paths), strict=True):
@@ -139,7 +139,7 @@ def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:
 
 
 def _timestamp(znode: Znode) -> int | None:
-    """When the broker wrote it, by its own clock; None where it does not say so."""
+    """When the broker wrote it, by its own clock; None if it does not contain that."""
     try:
         text = msgspec.json.decode(znode.data or b"", type=_Registered).timestamp
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -169,17 +169,17 @@ def _migration(session: ZooKeeperSession) -> Migration:
     try:
         return "begun" if znodes.decode_migration(MIGRATION, znode.data).has_begun else "prepared"
     except UndecodableZnodeError:
-        return "none"  # the snapshot needs it too, and says what is wrong with it
+        return "none"  # the snapshot reads it too, and reports the problem
 
 
 def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) -> tuple[str, ...] | None:
-    """As whom the server sees this session, ``scheme:id`` each; None where it does not know the request."""
+    """The identities that the server gives this session, ``scheme:id`` each; None if it does not know the request."""
     pending = session.client.handler.async_result()
     session.client._call(request(), pending)  # noqa: SLF001 - kazoo has no public way to add a request
     try:
-        found: tuple[str, ...] | None = session.settle("/", pending)
+        found: tuple[str, ...] | None = session.wait_for("/", pending)
     except ClusterError:
-        # A server before 3.7 hangs up on a request that it does not know.
+        # A server before 3.7 closes the connection on a request that it does not know.
         if not session.reconnected():
             raise
         return None
@@ -187,9 +187,9 @@ def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) 
 
 
 def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] | None) -> bool | None:
-    """Whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: it cannot be told."""
+    """Whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: not known."""
     try:
-        found = session.settle(path, session.client.get_acls_async(path))
+        found = session.wait_for(path, session.client.get_acls_async(path))
     except ClusterError:
         return None
     if found is None:
@@ -203,7 +203,7 @@ def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] 
 
 
 def _is_one_of(creator: str, identities: Iterable[str]) -> bool:
-    """A digest's identity is told without the hash that its ACL has behind the user."""
+    """Whether it is the creator; a digest's identity lacks the hash that follows the user in its ACL."""
     return any(creator == identity or creator.startswith(f"{identity}:") for identity in identities)
 
 
@@ -213,7 +213,7 @@ def _servers(addresses: Sequence[tuple[str, int]], tls: ssl.SSLContext | None) -
 
 
 def _server(host: str, port: int, tls: ssl.SSLContext | None) -> ZooKeeperServer:
-    """Ask by ``srvr``: the one of the four-letter words that is open unless somebody closed it."""
+    """Ask one server by ``srvr``, the one four-letter word that is allowed by default."""
     address = f"{host}:{port}"
     try:
         answer = _answer(host, port, tls)

@@ -1,8 +1,8 @@
-"""The live cluster out of ZooKeeper: read whole and settled, or not at all. Never writes.
+"""Reads the live cluster from ZooKeeper: complete and stable, or not at all. Never writes.
 
-A snapshot is no instant: topics are looked at twice, and again as long as their znodes move; brokers and controller
-must be the same before and after. A topic that keeps moving is marked unstable. A reading that loses its connection
-begins anew, as long as the session lives on.
+A snapshot takes time. So a topic whose znodes may have changed meanwhile is read again until two readings agree, and
+is marked unstable if they never do. Brokers and controller must be the same before and after. When the connection is
+lost and the session lives on, the reading starts again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from topicops.edges.connections.lookup import ZooKeeperAddress
 from topicops.edges.zookeeper import znodes
 from topicops.edges.zookeeper.multi_read import Meanwhile, MultiRead, nothing, read_batched, read_pipelined
 from topicops.edges.zookeeper.session import (
+    ChildrenVersion,
     ConnectionLostError,
-    Offspring,
     UnknownRequestError,
     Znode,
     ZooKeeperSession,
@@ -48,25 +48,25 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 MIGRATION = "/migration"
 
-LOOKS = 20
-"""How often a moving topic is looked at before it is marked unstable."""
-FRAMES = 5
-"""How often the whole is read again because brokers or controller changed meanwhile."""
-FRESH_STARTS = 3
-"""How often one reading begins anew because its connection was lost."""
+MOST_READINGS = 20
+"""How often a topic that changes is read before it is marked unstable."""
+MOST_ATTEMPTS = 5
+"""How often the cluster is read because brokers or controller changed meanwhile."""
+MOST_RESTARTS = 3
+"""How often one reading starts again because its connection was lost."""
 
 T = TypeVar("T")
 
 
-class Look(NamedTuple):
-    """One topic's znodes as they were at one moment."""
+class TopicReading(NamedTuple):
+    """One topic's znodes, read once."""
 
     topic: Znode | None
     config: Znode | None
     found: LiveTopic | UndecodableZnodeError | None
-    """What the two say; whether an error matters, only a settled look can tell."""
+    """Both znodes decoded; an error counts only once the reading is stable."""
     states: Mapping[int, Znode | None] | None = None
-    """Undecoded."""
+    """State znodes by partition, not decoded."""
 
     @property
     def live(self) -> LiveTopic | None:
@@ -77,25 +77,24 @@ class Look(NamedTuple):
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """Equal stamps of two looks: neither znode changed between them. 0: there is none."""
+        """Equal for two readings if neither znode changed between them; 0 for a missing znode."""
         return (
             self.topic.mzxid if self.topic else 0,
             self.config.mzxid if self.config else 0,
         )
 
     def is_as_of(self, zxid: int) -> bool:
-        """Whether all of it is what stood there at ``zxid``, the newest change known before the look.
+        """Whether the reading shows the topic as of ``zxid``, the newest change known before the reading.
 
-        A znode that is not there carries no stamp, so that it cannot tell. States may be younger, as long as they
-        belong to the topic of then.
+        False for a missing znode, which has no stamp. States may be newer, as long as they belong to the same topic.
         """
         if self.topic is None or self.config is None or max(self.stamp) > zxid:
             return False
         return all(state is not None and state.czxid <= zxid for state in (self.states or {}).values())
 
 
-class Frame(NamedTuple):
-    """What the topics are seen in: must be the same before and after they are read."""
+class ControlState(NamedTuple):
+    """Brokers and controller: must be the same before and after the topics are read."""
 
     brokers: Mapping[int, Broker]
     controller_id: int | None
@@ -152,8 +151,8 @@ class ZooKeeperReader:
     def catch_up_with(self, lease: Lease) -> None:
         """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
 
-        A leader that is cut off from its followers, and does not know yet that they elected another one, still answers
-        a ``sync`` without an error. But it does not know what the other servers wrote, the lease for example.
+        A leader that lost its followers to a new leader, and does not know it yet, still answers a ``sync`` without an
+        error. But it has not seen what the other servers wrote, the lease for example.
         """
         self._lease = lease
 
@@ -177,15 +176,15 @@ class ZooKeeperReader:
     def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
         """Read the whole cluster. ``broker_defaults`` stays None: only brokers know them.
 
-        Ages of deletion markers are told by this machine's clock, moved forward to the newest time that the server
-        stamped: a reader that writes nothing cannot ask ZooKeeper for the time.
+        Ages of deletion markers use this machine's clock, or the newest time that a znode shows if that is later:
+        ZooKeeper tells its time only to clients that write.
 
         Raises:
             WrongTargetError: No Kafka cluster under this chroot.
             UnsupportedTargetError: A KRaft controller rules the cluster; ZooKeeper is a copy.
             UndecodableZnodeError: A znode that this needs holds what cannot be read.
             ClusterUnreachableError: The connection was lost, or an answer took too long.
-            ClusterError: No broker is alive, a znode may not be read, or brokers and controller do not come to rest.
+            ClusterError: No broker is alive, a znode may not be read, or brokers and controller keep changing.
 
         """
         with gc_paused():
@@ -194,32 +193,32 @@ class ZooKeeperReader:
     def _snapshot(self, *, states: bool) -> ClusterSnapshot:
         self._catch_up()
         cluster_id = self._cluster_id()
-        for _ in range(FRAMES):
-            before = self._frame()
-            configs = self.session.offspring(CONFIGS)
-            looks, moving = self._settled_looks(states=states)
-            rest = self._rest(looks, configs)
-            if self._frame() == before:
+        for _ in range(MOST_ATTEMPTS):
+            before = self._control_state()
+            configs = self.session.children_version(CONFIGS)
+            readings, unstable = self._read_all_topics(states=states)
+            rest = self._other_znodes(readings, configs)
+            if self._control_state() == before:
                 self._require_same_session()
-                return self._assemble(cluster_id, before, looks, moving, rest)
+                return self._assemble(cluster_id, before, readings, unstable, rest)
         raise ClusterError(
-            f"{self.session.hosts}: brokers or controller changed {FRAMES} times while the topics were read; "
-            "wait until the cluster rests: /controller_epoch must not rise"
+            f"{self.session.hosts}: brokers or controller changed {MOST_ATTEMPTS} times while the topics were read; "
+            "wait until the cluster is stable: /controller_epoch must not rise"
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Everything that stands under the names, after the server has caught up with its leader."""
+        """Every znode of these names, after the server has caught up with its leader."""
         return self._connected(lambda: self._traces(topics, states=states))
 
     def _traces(self, topics: Sequence[str], *, states: bool) -> Mapping[str, TopicTraces]:
         self._catch_up()
         names = sorted(set(topics))
-        looks, moving = self._look_until_settled(names, states=states)
+        readings, unstable = self._read_until_stable(names, states=states)
         markers = self._read([f"{MARKERS}/{name}" for name in names])
         return {
             name: TopicTraces(
-                live=_live_topic(name, looks[name], unstable=name in moving),
-                has_config_znode=looks[name].config is not None,
+                live=_live_topic(name, readings[name], unstable=name in unstable),
+                has_config_znode=readings[name].config is not None,
                 is_deleting=marker is not None,
             )
             for name, marker in zip(names, markers, strict=True)
@@ -248,8 +247,8 @@ class ZooKeeperReader:
         return self._zookeeper_controller(self._connected(lambda: self.session.get(CONTROLLER)))
 
     def _connected(self, read: Callable[[], T]) -> T:
-        """What ``read`` gives; from its beginning again when the connection is lost and the session is not."""
-        for _ in range(FRESH_STARTS):
+        """Call ``read``, and call it again when the connection is lost and the session is not."""
+        for _ in range(MOST_RESTARTS):
             try:
                 return read()
             except ConnectionLostError as error:
@@ -269,23 +268,25 @@ class ZooKeeperReader:
             )
 
     def _probe(self) -> None:
-        """Learn, with nothing else in flight, whether the server knows the bulk request: an old one hangs up on it."""
+        """Find out whether the server knows the bulk request: an old server closes the connection on it."""
         try:
             read_batched(self.session, [CLUSTER_ID], request=self.request)
         except UnknownRequestError:
             logger.debug("%s: no multiRead; one request a znode", self.session.hosts)
             self._knows_multi_read = False
             if not self.session.reconnected():
-                message = f"{self.session.hosts}: {CLUSTER_ID}: the server hung up on multiRead and did not come back"
-                raise ClusterUnreachableError(message) from None
+                raise ClusterUnreachableError(
+                    f"{self.session.hosts}: {CLUSTER_ID}: the server closed the connection on multiRead, and no other "
+                    "connection could be made"
+                ) from None
 
     def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
         if self._knows_multi_read:
             return read_batched(self.session, paths, request=self.request, meanwhile=meanwhile)
         return read_pipelined(self.session, paths, meanwhile=meanwhile)
 
-    def _frame(self) -> Frame:
-        """Read it. Raises ``UnsupportedTargetError`` under KRaft, ``ClusterError`` where no broker is registered."""
+    def _control_state(self) -> ControlState:
+        """Raises ``UnsupportedTargetError`` under KRaft, ``ClusterError`` if no broker is registered."""
         controller, migration = self._read([CONTROLLER, MIGRATION])
         controller_id = self._zookeeper_controller(controller)
         if migration and znodes.decode_migration(MIGRATION, migration.data).has_begun:
@@ -295,7 +296,7 @@ class ZooKeeperReader:
             raise ClusterError(
                 f"{self.session.hosts}: no broker is alive: {BROKERS} is empty; start the brokers, or wait for them"
             )
-        return Frame(brokers, controller_id, self._controller_epoch())
+        return ControlState(brokers, controller_id, self._controller_epoch())
 
     def _zookeeper_controller(self, znode: Znode | None) -> int | None:
         if znode is None:
@@ -306,80 +307,86 @@ class ZooKeeperReader:
         return controller.broker_id
 
     def _names(self, path: str) -> tuple[str, ...]:
-        """Child names of a znode that every broker makes at its start."""
+        """Child names of a znode that every broker creates when it starts."""
         found = self.session.children(path)
         if found is None:
             raise WrongTargetError(
-                f"{self.session.hosts}: {CLUSTER_ID} stands and {path} does not: this is no whole Kafka cluster; "
+                f"{self.session.hosts}: {CLUSTER_ID} exists and {path} does not: this is no whole Kafka cluster; "
                 "compare the chroot with the brokers' zookeeper.connect"
             )
         return found
 
-    def _look(self, names: Sequence[str], *, states: bool) -> dict[str, Look]:
-        """One look at each name. States are read after their topic, so that a second look vouches for them too."""
-        looks: dict[str, Look] = {}
+    def _read_topics(self, names: Sequence[str], *, states: bool) -> dict[str, TopicReading]:
+        """Read each topic once. States are read after their topic, so that a second reading confirms them too."""
+        readings: dict[str, TopicReading] = {}
 
         def take(znodes: Sequence[Znode | None]) -> None:
-            for place in range(2 * len(looks), len(znodes) - 1, 2):
+            for place in range(2 * len(readings), len(znodes) - 1, 2):
                 name, topic, config = names[place // 2], znodes[place], znodes[place + 1]
-                looks[name] = Look(topic, config, _decoded(name, topic, config))
+                readings[name] = TopicReading(topic, config, _decoded(name, topic, config))
 
         paths = [path for name in names for path in (f"{TOPICS}/{name}", f"{CONFIGS}/{name}")]
         self._read(paths, meanwhile=take)
         if not states:
-            return looks
+            return readings
         partitions = {
-            name: sorted(look.found.assignment) if isinstance(look.found, LiveTopic) else ()
-            for name, look in looks.items()
+            name: sorted(reading.found.assignment) if isinstance(reading.found, LiveTopic) else ()
+            for name, reading in readings.items()
         }
         found = iter(self._read([_state_path(name, p) for name in names for p in partitions[name]]))
-        return {name: looks[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
+        return {name: readings[name]._replace(states={p: next(found) for p in partitions[name]}) for name in names}
 
-    def _look_until_settled(self, names: Sequence[str], *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
-        """Look at each topic until its znodes are of one moment; give the looks, and which topics still move.
+    def _read_until_stable(
+        self, names: Sequence[str], *, states: bool
+    ) -> tuple[dict[str, TopicReading], frozenset[str]]:
+        """Read each topic until its reading is stable; gives the readings, and the topics that never became stable.
 
-        They are when no change came after the one that was the newest before the look, or when two looks agree.
+        A reading is stable if it is as of the newest change known before it, or if the next reading agrees with it.
         """
         zxid = self.session.zxid
-        looks = self._look(names, states=states)
-        moving = [name for name in names if not looks[name].is_as_of(zxid)]
-        for _ in range(LOOKS):
-            if not moving:
+        readings = self._read_topics(names, states=states)
+        unstable = [name for name in names if not readings[name].is_as_of(zxid)]
+        for _ in range(MOST_READINGS):
+            if not unstable:
                 break
             zxid = self.session.zxid
-            again = self._look(moving, states=states)
-            newer = {name: look for name, look in again.items() if look.stamp != looks[name].stamp}
-            looks.update(newer)
-            moving = [name for name in moving if name in newer and not newer[name].is_as_of(zxid)]
-        return looks, frozenset(moving)
+            again = self._read_topics(unstable, states=states)
+            newer = {name: reading for name, reading in again.items() if reading.stamp != readings[name].stamp}
+            readings.update(newer)
+            unstable = [name for name in unstable if name in newer and not newer[name].is_as_of(zxid)]
+        return readings, frozenset(unstable)
 
-    def _settled_looks(self, *, states: bool) -> tuple[dict[str, Look], frozenset[str]]:
-        """Every topic's newest look, and the names of those that did not settle."""
-        before = self.session.offspring(TOPICS)
-        looks, moving = self._look_until_settled(self._names(TOPICS), states=states)
-        # Whoever lists many children holds up all that the server does for others.
-        is_same = self.session.offspring(TOPICS) == before
-        came = () if is_same else sorted(set(self._names(TOPICS)) - looks.keys())
-        younger, moving_too = self._look_until_settled(came, states=states)
-        looks.update(younger)
-        return {name: look for name, look in looks.items() if look.topic is not None}, moving | moving_too
+    def _read_all_topics(self, *, states: bool) -> tuple[dict[str, TopicReading], frozenset[str]]:
+        """The newest reading of every topic, and the names of the topics that never became stable."""
+        before = self.session.children_version(TOPICS)
+        readings, unstable = self._read_until_stable(self._names(TOPICS), states=states)
+        # Listing many children delays every other client of the server.
+        is_same = self.session.children_version(TOPICS) == before
+        created = () if is_same else sorted(set(self._names(TOPICS)) - readings.keys())
+        newest, unstable_too = self._read_until_stable(created, states=states)
+        readings.update(newest)
+        return {
+            name: reading for name, reading in readings.items() if reading.topic is not None
+        }, unstable | unstable_too
 
-    def _leftovers(self, looks: Mapping[str, Look], before: Offspring | None) -> Sequence[str]:
-        """Names that have a config znode and are not among the topics; ``before`` is of the time before these looks."""
-        configs = sum(look.config is not None for look in looks.values())
-        if before is not None and before.children == configs and self.session.offspring(CONFIGS) == before:
-            return ()  # all were seen with their topics, and need not be listed
-        return sorted(set(self._names(CONFIGS)) - looks.keys())
+    def _leftovers(self, readings: Mapping[str, TopicReading], before: ChildrenVersion | None) -> Sequence[str]:
+        """Names with a config znode and without a topic; ``before`` was read before the topics."""
+        configs = sum(reading.config is not None for reading in readings.values())
+        if before is not None and before.children == configs and self.session.children_version(CONFIGS) == before:
+            return ()  # each config was read with its topic, so they need not be listed
+        return sorted(set(self._names(CONFIGS)) - readings.keys())
 
-    def _rest(self, looks: Mapping[str, Look], configs: Offspring | None) -> Rest:
+    def _other_znodes(self, readings: Mapping[str, TopicReading], configs: ChildrenVersion | None) -> OtherZnodes:
         markers = self.session.children(MARKERS) or ()
-        leftovers = self._leftovers(looks, configs)
+        leftovers = self._leftovers(readings, configs)
         reassignment = self.session.get(REASSIGNMENT)
-        return Rest(
+        return OtherZnodes(
             markers=dict(zip(markers, self._read([f"{MARKERS}/{name}" for name in markers]), strict=True)),
-            # Looked at again: the topic of a config that came meanwhile is no orphan.
+            # Read again: a config whose topic was created meanwhile is no orphan.
             orphans=frozenset(
-                name for name, look in self._look(leftovers, states=False).items() if look.config and not look.topic
+                name
+                for name, reading in self._read_topics(leftovers, states=False).items()
+                if reading.config and not reading.topic
             ),
             reassigning=frozenset(
                 moved.topic
@@ -388,33 +395,38 @@ class ZooKeeperReader:
         )
 
     def _assemble(
-        self, cluster_id: str, frame: Frame, looks: Mapping[str, Look], moving: frozenset[str], rest: Rest
+        self,
+        cluster_id: str,
+        state: ControlState,
+        readings: Mapping[str, TopicReading],
+        unstable: frozenset[str],
+        rest: OtherZnodes,
     ) -> ClusterSnapshot:
-        in_order = sorted(looks.items())
-        topics = (_live_topic(name, look, unstable=name in moving) for name, look in in_order)
+        by_name = sorted(readings.items())
+        topics = (_live_topic(name, reading, unstable=name in unstable) for name, reading in by_name)
         return ClusterSnapshot(
             cluster_id=cluster_id,
             chroot=self.session.chroot,
             source="zookeeper",
-            controller_id=frame.controller_id,
-            controller_epoch=frame.controller_epoch,
-            brokers=frame.brokers,
+            controller_id=state.controller_id,
+            controller_epoch=state.controller_epoch,
+            brokers=state.brokers,
             topics={topic.name: topic for topic in topics if topic is not None},
-            deleting=_marker_ages(rest.markers, now_ms=_now_ms(looks, rest.markers)),
+            deleting=_marker_ages(rest.markers, now_ms=_now_ms(readings, rest.markers)),
             reassigning=rest.reassigning,
             orphan_configs=rest.orphans,
         )
 
     def _require_same_session(self) -> None:
-        """Refuse a new session: it may have begun at a server that lags behind what the old one saw."""
-        # None: on its way to the next connection, with the same session.
+        """Refuse a new session: its server may be behind the old session's server."""
+        # None: the same session is reconnecting.
         if self.session.is_lost or self.session.session_id not in (None, self._session_id):
             message = f"{self.session.hosts}: {TOPICS}: the ZooKeeper session ended while reading; run it again"
             raise ClusterUnreachableError(message)
 
 
-class Rest(NamedTuple):
-    """What stands beside the topics."""
+class OtherZnodes(NamedTuple):
+    """What a snapshot needs besides the topics."""
 
     markers: Mapping[str, Znode | None]
     orphans: frozenset[str]
@@ -465,11 +477,11 @@ def _decoded(name: str, topic: Znode | None, config: Znode | None) -> LiveTopic 
     )
 
 
-def _live_topic(name: str, look: Look, *, unstable: bool) -> LiveTopic | None:
-    live = look.live
-    if live is None or (look.states is None and not unstable):
+def _live_topic(name: str, reading: TopicReading, *, unstable: bool) -> LiveTopic | None:
+    live = reading.live
+    if live is None or (reading.states is None and not unstable):
         return live
-    states = None if look.states is None else _states(name, look.states)
+    states = None if reading.states is None else _states(name, reading.states)
     return replace(live, unstable=unstable, states=states)
 
 
@@ -491,12 +503,12 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
     )
 
 
-def _now_ms(looks: Mapping[str, Look], markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.mtime for look in looks.values() for znode in (look.topic, look.config) if znode]
+def _now_ms(readings: Mapping[str, TopicReading], markers: Mapping[str, Znode | None]) -> int:
+    stamped = [znode.mtime for reading in readings.values() for znode in (reading.topic, reading.config) if znode]
     stamped += [znode.mtime for znode in markers.values() if znode]
     return max([time.time_ns() // 1_000_000, *stamped])
 
 
 def _marker_ages(markers: Mapping[str, Znode | None], *, now_ms: int) -> dict[str, int]:
-    """Age in ms by topic; a marker that went while it was read no longer counts."""
+    """Age in ms by topic; a marker that was removed meanwhile does not count."""
     return {name: now_ms - znode.stat.ctime for name, znode in markers.items() if znode is not None}

@@ -1,4 +1,4 @@
-"""The SASL login of a ZooKeeper session: DIGEST-MD5, as pure-sasl does it, with an end."""
+"""The SASL login of a ZooKeeper session: DIGEST-MD5 of pure-sasl, which also ends when the server knows no SASL."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from puresasl import SASLProtocolException
 from puresasl.mechanisms import DigestMD5Mechanism, mechanisms
 
 REALM_HOST = "zk-sasl-md5"
-"""Stands for every server's name in a digest. Source: org.apache.zookeeper.util.SecurityUtils#createSaslClient."""
+"""Replaces every server's name in a digest. Source: org.apache.zookeeper.util.SecurityUtils#createSaslClient."""
 
 
 class ZooKeeperDigest(DigestMD5Mechanism):  # type: ignore[misc]  # pure-sasl is untyped
-    """Gives up on a server that knows no SASL: kazoo would go on asking it, thousands of times a second."""
+    """Ends with an error on a server that knows no SASL: kazoo would ask it again thousands of times a second."""
 
     name = "ZOOKEEPER-DIGEST"
 
@@ -20,7 +20,7 @@ class ZooKeeperDigest(DigestMD5Mechanism):  # type: ignore[misc]  # pure-sasl is
         self._has_begun = False
 
     def process(self, challenge: bytes | None = None) -> bytes | None:
-        """The answer to a challenge; None is the beginning. Raises ``SASLProtocolException``."""
+        """The answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
         if self._has_begun and not challenge:
             raise SASLProtocolException("the server takes no SASL login")
         self._has_begun = True
@@ -32,5 +32,5 @@ mechanisms[ZooKeeperDigest.name] = ZooKeeperDigest
 
 
 def sasl_options(user: str, password: str) -> dict[str, str]:
-    """What a kazoo client takes to log in."""
+    """The options with which a kazoo client logs in."""
     return {"mechanism": ZooKeeperDigest.name, "username": user, "password": password}
