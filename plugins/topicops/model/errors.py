@@ -1,6 +1,6 @@
-"""One tree of errors; a class for each thing that a caller may do about one.
+"""One tree of errors, with one class for each way in which a caller may react.
 
-Every message says where, what and what next. ``exit_status`` is the status with which the command ends.
+Every message contains the place, the problem and the next step. ``exit_status`` is how the command ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TopicopsError(Exception):
-    """Something a person can act on; its text is the whole answer, no traceback is shown."""
+    """A problem that the user can fix; the text explains all, and no traceback is shown."""
 
     exit_status: ClassVar[ExitStatus] = ExitStatus.ERROR
     code: ClassVar[str | None] = None
@@ -26,7 +26,7 @@ class UsageError(TopicopsError):
 
 
 class SpecError(TopicopsError):
-    """The files under ``topics/`` have problems; all of them are in ``diagnostics``, warnings included."""
+    """The files under ``topics/`` have problems; ``diagnostics`` holds all of them, with the warnings."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -35,11 +35,11 @@ class SpecError(TopicopsError):
 
 
 class SpecFileError(TopicopsError):
-    """A spec file could not be written: another stands in its place, it changed meanwhile, or the disk refuses."""
+    """A spec file could not be written: the name is taken, the file changed meanwhile, or the disk refuses."""
 
 
 class ClusterError(TopicopsError):
-    """ZooKeeper or the brokers answered with an error, or not at all; nothing was concluded from it."""
+    """ZooKeeper or the brokers answered with an error, or not at all."""
 
 
 class ClusterUnreachableError(ClusterError):
@@ -47,19 +47,19 @@ class ClusterUnreachableError(ClusterError):
 
 
 class ConnectionSecurityError(ClusterError):
-    """A connection and the servers do not agree on how it is secured; another try would end the same way."""
+    """The security settings of a connection and of its servers differ; another try would fail the same way."""
 
 
 class LoginRefusedError(ConnectionSecurityError):
-    """The servers refuse the user or the password, or want a login and were given none."""
+    """The servers refuse the user or the password, or want a login and got none."""
 
 
 class CertificateError(ConnectionSecurityError):
-    """One side of a TLS connection does not trust the other's certificate."""
+    """The client does not trust the server's TLS certificate, or the server not the client's."""
 
 
 class UndecodableZnodeError(ClusterError):
-    """A znode holds what Kafka could not read, or what only a newer Kafka writes."""
+    """A znode's data could not be read by Kafka either, or only a newer Kafka writes it."""
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         self.path = path
@@ -67,20 +67,20 @@ class UndecodableZnodeError(ClusterError):
 
 
 class WrongTargetError(TopicopsError):
-    """The cluster that answered is not the one the environment names, or ZooKeeper does not rule it."""
+    """The cluster that answered is not the one that the environment names, or ZooKeeper does not control it."""
 
     exit_status = ExitStatus.WRONG_CLUSTER
     code = "TOP504"
 
 
 class UnsupportedTargetError(WrongTargetError):
-    """KRaft, or a migration to it: ZooKeeper is only a copy."""
+    """KRaft controls the cluster, or a migration to KRaft has begun: ZooKeeper holds only a copy."""
 
     code = "TOP801"
 
 
 class ShrunkenWorldError(WrongTargetError):
-    """Too many topics are gone since the last good snapshot."""
+    """Too many topics are gone since the last complete snapshot."""
 
     code = "TOP416"
 
@@ -93,7 +93,7 @@ class LeaseHeldError(TopicopsError):
 
 
 class LeaseLostError(TopicopsError):
-    """The lease is no longer ours; nothing more may be sent."""
+    """The run has lost the lease; nothing more may be sent."""
 
     code = "TOP503"
 
@@ -111,13 +111,13 @@ class FormatVersionError(ArtifactError):
 
 
 class UnrecordedError(ArtifactError):
-    """Requests were sent to the cluster, and the file that says what came of them could not be written."""
+    """Requests were sent to the cluster, but their outcomes could not be written to a file."""
 
     exit_status = ExitStatus.PARTLY_DONE
 
 
 class DiffError(TopicopsError):
-    """The comparison does not add up: a key stands twice, or a topic is in no class or in two."""
+    """The comparison is inconsistent: a key occurs twice, or a topic is in no class or in two."""
 
 
 class LocalClusterError(TopicopsError):

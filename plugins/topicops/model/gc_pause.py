@@ -1,4 +1,4 @@
-"""Python's cyclic collector, which walks everything that is alive again and again while a lot of it is made."""
+"""Pauses Python's cyclic garbage collector, which walks all live objects again and again while many are made."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Without the collector; it is on again behind the outermost of these.
+    """Disable the collector inside the block; blocks may be nested, and the outermost one enables it again.
 
-    What is alive by then counts as old. Else the next allocation would have the collector walk all of it at once.
+    On leaving, live objects move to the oldest generation: else the next collection would walk all of them at once.
     """
     was_on = gc.isenabled()
     gc.disable()

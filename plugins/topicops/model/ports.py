@@ -1,4 +1,4 @@
-"""The ports: what the steps ask of the world. Edges fill them; fakes in ``testing/`` do too.
+"""The ports: what steps ask of outside systems. Edges implement them, and fakes in ``testing/`` do.
 
 Every step that waits takes one ``Clock``; ``apply`` takes its other ports together, as ``ApplyPorts``.
 """
@@ -18,18 +18,18 @@ from topicops.model.runs.results import Mutation, Outcome
 
 
 class LiveReader(Protocol):
-    """Reads the live cluster; never writes. Raises ``ClusterError``, never returns half a picture."""
+    """Reads the live cluster; never writes. Raises ``ClusterError`` rather than return a part."""
 
     def snapshot(self, *, states: bool = False) -> ClusterSnapshot: ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Everything that stands under the names right now; an entry for each of them."""
+        """Everything that exists now under these names; one entry for each name."""
         ...
 
     def brokers(self) -> Mapping[int, Broker]: ...
 
     def controller_epoch(self) -> int | None:
-        """Changes with each controller; None where the source cannot tell."""
+        """Rises with each new controller; None if the source does not know it."""
         ...
 
     def controller_id(self) -> int | None:
@@ -49,20 +49,20 @@ class LiveReader(Protocol):
 
 
 class AnswerKind(StrEnum):
-    """What a broker's answer to one mutation means for the change."""
+    """What the answer to one request means for its change."""
 
     ACCEPTED = "accepted"
     FAILED = "failed"
-    """This request did nothing, and another one would end the same way.
+    """This request had no effect, and a second one would fail the same way.
 
-    The client may have sent it before, by itself and with effect: one look tells, no waiting.
+    The client itself may have sent it before, with effect: one reading shows that, without a wait.
     """
     UNCLEAR = "unclear"
-    """It did happen, or may yet: read back until that is known, never send again blindly."""
+    """It had an effect, or may still have: read back until that is known, never send again before."""
     RETRY = "retry"
-    """It did not happen; after a wait and a fresh look it may be sent again."""
+    """It had no effect; after a wait and a new reading it may be sent again."""
     CONTROLLER_MOVED = "controller moved"
-    """It went to a broker that is no longer the controller: read back; what is not in effect may be sent again."""
+    """It went to a broker that is no longer the controller: read back; a change without effect may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,21 @@ class Answer:
     error: str = ""
     """``NAME (code): message``; empty when accepted."""
     wait_s: float = 0.0
-    """How long a quota keeps these brokers from taking the next request."""
+    """How long a quota makes these brokers delay the next request."""
     left: bool = True
-    """False: no request left for it."""
+    """False: no request was sent for it."""
 
 
 class TopicAdmin(Protocol):
-    """The only way to mutate a cluster.
+    """The only way to change a cluster.
 
-    One answer for each change, in the order given; one bad topic stops no other.
+    One answer for each change, in the given order; a topic that fails does not stop the others.
     """
 
     def cluster_id(self) -> str: ...
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
-        """The brokers' own dry run; deletes have none and are accepted."""
+        """Ask the brokers for a dry run; deletes have none and count as accepted."""
         ...
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]: ...
@@ -99,7 +99,7 @@ class TopicAdmin(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """What one broker believes of one partition."""
+    """One partition in one broker's metadata."""
 
     leader: int
     """-1: none."""
@@ -112,40 +112,40 @@ class BrokerView:
     """One broker's own metadata."""
 
     topics: Mapping[str, Mapping[int, PartitionView]]
-    """Without the names it does not know."""
+    """Without the topics that the broker does not know."""
     brokers: frozenset[int]
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Without the topics to which the broker gives none; as in ``LiveTopic``."""
+    """As in ``LiveTopic``; without the topics for which the broker gives no id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogQuestions:
-    """What one broker is asked about logs, by topic."""
+    """The questions to one broker about logs, by topic."""
 
     held: Mapping[str, Collection[int]]
-    """Partitions of which it should hold a replica, or shall hold none any more."""
+    """Partitions of which it must have a replica, or must have none any more."""
     led: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
-    """Partitions that it should lead, with the leader epoch; None: not known."""
+    """Partitions that it must lead, with the leader epoch; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLogs:
-    """What lies on one broker's disks, and whether what it leads can be read; only of what was asked."""
+    """The logs on one broker's disks, and whether its leaders can be read; only the partitions asked for."""
 
     held: Mapping[str, frozenset[int]]
-    """Partitions with a log that the broker serves; not on a failed disk, no copy that is still being made."""
+    """Partitions with a log in use; without logs on a failed disk and copies that are not complete yet."""
     idle: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Partitions with a log that it does not serve."""
+    """Partitions with a log that is not in use."""
     unread: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    """Partitions of which it tells no end offset, with its error as ``NAME (code)``."""
+    """Partitions without an end offset, with the broker's error as ``NAME (code)``."""
 
 
 class BrokerMetadata(Protocol):
-    """The second side of verify: what the brokers themselves say. No answer within a deadline is a sentence."""
+    """Each broker's own metadata and logs, for verify. A broker without an answer in time gives a sentence."""
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
-        """Each broker's own view of these topics; of all that it knows where ``topics`` is None."""
+        """Each broker's metadata of these topics; of all its topics if ``topics`` is None."""
         ...
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
@@ -153,25 +153,25 @@ class BrokerMetadata(Protocol):
         ...
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """What is set on each topic itself, as one of the brokers writes it; for an unknown topic a sentence."""
+        """The configs set on each topic, from one of the brokers; for an unknown topic a sentence."""
         ...
 
 
 class ClusterQuestions(Protocol):
-    """What only brokers know and a plan may ask once, with a deadline."""
+    """Questions that only brokers can answer; a plan asks them once, with a deadline."""
 
     def broker_defaults(self) -> Mapping[str, str] | None:
-        """Effective default of each topic config; None when nobody answered."""
+        """Effective default of each topic config; None if no broker answered."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
 
 
 class Lease(Protocol):
-    """The right to mutate one cluster, held by one process at a time."""
+    """The right to change one cluster; one process at a time has it."""
 
     def confirm(self) -> None:
-        """Look again whether it is ours. Raises ``LeaseLostError``."""
+        """Check that this process still has the lease. Raises ``LeaseLostError``."""
         ...
 
     def zxid(self) -> int | None:
@@ -180,20 +180,20 @@ class Lease(Protocol):
 
 
 class Journal(Protocol):
-    """What this run is about to do, and what came of it; durable before it returns."""
+    """What this run will send, and the outcomes; durable before each call returns."""
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
-        """Before the request that carries them. Raises ``ArtifactError``: then it must not be sent."""
+        """Note changes before their request. Raises ``ArtifactError``: then it must not be sent."""
         ...
 
     def record(self, outcomes: Sequence[Outcome]) -> None: ...
 
 
 class AuditLog(Protocol):
-    """What was ever sent to one environment's cluster; nothing is taken out of it."""
+    """Everything that was ever sent to one environment's cluster; no line is ever removed."""
 
     def append(self, mutations: Sequence[Mutation]) -> None:
-        """Durable before it returns. Raises ``ArtifactError``: then none of them is in it."""
+        """Add a line for each; durable when it returns. Raises ``ArtifactError``: then none was added."""
         ...
 
 

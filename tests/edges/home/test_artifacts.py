@@ -119,7 +119,7 @@ def test_text_and_json_come_back_equal(store: ArtifactStore) -> None:
 
 
 def test_a_missing_artifact_is_named(store: ArtifactStore) -> None:
-    with pytest.raises(ArtifactError, match=r"live\.json: not there; the step that writes it"):
+    with pytest.raises(ArtifactError, match=r"live\.json: missing; the step that writes it"):
         store.read_value("live.json", ClusterSnapshot)
     assert not store.has("live.json")
 

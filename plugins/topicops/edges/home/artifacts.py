@@ -1,4 +1,4 @@
-"""A run's folder: one artifact for each step. Files are whole or they are not there."""
+"""A run's folder: one artifact for each step. Each file is complete, or does not exist."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LONGEST_NAME = 200
 
 
 def runs_folder(home: Path, group: str, run_id: str) -> Path:
-    """Where a run keeps its files; ``group`` is ``cli`` or a DAG id. Different ids never share a folder."""
+    """The folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
     return home / "runs" / _folder_name(group) / _folder_name(run_id)
 
 
 def prune_runs(home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT) -> tuple[Path, ...]:
-    """Remove the folders of runs in which nothing was written for ``older_than``; gives what was removed."""
+    """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders."""
     limit = (now - older_than).timestamp()
     runs = sorted(run for run in (home / "runs").glob("*/*") if run.is_dir() and not run.is_symlink())
     old = tuple(run for run in runs if _last_written(run) < limit)
@@ -53,7 +53,7 @@ class ArtifactStore:
         return self.path(name).is_file()
 
     def remove(self, *names: str) -> None:
-        """Take artifacts away; one that is not there is no problem."""
+        """Remove artifacts; a missing one is no problem."""
         for path in map(self.path, names):
             try:
                 path.unlink(missing_ok=True)
@@ -80,11 +80,11 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_value(self, name: str, value: object) -> Path:
-        """For the model's own values: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
+        """For values of the model: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
         return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
 
     def read_value(self, name: str, value_type: type[T]) -> T:
-        """Read what ``write_value`` wrote, equal to it. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
+        """Read a value that equals the written one. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
         try:
             return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -95,7 +95,7 @@ class ArtifactStore:
         try:
             return path.read_bytes()
         except FileNotFoundError as error:
-            raise ArtifactError(f"{path}: not there; the step that writes it has not run, or failed") from error
+            raise ArtifactError(f"{path}: missing; the step that writes it has not run, or failed") from error
         except OSError as error:
             raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -114,7 +114,7 @@ class ArtifactStore:
 
 
 def _as_written(value: object) -> object:
-    """What people write is pydantic's to encode."""
+    """Encode a pydantic model, which msgspec cannot."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     raise NotImplementedError(f"{type(value).__name__} is no value of the model")

@@ -1,7 +1,7 @@
-"""The audit log of an environment: a line for each mutation, chained by hash, and a head that says where it ends.
+"""The audit log of an environment: one line for each mutation, chained by hash, and a head that names the last line.
 
-``<environment>.jsonl`` only grows. ``<environment>.head`` holds count and hash of the last line, so that a cut tail is
-seen as well. Whoever can rewrite both can forge both: a head that is kept elsewhere tells.
+``<environment>.jsonl`` only grows. ``<environment>.head`` holds number and hash of the last line, so that a missing end
+is found as well. A user who can write both files can forge both: compare with a head that is kept elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOrigin:
-    """What all lines of one apply have in common."""
+    """The fields that all lines of one apply have in common."""
 
     environment: str
     run: str
@@ -50,10 +50,10 @@ class AuditOrigin:
 
 
 class FileAuditLog:
-    """Fills ``model.ports.AuditLog``; one writer at a time, held apart by a lock on the file.
+    """Implements ``model.ports.AuditLog``; a lock on the file lets one writer in at a time.
 
     Raises:
-        ArtifactError: The log cannot be written, or is not as it was left.
+        ArtifactError: The log cannot be written, or was changed since the last write.
 
     """
 
@@ -66,7 +66,7 @@ class FileAuditLog:
         self._now = now
 
     def check(self) -> AuditHead:
-        """Look before anything is sent whether the log can be continued; gives its end."""
+        """Check, before anything is sent, that the log can be continued; gives its end."""
         with self._opened() as handle:
             return self._end(handle)
 
@@ -94,10 +94,10 @@ class FileAuditLog:
                 yield handle
         except OSError as error:
             message = f"{self._path}: the audit log cannot be written: {error.strerror}; nothing more is sent"
-            raise ArtifactError(f"{message}: see to the disk, then run again") from error
+            raise ArtifactError(f"{message}: check the disk, then run again") from error
 
     def _end(self, handle: int) -> AuditHead:
-        """Where the next line goes; a line that a crash tore off is taken away, since no head ever counted it."""
+        """The end of the log; an incomplete line is removed first, since no head ever counted it."""
         _drop_torn(handle, self._path)
         head = _read_head(self._head_path)
         if head is not None and head == _tail(handle):
@@ -105,8 +105,8 @@ class FileAuditLog:
         file = read_audit_log(self._path.parent, self.origin.environment)
         if problems := [*chain_problems(file)]:
             raise ArtifactError(
-                f"{self._path}: {problems[0]}; nothing is sent: look with `topicops audit verify`, then put the file "
-                f"back, or keep it elsewhere together with {self._head_path.name} and begin a new one"
+                f"{self._path}: {problems[0]}; nothing is sent: check with `topicops audit verify`, then restore the "
+                f"file, or move it away together with {self._head_path.name} to begin a new one"
             )
         return file.end
 
@@ -149,7 +149,7 @@ def audited_environments(folder: Path) -> tuple[str, ...]:
 
 
 def read_audit_log(folder: Path, environment: str) -> AuditFile:
-    """Read a log whatever its state; an environment that has none has an empty one. Raises ``ArtifactError``."""
+    """Read a log, damaged or not; empty for an environment without one. Raises ``ArtifactError``."""
     path = log_path(folder, environment)
     try:
         *whole, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
@@ -175,7 +175,7 @@ def _read_head(path: Path) -> AuditHead | None:
 
 
 def _tail(handle: int) -> AuditHead:
-    """Number and hash of the last line, as it says itself; a line of no sense counts as none."""
+    """Number and hash of the last line, by its own number; ``NO_LINES`` if it cannot be decoded."""
     size = os.lseek(handle, 0, os.SEEK_END)
     text = _after_last_end(handle, max(0, size - 1))[:-1]
     line = _line_of(text) if text else None
@@ -185,12 +185,12 @@ def _tail(handle: int) -> AuditHead:
 def _drop_torn(handle: int, path: Path) -> None:
     size = os.lseek(handle, 0, os.SEEK_END)
     if torn := len(_after_last_end(handle, size)):
-        logger.warning("%s: took off %d bytes of a line that was never finished", path, torn)
+        logger.warning("%s: removed %d bytes of an incomplete line", path, torn)
         os.ftruncate(handle, size - torn)
 
 
 def _after_last_end(handle: int, before: int) -> bytes:
-    """What stands behind the last end of a line that lies before offset ``before``; read backwards."""
+    """The bytes after the last line end before offset ``before``; read backwards."""
     size, start = os.lseek(handle, 0, os.SEEK_END), before
     while start > 0:
         start = max(0, start - _CHUNK)

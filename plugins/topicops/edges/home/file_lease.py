@@ -1,4 +1,4 @@
-"""Leases without ZooKeeper: a locked file, good for one host; and none at all."""
+"""Leases without ZooKeeper: a locked file, which works on one host only; and no lease at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ POLL_S = 0.1
 
 
 class FileLease:
-    """Fills ``model.ports.Lease`` by ``flock``: keeps processes of one host apart, and goes when its process ends.
+    """Implements ``model.ports.Lease`` by ``flock``, for the processes of one host; it ends with its process.
 
     Args:
-        path: The file; made if it is missing, and never removed: its lock is what counts.
+        path: The file; made if it is missing, and never removed: only its lock counts.
         lock_timeout_s: How long to wait for another holder.
 
     Raises:
@@ -55,7 +55,7 @@ class FileLease:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, msgspec.json.encode(self._holder), 0)
         except OSError as error:
-            raise ArtifactError(f"{self._path}: cannot be written ({error.strerror}); see to the disk") from error
+            raise ArtifactError(f"{self._path}: cannot be written ({error.strerror}); check the disk") from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -64,9 +64,9 @@ class FileLease:
         os.close(self._descriptor)
 
     def confirm(self) -> None:
-        """Raise ``LeaseLostError`` where the path now leads to another file: our lock keeps nobody out then.
+        """Raise ``LeaseLostError`` if the path now leads to another file: our lock does not stop other runs then.
 
-        A lost lease stays lost, even when the file comes back: another run may have begun meanwhile.
+        A lost lease stays lost, even if the file comes back: another run may have begun meanwhile.
         """
         try:
             is_ours = os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._descriptor))
@@ -91,7 +91,7 @@ class FileLease:
 
 
 class NoLease:
-    """Fills ``model.ports.Lease`` where the environment asks for none: somebody else keeps runs apart."""
+    """Implements ``model.ports.Lease`` for ``lease: none``: something outside must keep two runs apart."""
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +102,7 @@ class NoLease:
         return
 
     def confirm(self) -> None:
-        """Is always ours."""
+        """Do nothing: this lease cannot be lost."""
 
     def zxid(self) -> None:
         """None: this lease is not in ZooKeeper."""

@@ -1,4 +1,4 @@
-"""The journal of one try to apply: an intent before each request, an outcome after, each on the disk at once."""
+"""The journal of one try to apply: an intent before each request and an outcome after it, each durable at once."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileJournal:
-    """Fills ``model.ports.Journal`` with JSON lines; what one call writes is on the disk before it returns.
+    """Implements ``model.ports.Journal`` with JSON lines; each call returns when its lines are on the disk.
 
     Raises:
-        ArtifactError: The lines could not be made durable. Whoever meant to send a request must not.
+        ArtifactError: The lines could not be made durable; then the request must not be sent.
 
     """
 
@@ -76,40 +76,40 @@ class FileJournal:
         except OSError as error:
             raise ArtifactError(
                 f"{self.path}: the journal cannot be written: {error.strerror}; nothing more is sent: "
-                "see to the disk, then run again"
+                "check the disk, then run again"
             ) from error
 
 
 def read_journal(path: Path) -> tuple[JournalEntry, ...]:
-    """Read a journal, oldest line first. A line that a crash tore off is left out: it never took effect.
+    """Read a journal, oldest line first; without the half line that a crash may have left.
 
     Raises:
-        ArtifactError: The file is missing, or a line that is not torn cannot be understood.
+        ArtifactError: The file is missing, or a complete line cannot be decoded.
 
     """
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
-    # Only the end of the file, or the line before a resumed journal's fresh start, can be torn.
+    # Half a line may be at the end, or before the lines that were appended after a crash.
     return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
 
 
 def intended_topics(folder: Path) -> frozenset[str]:
-    """Topics that any journal of a run says are to be changed, whatever came of it. Raises as ``read_journal``."""
+    """Topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
     journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
     return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
 
 
 def has_later_try(path: Path) -> bool:
-    """Whether a later try has a journal beside this one, ``<name>-<try>.jsonl``."""
+    """Whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``."""
     name, _, own = path.stem.rpartition("-")
     others = (other.stem.rpartition("-")[2] for other in path.parent.glob(f"{name}-*.jsonl"))
     return any(int(other) > int(own) for other in others if other.isdecimal())
 
 
 def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """Intents without an outcome: what a crashed run may have sent and nobody has looked at since."""
+    """Intents without an outcome: a crashed run may have sent them, and no later run has checked them."""
     pending: dict[str, JournalEntry] = {}
     for entry in entries:
         if entry.kind == "intent":

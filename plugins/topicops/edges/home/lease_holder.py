@@ -1,4 +1,4 @@
-"""Who holds a lease: what a run writes into it, for the one that waits."""
+"""The holder of a lease: a run writes it into the lease, so that a waiting run can show it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LeaseHolder(msgspec.Struct, frozen=True):
     host: str
     pid: int
     operation: str
-    """``apply plan 3f9c…``: what it is doing."""
+    """What the run is doing: ``apply all``."""
     since: str
     """RFC 3339 UTC, by the holder's own clock."""
     version: str
@@ -34,8 +34,8 @@ def this_process(*, run: str, operation: str) -> LeaseHolder:
 
 
 def holder_text(data: bytes | None) -> str:
-    """Name the holder from what stands in the lease; another version, or a hand, may have written it."""
+    """Name the holder from the lease's content, which another version, or a person, may have written."""
     try:
         return str(msgspec.json.decode(data or b"", type=LeaseHolder))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return "somebody whose entry cannot be read"
+        return "a holder whose entry cannot be read"

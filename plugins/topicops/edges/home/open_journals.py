@@ -25,7 +25,7 @@ class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
     """Its path."""
     origin: AuditOrigin
-    """What an audit line of that run says."""
+    """For the audit lines of that run."""
 
 
 @contextmanager
@@ -88,4 +88,4 @@ def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
     except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path}: damaged: {error}; look at that run, then remove the file") from error
+        raise ArtifactError(f"{path}: damaged: {error}; check what that run did, then remove the file") from error

@@ -1,4 +1,4 @@
-"""The quality of the last runs of one DAG, from their folders: what a page shows as a strip."""
+"""The quality of the last runs of one DAG, from their folders; a page shows it as a strip."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RUNS_SHOWN = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """What the rules said in one run."""
+    """The quality reports of one run."""
 
     before: QualityReport | None
     after: QualityReport | None
-    """None: the run has not come so far, or ended before."""
+    """None: the run has not reached this step, or ended before it."""
 
     @property
     def checked_at(self) -> datetime:
@@ -31,10 +31,10 @@ class RunQuality:
 def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:
     """The last ``most`` runs of a DAG that evaluated any rule, newest first.
 
-    A file that is damaged or of another format is passed over: one odd run shall not hide the others.
+    A file that is damaged or of another format is skipped: one such run must not hide the others.
     """
     folders = runs_folder(home, group, "any").parent.glob("*/")
-    # By the time of writing first, so that no more files are read than runs are shown.
+    # Sorted by time of writing, so that only the files of the shown runs are read.
     newest = sorted(folders, key=_written_at, reverse=True)
     found = (_quality_of(ArtifactStore(folder)) for folder in newest[:most])
     return tuple(sorted((run for run in found if run), key=lambda run: run.checked_at, reverse=True))
@@ -47,7 +47,7 @@ def _written_at(folder: Path) -> float:
 def _modified_at(file: Path) -> float:
     try:
         return file.stat().st_mtime
-    except OSError:  # not written yet, or pruned a moment ago
+    except OSError:  # not written yet, or just pruned
         return 0.0
 
 
