@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from topicops.edges.java import find_java, pyspark_jars
+from topicops.edges.processes import free_port
 
 ON_CONNECT = """
 from topicops.edges.spark.quality import check_quality
@@ -36,9 +37,7 @@ with spark_session() as spark:
 @pytest.fixture(scope="module")
 def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("connect")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

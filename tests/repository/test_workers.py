@@ -1,0 +1,41 @@
+"""How the files of tests are shared out among the workers of ``make test``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.workers import SECONDS, SHARED, LongestFirst
+
+TESTS = Path(__file__).parents[1]
+
+
+class Planned(LongestFirst):
+    """Shares nothing out: it has no workers."""
+
+    def __init__(self) -> None:
+        pass
+
+    def unit_of(self, test: str) -> str:
+        return self._split_scope(test)
+
+
+@pytest.mark.parametrize("file", SECONDS)
+def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
+    assert (TESTS / file).is_file()
+    assert Planned().unit_of(f"tests/{file}::test_it[a::b]") == f"tests/{file}"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param("cluster/test_scenarios.py", id="three brokers"),
+        pytest.param("cluster/faults/test_killed_tool.py", id="three brokers, by another fixture"),
+        pytest.param("cluster/test_rights.py", id="a guarded broker"),
+        pytest.param("edges/spark/test_diff.py", id="Spark"),
+        pytest.param("airflow/test_dag_runs.py", id="Airflow's database"),
+    ],
+)
+def test_files_that_share_a_server_are_one_unit(file: str) -> None:
+    assert Planned().unit_of(f"tests/{file}::test_it") == SHARED
