@@ -10,14 +10,14 @@ from topicops.flow.run import Run, now, read_specs
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicops.steps.authoring.import_topics import Before, ImportOptions, ImportResult
+    from topicops.steps.authoring.import_topics import ImportInputs, ImportOptions, ImportResult
 
 
 def import_topics(run: Run, options: ImportOptions) -> ImportResult:
-    """Write specs for the live topics that none describes. Files that are there stay, but for new exceptions.
+    """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
 
     Raises:
-        SpecError: With every problem of the files that are there.
+        SpecError: With every problem of the existing files.
         WrongTargetError: Another cluster answers.
         SpecFileError: A file cannot be written.
 
@@ -25,16 +25,16 @@ def import_topics(run: Run, options: ImportOptions) -> ImportResult:
     from topicops.edges.specs.writer import document_of
     from topicops.steps.authoring.import_topics import import_topics as import_step
 
-    before = _before(run)
-    result = import_step(before, options, partial(document_of, run.topics))
-    _write(run, result, before.exceptions_text)
+    inputs = _inputs(run)
+    result = import_step(inputs, options, partial(document_of, run.topics))
+    _write(run, result, inputs.exceptions_text)
     return result
 
 
-def _before(run: Run) -> Before:
+def _inputs(run: Run) -> ImportInputs:
     from topicops.edges.specs.reader import ROOM_FOR_EXCEPTIONS, read_tree, regular_text
     from topicops.steps.authoring.exceptions_file import exceptions_file
-    from topicops.steps.authoring.import_topics import Before
+    from topicops.steps.authoring.import_topics import ImportInputs
     from topicops.steps.specs.validate import validate
 
     at = now()
@@ -42,7 +42,7 @@ def _before(run: Run) -> Before:
     tree = read_tree(run.topics)
     environment, desired = validate(tree, environment=run.environment, now=at).require()
     run.progress(f"Reading the live topics of {run.environment}")
-    return Before(
+    return ImportInputs(
         tree=tree,
         environment=environment,
         desired=desired,
@@ -53,7 +53,7 @@ def _before(run: Run) -> Before:
 
 
 def _write(run: Run, result: ImportResult, exceptions_before: str | None) -> None:
-    """Exceptions first, topics last: what a cut-off leaves is valid, and another import goes on from there."""
+    """Write exceptions first and topics last: after a crash the files are valid, and another import continues."""
     from topicops.edges.specs.writer import replace_text, write_new
     from topicops.steps.authoring.exceptions_file import exceptions_file
 
@@ -75,6 +75,6 @@ def topic_id(run: Run, topic: str) -> str:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.traces([topic])[topic].live
     if live is None or live.topic_id is None:
-        problem = "is not live" if live is None else "has no id, as topics of old clusters"
+        problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
         raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
     return live.topic_id

@@ -18,7 +18,7 @@ from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.authoring.import_topics import Before, ImportOptions, ImportResult, import_topics
+from topicops.steps.authoring.import_topics import ImportInputs, ImportOptions, ImportResult, import_topics
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import DriftKind, drift
 from topicops.steps.planning.plan import plan
@@ -36,10 +36,10 @@ def tree_of(files: Mapping[str, str]) -> Tree:
     return Tree(documents=tuple(documents), files=len(documents))
 
 
-def adopted(files: Mapping[str, str], live: ClusterSnapshot, wishes: ImportOptions | None = None) -> ImportResult:
+def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOptions | None = None) -> ImportResult:
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
-    before = Before(
+    before = ImportInputs(
         tree=tree,
         environment=environment,
         desired=desired,
@@ -47,13 +47,13 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, wishes: ImportOptio
         exceptions_text=files.get("environments/local.exceptions.yaml"),
         now=NOW,
     )
-    return import_topics(before, wishes or ImportOptions(owner="team-platform"), READ)
+    return import_topics(before, options or ImportOptions(owner="team-platform"), READ)
 
 
-def files_after(files: Mapping[str, str], adoption: ImportResult) -> dict[str, str]:
-    found = {**files, **adoption.files}
-    if adoption.exceptions_text is not None:
-        found["environments/local.exceptions.yaml"] = adoption.exceptions_text
+def files_after(files: Mapping[str, str], result: ImportResult) -> dict[str, str]:
+    found = {**files, **result.files}
+    if result.exceptions_text is not None:
+        found["environments/local.exceptions.yaml"] = result.exceptions_text
     return found
 
 
@@ -129,16 +129,16 @@ def folders(draw: st.DrawFn) -> dict[str, str]:
 @settings(max_examples=15)
 @given(folders(), clusters())
 def test_any_cluster_is_accounted_for_and_what_is_adopted_rests(files: dict[str, str], live: ClusterSnapshot) -> None:
-    adoption = adopted(files, live)
+    result = adopted(files, live)
 
-    left_out = [left.topic for left in adoption.left_out]
-    assert sorted([*adoption.topics, *left_out, *adoption.protected]) == sorted(live.topics)
-    after = validate(tree_of(files_after(files, adoption)), environment=None, now=NOW)
+    left_out = [left.topic for left in result.left_out]
+    assert sorted([*result.topics, *left_out, *result.protected]) == sorted(live.topics)
+    after = validate(tree_of(files_after(files, result)), environment=None, now=NOW)
     assert [found for found in after.diagnostics if found.is_error] == []
-    here = validate(tree_of(files_after(files, adoption)), environment="local", now=NOW)
+    here = validate(tree_of(files_after(files, result)), environment="local", now=NOW)
     change_set = planned(here, live)
     assert (change_set.changes, change_set.blocked) == ((), ())
-    assert sorted(change_set.unmanaged) == sorted([*left_out, *adoption.protected])
+    assert sorted(change_set.unmanaged) == sorted([*left_out, *result.protected])
 
 
 @settings(max_examples=15)
@@ -155,15 +155,15 @@ def test_a_second_adoption_finds_nothing(files: dict[str, str], live: ClusterSna
 @settings(max_examples=15)
 @given(folders(), clusters())
 def test_what_drifts_afterwards_is_what_was_said(files: dict[str, str], live: ClusterSnapshot) -> None:
-    adoption = adopted(files, live)
-    environment, desired = validate(tree_of(files_after(files, adoption)), environment="local", now=NOW).require()
+    result = adopted(files, live)
+    environment, desired = validate(tree_of(files_after(files, result)), environment="local", now=NOW).require()
 
     entries = drift(desired, live, environment)
 
     assert Counter((e.topic, e.field) for e in entries if e.kind is DriftKind.UNLISTED) == Counter(
-        (override.topic, f"configs.{override.config}") for override in adoption.unsayable
+        (override.topic, f"configs.{override.config}") for override in result.inexpressible
     )
-    left_out = {left.topic for left in adoption.left_out}
+    left_out = {left.topic for left in result.left_out}
     assert {e.topic for e in entries if e.kind is DriftKind.UNMANAGED} == left_out
     assert {e.kind for e in entries} <= {DriftKind.UNLISTED, DriftKind.UNMANAGED}
 
@@ -184,47 +184,47 @@ def cluster(number: int, overrides: Mapping[str, str], *, replication_factor: in
     [pytest.param(1, 0, id="one topic"), pytest.param(3, 0, id="too few"), pytest.param(4, 1, id="enough")],
 )
 def test_a_profile_must_save_lines(number: int, profiles: int) -> None:
-    adoption = adopted(FILES, cluster(number, SHARED))
+    result = adopted(FILES, cluster(number, SHARED))
 
-    assert len(adoption.profiles) == profiles
+    assert len(result.profiles) == profiles
 
 
 def test_a_profile_holds_what_all_share_and_is_named_after_it() -> None:
-    adoption = adopted(
+    result = adopted(
         FILES, cluster(9, {"cleanup.policy": "compact", "retention.ms": "604800000"}, replication_factor=2)
     )
 
-    assert adoption.profiles == ("profiles/compact-retention-7d.yaml",)
-    assert adoption.files["profiles/compact-retention-7d.yaml"].partition("spec:\n")[2] == (
+    assert result.profiles == ("profiles/compact-retention-7d.yaml",)
+    assert result.files["profiles/compact-retention-7d.yaml"].partition("spec:\n")[2] == (
         "  replicationFactor: 2\n  configs:\n    cleanup.policy: compact\n    retention.ms: 7d\n"
     )
-    assert adoption.files["a/a.t0.yaml"].endswith("\nspec:\n  profile: compact-retention-7d\n")
+    assert result.files["a/a.t0.yaml"].endswith("\nspec:\n  profile: compact-retention-7d\n")
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
     taken = KEPT.replace("kept", "Compact").replace("retention.ms: 7d", "flush.ms: 1d")
 
-    adoption = adopted({**FILES, "profiles/Compact.yaml": taken}, cluster(9, SHARED))
+    result = adopted({**FILES, "profiles/Compact.yaml": taken}, cluster(9, SHARED))
 
-    assert adoption.profiles == ("profiles/compact-2.yaml",)
+    assert result.profiles == ("profiles/compact-2.yaml",)
 
 
 def test_what_needs_an_exception_stays_out_of_profiles() -> None:
     old = {**SHARED, "message.format.version": "2.3"}
 
-    adoption = adopted(FILES, cluster(9, old))
+    result = adopted(FILES, cluster(9, old))
 
-    assert [exception.code for exception in adoption.exceptions] == ["TOP314"] * 9
-    assert "message.format.version" not in adoption.files["profiles/compact.yaml"]
-    assert 'message.format.version: "2.3"' in adoption.files["a/a.t0.yaml"]
+    assert [exception.code for exception in result.exceptions] == ["TOP314"] * 9
+    assert "message.format.version" not in result.files["profiles/compact.yaml"]
+    assert 'message.format.version: "2.3"' in result.files["a/a.t0.yaml"]
 
 
 def test_defaults_that_are_not_live_are_taken_back() -> None:
     files = {"environments/local.yaml": f"{LOCAL}  defaults: {{configs: {{retention.ms: 7d}}}}\n"}
 
-    adoption = adopted(files, cluster(1, {}))
+    result = adopted(files, cluster(1, {}))
 
-    assert adoption.files["a/a.t0.yaml"].endswith(
+    assert result.files["a/a.t0.yaml"].endswith(
         "spec:\n  partitions: 3\n  replicationFactor: 3\n  configs:\n    retention.ms: null\n"
     )
 
@@ -232,18 +232,18 @@ def test_defaults_that_are_not_live_are_taken_back() -> None:
 def test_a_running_reassignment_counts_as_its_target() -> None:
     moving = live_topic("a.b", assignment={0: (1, 2, 3)}, adding={0: (3,)}, removing={0: (1,)})
 
-    adoption = adopted(FILES, snapshot(moving))
+    result = adopted(FILES, snapshot(moving))
 
-    assert "  replicationFactor: 2\n" in adoption.files["a/a.b.yaml"]
+    assert "  replicationFactor: 2\n" in result.files["a/a.b.yaml"]
 
 
 def test_an_exception_for_an_older_file_may_be_needed() -> None:
     older = "apiVersion: topicops/v1\nkind: Topic\nmetadata: {name: a_b, owner: o}\nspec: {}\n"
     live = snapshot(live_topic("a_b"), live_topic("a.b"))
 
-    adoption = adopted({**FILES, "z/a_b.yaml": older}, live)
+    result = adopted({**FILES, "z/a_b.yaml": older}, live)
 
-    assert [(exception.topic, exception.code) for exception in adoption.exceptions] == [("a_b", "TOP302")]
+    assert [(exception.topic, exception.code) for exception in result.exceptions] == [("a_b", "TOP302")]
 
 
 def test_a_text_that_is_no_spec_is_never_handed_out() -> None:

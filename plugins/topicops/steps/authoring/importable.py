@@ -1,4 +1,4 @@
-"""Which live topics a spec can say as they are, and why the others not."""
+"""Which live topics a spec can describe exactly, and why it cannot describe the others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class LeftOut:
 
     topic: str
     code: str
-    """Empty where no code says it."""
+    """Empty where no code fits."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnsayableOverride:
-    """A live override that stays and that no spec may name; the plan goes on to report it as drift."""
+class InexpressibleOverride:
+    """A live override that no spec may name. It stays, and each plan reports it as drift."""
 
     topic: str
     config: str
@@ -35,65 +35,73 @@ class UnsayableOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What decides whether a live topic can be described."""
+class ImportContext:
+    """What the rules need beside the live topic."""
 
     environment: Environment
     desired: Desired
     live: ClusterSnapshot
     files_by_topic: Mapping[str, str]
-    """Every topic file of every environment, by the name that it describes."""
+    """Every topic file of every environment, by the topic that it describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sorted:
-    """Every live topic that was asked for, in exactly one of four."""
+class SortedTopics:
+    """Every live topic that matches ``only``, in exactly one of four groups; each is sorted by name."""
 
-    adoptable: tuple[LiveTopic, ...]
+    importable: tuple[LiveTopic, ...]
     described: tuple[str, ...]
-    """A spec of this environment names them already."""
+    """A spec of this environment describes them already."""
     protected: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
 
 
-def sort_topics(around: Surroundings, *, only: str | None = None) -> Sorted:
-    """Each in order of names.
+def sort_topics(context: ImportContext, *, only: str | None = None) -> SortedTopics:
+    """Put each live topic into one of the four groups.
 
     Args:
-        only: A glob; topics that do not match it are in none of the four.
+        only: A glob; topics that do not match it are in no group.
     """
-    names = [name for name in sorted(around.live.topics) if only is None or fnmatchcase(name, only)]
-    described = tuple(name for name in names if name in around.desired.topics)
-    rest = [name for name in names if name not in around.desired.topics]
-    protected = tuple(name for name in rest if around.environment.protecting_pattern(name))
-    judged = {name: _first_trouble(around.live.topics[name], around) for name in rest if name not in protected}
-    return Sorted(
-        adoptable=tuple(around.live.topics[name] for name, trouble in judged.items() if trouble is None),
-        described=described,
-        protected=protected,
-        left_out=tuple(trouble for trouble in judged.values() if trouble is not None),
+    importable, described, protected, left_out = [], [], [], []
+    for name, topic in sorted(context.live.topics.items()):
+        if only is not None and not fnmatchcase(name, only):
+            continue
+        if name in context.desired.topics:
+            described.append(name)
+        elif context.environment.protecting_pattern(name):
+            protected.append(name)
+        elif (reason := _left_out(topic, context)) is not None:
+            left_out.append(reason)
+        else:
+            importable.append(topic)
+    return SortedTopics(
+        importable=tuple(importable),
+        described=tuple(described),
+        protected=tuple(protected),
+        left_out=tuple(left_out),
     )
 
 
-def sayable_configs(topic: LiveTopic) -> dict[str, str]:
+def expressible_configs(topic: LiveTopic) -> dict[str, str]:
     """Canonical values of the overrides that a spec may name."""
     return {
         name: canonical(name, text)
         for name, text in sorted(topic.overrides.items())
-        if _override_trouble(name, text) is None
+        if _override_problem(name, text) is None
     }
 
 
-def unsayable_overrides(topic: LiveTopic) -> tuple[UnsayableOverride, ...]:
-    found = ((name, _override_trouble(name, text)) for name, text in sorted(topic.overrides.items()))
+def inexpressible_overrides(topic: LiveTopic) -> tuple[InexpressibleOverride, ...]:
+    """The overrides that no spec may name, each with the reason."""
+    found = ((name, _override_problem(name, text)) for name, text in sorted(topic.overrides.items()))
     return tuple(
-        UnsayableOverride(topic=topic.name, config=name, code=trouble[0], reason=trouble[1])
-        for name, trouble in found
-        if trouble is not None
+        InexpressibleOverride(topic=topic.name, config=name, code=problem[0], reason=problem[1])
+        for name, problem in found
+        if problem is not None
     )
 
 
-def _override_trouble(name: str, text: str) -> tuple[str, str] | None:
+def _override_problem(name: str, text: str) -> tuple[str, str] | None:
     if name in THROTTLE_LISTS:
         return "TOP313", f"{name} belongs to Kafka's reassignment tools"
     if name not in TOPIC_CONFIGS:
@@ -105,62 +113,62 @@ def _override_trouble(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-# ---- why a topic cannot be described ----
+# ---- rules ----
 
-Trouble = tuple[str, str]
+CodedReason = tuple[str, str]
 """Code and reason."""
-Rule = Callable[[LiveTopic, Surroundings], Trouble | None]
+Rule = Callable[[LiveTopic, ImportContext], CodedReason | None]
 
 
-def _first_trouble(topic: LiveTopic, around: Surroundings) -> LeftOut | None:
+def _left_out(topic: LiveTopic, context: ImportContext) -> LeftOut | None:
     for rule in RULES:
-        found = rule(topic, around)
+        found = rule(topic, context)
         if found is not None:
             return LeftOut(topic=topic.name, code=found[0], reason=found[1])
     return None
 
 
-def _illegal_name(topic: LiveTopic, _: Surroundings) -> Trouble | None:
+def _illegal_name(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     return name_problem(topic.name)
 
 
-def _file_of_another_environment(topic: LiveTopic, around: Surroundings) -> Trouble | None:
-    file = around.files_by_topic.get(topic.name)
+def _file_of_another_environment(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
+    file = context.files_by_topic.get(topic.name)
     if file is None:
         return None
-    return "TOP301", f"{file} describes this name, not for {around.environment.name}; add it to its environments"
+    return "TOP301", f"{file} describes this name, but not for {context.environment.name}; add that to its environments"
 
 
-def _being_deleted(topic: LiveTopic, around: Surroundings) -> Trouble | None:
-    return ("TOP418", "it is marked for deletion") if topic.name in around.live.deleting else None
+def _being_deleted(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
+    return ("TOP418", "it is marked for deletion") if topic.name in context.live.deleting else None
 
 
-def _unstable(topic: LiveTopic, _: Surroundings) -> Trouble | None:
-    return ("TOP421", "it kept changing while it was read; import again when it rests") if topic.unstable else None
+def _unstable(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
+    return ("TOP421", "it kept changing while it was read; import it again later") if topic.unstable else None
 
 
-def _no_partitions(topic: LiveTopic, _: Surroundings) -> Trouble | None:
+def _no_partitions(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     return None if topic.assignment else ("", "it has no partitions")
 
 
-def _gaps(topic: LiveTopic, _: Surroundings) -> Trouble | None:
+def _gaps(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     if sorted(topic.assignment) == list(range(topic.partitions)):
         return None
     missing = min(set(range(topic.partitions)) - topic.assignment.keys())
     return "TOP426", f"its partition ids have gaps: of {topic.partitions} partitions none has the id {missing}"
 
 
-def _mixed_replication(topic: LiveTopic, _: Surroundings) -> Trouble | None:
+def _mixed_replication(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     found = sorted(topic.replication_factors)
     if len(found) > 1:
-        return "TOP423", f"its partitions have {' and '.join(map(str, found))} replicas; a spec says one number"
+        return "TOP423", f"its partitions have {' and '.join(map(str, found))} replicas; a spec has one number"
     return ("", "its partitions have no replicas") if found == [0] else None
 
 
-def _overrides_that_would_go(topic: LiveTopic, around: Surroundings) -> Trouble | None:
-    """With ``unlistedConfigs: remove`` the next plan would take away what no spec may name."""
-    edits = config_edits(sayable_configs(topic), topic.overrides, around.environment.spec.policy)
-    first = next((trouble for trouble in unsayable_overrides(topic) if trouble.config in edits.after), None)
+def _overrides_to_be_removed(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
+    """With ``unlistedConfigs: remove`` the next plan would remove the overrides that no spec may name."""
+    edits = config_edits(expressible_configs(topic), topic.overrides, context.environment.spec.policy)
+    first = next((problem for problem in inexpressible_overrides(topic) if problem.config in edits.after), None)
     if first is None:
         return None
     return first.code, f"{first.reason}, and policy.unlistedConfigs would remove it"
@@ -174,6 +182,6 @@ RULES: tuple[Rule, ...] = (
     _no_partitions,
     _gaps,
     _mixed_replication,
-    _overrides_that_would_go,
+    _overrides_to_be_removed,
 )
-"""The first that finds something gives the reason."""
+"""The first rule with a finding gives the reason."""

@@ -26,7 +26,7 @@ def import_json(result: ImportResult) -> str:
             "exceptions": [exception.fields for exception in result.exceptions],
             "left_out": [{"topic": e.topic, "code": e.code or None, "reason": e.reason} for e in result.left_out],
             "unsayable": [
-                {"topic": o.topic, "config": o.config, "code": o.code, "reason": o.reason} for o in result.unsayable
+                {"topic": o.topic, "config": o.config, "code": o.code, "reason": o.reason} for o in result.inexpressible
             ],
             "protected": list(result.protected),
             "described": list(result.described),
@@ -43,8 +43,8 @@ def _lines(result: ImportResult) -> Iterator[str]:
     yield from _section("Exceptions written", "exception", exceptions)
     left_out = [f"{each.topic}: {_coded(each.code, each.reason)}" for each in result.left_out]
     yield from _section("Left out", "topic", left_out)
-    unsayable = [f"{o.topic}: {_coded(o.code, o.reason)}" for o in result.unsayable]
-    yield from _section("Overrides that no spec may name", "override", unsayable)
+    inexpressible = [f"{o.topic}: {_coded(o.code, o.reason)}" for o in result.inexpressible]
+    yield from _section("Overrides that no spec may name", "override", inexpressible)
     yield from _section("Protected, skipped", "topic", result.protected)
     yield (
         f"{plural(len(result.topics), 'topic')} imported, {plural(len(result.profiles), 'new profile')}, "
