@@ -33,12 +33,12 @@ from topicops.testing.changes import (
 )
 from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
 
-NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
+NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 @dataclass
 class Workbench:
-    """An admin, a look at the znodes, and names that are this test's own."""
+    """An admin, a reader of the znodes, and topic names of this test."""
 
     admin: KafkaAdmin
     reader: ZooKeeperReader
@@ -227,7 +227,7 @@ def test_dry_run_judges_each_change_in_its_place_and_changes_nothing(workbench: 
 
 def test_delete_over_a_connection_that_kafka_python_cannot_make_fails_in_the_dry_run(workbench: Workbench) -> None:
     live = workbench.create("untranslatable", (1,))
-    admin = KafkaAdmin(NOBODY, deleter=NOBODY | {"sasl.oauthbearer.config": "secret"})
+    admin = KafkaAdmin(NO_BROKER, deleter=NO_BROKER | {"sasl.oauthbearer.config": "secret"})
 
     (answer,) = admin.validate([delete_topic(live)])
 
@@ -275,7 +275,7 @@ def test_a_mutation_quota_is_told_and_honoured_by_waiting(local_cluster: LocalCl
 
 
 def test_silence_is_unclear_and_names_what_the_client_last_heard() -> None:
-    admin = KafkaAdmin(NOBODY, operation_timeout_s=0.2, request_timeout_s=0.5)
+    admin = KafkaAdmin(NO_BROKER, operation_timeout_s=0.2, request_timeout_s=0.5)
 
     (answer,) = admin.create([create_topic("never", (1,))])
 
@@ -284,7 +284,7 @@ def test_silence_is_unclear_and_names_what_the_client_last_heard() -> None:
 
 
 def test_delete_that_finds_no_broker_was_not_sent() -> None:
-    admin = KafkaAdmin(NOBODY, request_timeout_s=1.0)
+    admin = KafkaAdmin(NO_BROKER, request_timeout_s=1.0)
 
     answer = admin.delete(replace(delete_topic(_absent()), topic_id="AAAAAAAAAAAAAAAAAAAABA"))
 
@@ -293,7 +293,7 @@ def test_delete_that_finds_no_broker_was_not_sent() -> None:
 
 def test_unreachable_brokers_have_no_cluster_id() -> None:
     with pytest.raises(ClusterUnreachableError, match="Connection refused"):
-        KafkaAdmin(NOBODY, request_timeout_s=2.0).cluster_id()
+        KafkaAdmin(NO_BROKER, request_timeout_s=2.0).cluster_id()
 
 
 def apply_with(workbench: Workbench, plan: Plan) -> Sequence[Outcome]:

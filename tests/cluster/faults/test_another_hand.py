@@ -1,4 +1,4 @@
-"""Somebody else changes the same topics: between plan and apply, and between apply's last look and its request."""
+"""Another program changes the same topics: between plan and apply, and between apply's last read and its request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORST: Mapping[str, tuple[Action, Meddling]] = {
 NO_HARM = ("sets another config", "deletes what we delete")
 """After these the plan is still right."""
 LAST_WRITER_WINS = ("sets what we set",)
-"""In the gap between the last look and the request: Kafka has no precondition for it."""
+"""In the gap between the last read and the request: Kafka has no precondition for it."""
 TOLD_BY_VERIFY = ("re-creates what we expand", "re-creates what we configure")
 """In that gap the request reaches the new topic, which Kafka knows by its name only."""
 IN_MAKE_TEST = ("re-creates what we delete",)
@@ -86,7 +86,7 @@ def test_what_moves_between_the_last_look_and_the_request_is_never_deleted_or_cu
     assert len(brokers.done) == 1
     assert ended.status == status_after(story), f"{ended.err}\nreproduce: {fault_run.reproduce}"
     if story in TOLD_BY_VERIFY:
-        # At once: no look will ever show the old topic again.
+        # At once: no read will ever show the old topic again.
         assert "3 of 4 topics are right" in ended.err
         assert "it was deleted and created again" in ended.out
     if ended.status == 6:

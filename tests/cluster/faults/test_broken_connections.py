@@ -10,7 +10,7 @@ from topicops.testing.proxy import Fate, Strike
 MUTATIONS = ("CreateTopics", "CreatePartitions", "IncrementalAlterConfigs", "DeleteTopics")
 CUTS = (Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.CUT_MIDWAY)
 SURROUNDED = (*((name, fate) for name in MUTATIONS for fate in CUTS[1:]), ("CreateTopics", Fate.CUT_BEFORE))
-"""Only one that never arrives: it is looked for a minute long, as it might still be on its way."""
+"""Only one that never arrives: it is read back for a minute, as it might still arrive."""
 ZOOKEEPER_REQUESTS = 136
 """Of a run from its beginning to its last delete; the first change is sent near the 65th."""
 PARTS = 8

@@ -85,13 +85,13 @@ def test_killed_at_each_point_before_each_request_the_next_run_sends_it(fault_ru
     [pytest.param(p, marks=() if p == "after request" else pytest.mark.soak) for p in AFTER_A_REQUEST],
 )
 def test_killed_after_each_request_the_next_run_sends_none_twice(fault_run: FaultRun, point: str) -> None:
-    told = ""
+    printed = ""
     for action in ACTIONS:
-        told += fault_run.kill_at(at(point, action)).err
+        printed += fault_run.kill_at(at(point, action)).err
 
-    told += ends_as_undisturbed(fault_run)
+    printed += ends_as_undisturbed(fault_run)
     if point != "after outcome":
-        assert all(f"ended before it knew what came of {action}" in told for action in ACTIONS), told
+        assert all(f"ended before it knew what came of {action}" in printed for action in ACTIONS), printed
 
 
 @pytest.mark.soak
@@ -114,7 +114,7 @@ def test_killed_at_each_point_after_the_last_request_the_next_run_has_nothing_to
 
 
 def ends_as_undisturbed(fault_run: FaultRun) -> str:
-    """Run again, undisturbed; gives what that run said."""
+    """Run again, undisturbed; gives what that run printed."""
     ended = fault_run.again()
 
     assert ended.status == 0, f"{ended.err}\nreproduce: {fault_run.reproduce}"

@@ -654,7 +654,7 @@ AT_REST = TopicActivity(end_offsets={0: 5}, groups=())
     [
         pytest.param(AT_REST, AT_REST, None, id="at rest"),
         pytest.param(None, AT_REST, "when the plan was made (TOP409)", id="no activity in the plan"),
-        pytest.param(AT_REST, None, "cannot be read now", id="nobody answers"),
+        pytest.param(AT_REST, None, "cannot be read now", id="no broker answers"),
         pytest.param(
             AT_REST,
             TopicActivity(end_offsets={0: 6}, groups=()),

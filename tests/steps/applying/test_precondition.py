@@ -108,7 +108,7 @@ def test_what_is_so_already_is_not_sent_again(change: Change, found: TopicTraces
                 "flush.ms: planned not set, live 1",
                 "retention.ms: planned 5, live 6",
             ],
-            id="create: somebody made another one",
+            id="create: another program made one",
         ),
         pytest.param(
             CREATE,
@@ -141,7 +141,7 @@ def test_what_is_so_already_is_not_sent_again(change: Change, found: TopicTraces
             EXPAND,
             traces(replace(EXPANDED, assignment={**EXPANDED.assignment, 1: (3, 2, 1)})),
             ["partitions: planned 3, live 5"],
-            id="expand: done by another hand, and replicas moved",
+            id="expand: done by another program, and replicas moved",
         ),
         pytest.param(EXPAND, traces(PLANNED, is_deleting=True), [MARKED], id="expand: marked for deletion"),
         pytest.param(EXPAND, traces(REASSIGNING), [RUNNING], id="expand: in motion"),

@@ -1,4 +1,4 @@
-"""What an earlier run left open is told by the cluster as it is now."""
+"""The cluster as it is now shows what the open intents of an earlier run have done."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from topicops.testing.changes import configure_topic, create_topic, delete_topic
 from topicops.testing.fake_cluster import FakeCluster
 
 
-def settled(cluster: FakeCluster, change: Change) -> RecoveredIntent:
+def recovered(cluster: FakeCluster, change: Change) -> RecoveredIntent:
     [found] = recover_intents(plan_of(change).changes, run="cli/1", by="cli/2", reader=cluster)
     return found
 
@@ -22,7 +22,7 @@ def cluster() -> FakeCluster:
 def test_what_took_effect_is_done_and_was_a_mutation(cluster: FakeCluster) -> None:
     live = cluster.put_topic("new", (1, 2))
 
-    found = settled(cluster, create_topic("new", (1, 2)))
+    found = recovered(cluster, create_topic("new", (1, 2)))
 
     assert (found.outcome.status, found.outcome.sent) == (OutcomeStatus.DONE, True)
     assert found.sentence == "run cli/1 ended before it knew what came of create new: it is in effect"
@@ -35,7 +35,7 @@ def test_what_did_not_take_effect_was_no_mutation(cluster: FakeCluster) -> None:
     live = cluster.put_topic("t", (1, 2))
 
     for change in (create_topic("new", (1, 2)), expand_topic(live, (2, 1)), delete_topic(live)):
-        found = settled(cluster, change)
+        found = recovered(cluster, change)
         assert (found.outcome.status, found.mutation) == (OutcomeStatus.FAILED, None)
         assert found.sentence.endswith("it is not in effect")
 
@@ -44,7 +44,7 @@ def test_a_topic_that_somebody_else_changed_leaves_it_unknown(cluster: FakeClust
     change = configure_topic(cluster.put_topic("t", (1, 2)), {"retention.ms": "2"})
     cluster.set_configs("t", {"retention.ms": "3"})
 
-    found = settled(cluster, change)
+    found = recovered(cluster, change)
 
     assert found.outcome.status is OutcomeStatus.UNKNOWN
     assert "retention.ms: planned not set, live 3" in found.sentence
@@ -54,7 +54,7 @@ def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: Fak
     live = cluster.put_topic("t", (1, 2))
     cluster.remove_topic("t")
 
-    found = settled(cluster, delete_topic(live))
+    found = recovered(cluster, delete_topic(live))
 
     assert found.mutation is not None
     assert (found.mutation.id_before, found.mutation.id_after) == (live.identity, None)

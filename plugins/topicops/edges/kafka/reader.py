@@ -398,8 +398,8 @@ def _description(name: str, described: Any) -> Description:
     topic_id = _url_safe(str(described.topic_id))
     if topic_id == NO_TOPIC_ID:
         raise ClusterError(
-            f"{printable(name)}: the brokers give it no topic id, so that a later topic of that name looks the "
-            "same: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
+            f"{printable(name)}: the brokers give it no topic id, so a later topic of that name "
+            "cannot be distinguished: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
         )
     partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
     return Description(

@@ -44,7 +44,7 @@ class Sender:
     """When the brokers' quota lets the next request through, by ``clock``."""
 
     def send_until_decided(self, batch: Sequence[GatedChange]) -> None:
-        """Send the batch as one request; send again what must wait, as long as a quota says and a few times besides."""
+        """Send the batch as one request, and again what must wait: as long as a quota asks, and a few times more."""
         waits, quota_left_s = iter(RETRY_WAITS_S), QUOTA_PATIENCE_S
         while batch := self._send_once(batch):
             quota_s = max(self.ledger.sent[gated.digest].answer.wait_s for gated in batch)
