@@ -55,8 +55,8 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a"), deleting={"a": 5}),
             (
                 "TOP418",
-                "the topic is marked for deletion and not gone yet",
-                "wait until the deletion has ended, then plan again; if it does not, a replica's broker is down",
+                "the topic is marked for deletion but still exists",
+                "wait until the deletion has ended, then plan again; if it does not end, a replica's broker is down",
                 4,
             ),
             id="a deletion under way",
@@ -78,7 +78,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP408",
                 "the topic is protected by the pattern __*",
-                "leave this topic to the system that owns it, and remove its spec",
+                "remove its spec: another system owns this topic",
                 4,
             ),
             id="protection",
@@ -88,8 +88,8 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a", unstable=True)),
             (
                 "TOP421",
-                "the topic kept changing while it was read, so nothing can be concluded about it",
-                "plan again when whatever changes it has ended",
+                "the topic kept changing while it was read, so it cannot be compared",
+                "plan again when those changes have ended",
                 4,
             ),
             id="restless",
@@ -99,7 +99,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a.b")),
             (
                 "TOP417",
-                "the name collides with the live topic a.b: in metrics `.` and `_` are one",
+                "the name collides with the live topic a.b: in metrics `.` and `_` are the same",
                 "choose another name",
                 4,
             ),
@@ -110,7 +110,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a")),
             (
                 "TOP401",
-                "2 partitions wanted, 3 live; Kafka cannot take partitions away",
+                "2 partitions wanted, 3 live; Kafka cannot remove partitions",
                 "set partitions: 3 in the spec, or move the data to a new topic",
                 11,
             ),
@@ -172,7 +172,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP426",
                 "partition ids have gaps: 2 partitions, the highest id is 5",
-                "the topic was made by hand; move its data to a new topic, Kafka would number new partitions wrongly",
+                "move the data to a new topic: Kafka would number new partitions of this hand-made one wrongly",
                 11,
             ),
             id="ids with a gap",
@@ -261,7 +261,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP411",
                 f"the tombstone is for topic id other, the live topic has {topic_id('a')}",
-                "somebody made the topic again; if this one shall go as well, name its id",
+                "the topic was created again; to delete this one too, name its id",
                 17,
             ),
             id="another topic",
@@ -272,7 +272,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP411",
                 "the tombstone is for topic id other, the live topic has none",
-                "somebody made the topic again; if this one shall go as well, name its id",
+                "the topic was created again; to delete this one too, name its id",
                 17,
             ),
             id="another topic, without an id",
@@ -282,7 +282,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a"), racks={1: "r1"}),
             (
                 "TOP421",
-                "broker(s) 2, 3 hold replicas and are down: the deletion would hang until they are back",
+                "broker(s) 2, 3 hold replicas and are down: the deletion would wait for them",
                 "start these brokers, or move the replicas away, then plan again",
                 4,
             ),

@@ -65,14 +65,14 @@ def test_a_topic_that_is_paused_or_to_go_is_not_compared(lifecycle: str) -> None
 
 
 def test_a_key_that_stands_twice_stops_the_run() -> None:
-    with pytest.raises(DiffError, match="a stands twice on the desired side"):
+    with pytest.raises(DiffError, match="a is twice in the desired topics"):
         diff([desired("a"), desired("a")], [])
-    with pytest.raises(DiffError, match="a stands twice on the live side"):
+    with pytest.raises(DiffError, match="a is twice in the live topics"):
         diff([], [live("a"), live("a")])
 
 
 def test_a_topic_on_neither_side_is_no_question() -> None:
-    with pytest.raises(DiffError, match=r"^a topic that is on neither side was to be compared$"):
+    with pytest.raises(DiffError, match=r"^a topic that is neither desired nor live was to be compared$"):
         compare(None, None)
 
 

@@ -1,4 +1,4 @@
-"""The live cluster as it was read: brokers, topics, and what is in motion. ``live`` in every step.
+"""The live cluster as it was read: brokers, topics, and running deletions and reassignments. ``live`` in every step.
 
 A field that is None was not known to the source; brokers know less than ZooKeeper.
 """
@@ -21,14 +21,14 @@ class Broker:
     id: int
     rack: str | None
     endpoints: tuple[str, ...]
-    """``LISTENER://host:port``, as registered; ``host:port`` of the one listener that brokers tell."""
+    """``LISTENER://host:port``, as registered; ``host:port`` of the one listener that brokers report."""
     epoch: int | None = None
     """The registration's czxid; a restart raises it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """What the controller last wrote of one partition."""
+    """What the controller last wrote about one partition."""
 
     leader: int
     """Broker id; -1 while there is none."""
@@ -55,13 +55,13 @@ class LiveTopic:
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Topic configs set on the topic itself, raw text as stored."""
     unstable: bool = False
-    """It kept changing while it was read: only a no-op may be concluded from it."""
+    """It kept changing while it was read, so no change may be planned for it."""
     states: Mapping[int, PartitionState] | None = None
     """None: not read. A partition without a state znode has no entry."""
 
     @property
     def identity(self) -> str:
-        """What tells this topic from a later one of the same name: topic id, else the czxid."""
+        """Distinguishes this topic from a later one of the same name: the topic id, else the czxid."""
         return self.topic_id or f"czxid:{self.czxid}"
 
     @property
@@ -89,17 +89,17 @@ class LiveTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTraces:
-    """All that ZooKeeper holds of one name, read at one time."""
+    """All that ZooKeeper has about one topic name, read at one time."""
 
     live: LiveTopic | None
     """None: no topic znode."""
     has_config_znode: bool
     is_deleting: bool
-    """A deletion marker stands in ``/admin/delete_topics``."""
+    """A deletion marker is in ``/admin/delete_topics``."""
 
     @property
     def lasting_identity(self) -> str | None:
-        """Of a topic that is there to stay."""
+        """The identity of a topic without a deletion marker; else None."""
         return None if self.live is None or self.is_deleting else self.live.identity
 
     @property
@@ -109,7 +109,7 @@ class TopicTraces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """The whole cluster, complete and settled, or it does not exist."""
+    """The whole cluster, read completely and consistently."""
 
     cluster_id: str
     chroot: str
@@ -129,9 +129,9 @@ class ClusterSnapshot:
     orphan_configs: frozenset[str] = frozenset()
     """Names with a config znode and no topic."""
     broker_defaults: Mapping[str, str] | None = None
-    """Effective default of each topic config, where the brokers could be asked."""
+    """Effective default of each topic config, if the brokers answered."""
     unknown: frozenset[str] = frozenset()
-    """Fields of this class that are empty because the source cannot tell, not because there is nothing."""
+    """Fields of this class that are empty because the source does not know them."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:
@@ -154,6 +154,6 @@ class ClusterSnapshot:
         )
 
     def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
-        """Whether the state names a leader that is registered; a dead broker's name lingers in it for a while."""
+        """Whether the state names a leader that is registered; a state may name a dead broker for a while."""
         state = (topic.states or {}).get(partition)
         return state is not None and state.leader in self.brokers

@@ -1,4 +1,4 @@
-"""How desired and live differ, topic by topic: the rows both diff engines compare, and their answer."""
+"""How desired and live topics differ: the rows that both diff engines compare, and their result."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class DesiredRow(NamedTuple):
     partitions: int
     replication_factor: int
     assignment_digest: str | None
-    """Only where the spec gives the replicas by hand."""
+    """None unless the spec gives the replicas by hand."""
     configs: str
-    """Canonical JSON of the overrides that shall be live."""
+    """Canonical JSON of the overrides that the spec asks for."""
 
 
 class LiveRow(NamedTuple):
@@ -42,16 +42,16 @@ class LiveRow(NamedTuple):
 
 
 class TopicClass(StrEnum):
-    """Every distinct topic of both sides is in exactly one class."""
+    """Every desired or live topic is in exactly one class."""
 
     MISSING = "missing"
     """Desired, not live."""
     SAME = "same"
     DIFFERENT = "different"
     TOMBSTONED = "tombstoned"
-    """Shall be absent and is live."""
+    """Must be absent, but is live."""
     RETIRED = "retired"
-    """Shall be absent and is."""
+    """Must be absent, and is."""
     PAUSED = "paused"
     UNMANAGED = "unmanaged"
     """Live, and no spec of this environment names it."""
@@ -59,7 +59,7 @@ class TopicClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDelta:
-    """How one topic differs; topics that do not differ have none."""
+    """How one topic differs."""
 
     topic: str
     presence: Presence
@@ -76,7 +76,7 @@ class Delta:
     topics: tuple[TopicDelta, ...]
     """Sorted by topic; without those of class ``same`` and ``retired``."""
     counts: Mapping[TopicClass, int]
-    """Every class has a count; they add up to the distinct topics of both sides."""
+    """Every class has a count; they add up to the distinct topics, desired or live."""
 
 
 def desired_row(topic: DesiredTopic) -> DesiredRow:

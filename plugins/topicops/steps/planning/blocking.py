@@ -1,4 +1,4 @@
-"""What stands in a change's way: one rule a function, each with its code, its reason and the way out."""
+"""Why a topic is blocked: one function for each rule, with its code, its reason and what to do next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
 
 ZNODE_LIMIT_BYTES = 800_000
-"""ZooKeeper drops a connection that writes 1 MiB; a reassignment writes some rows twice."""
+"""ZooKeeper closes a connection that writes 1 MiB; a reassignment writes some rows twice."""
 ZNODE_FRAME_BYTES = 120
 """Version, topic id and the empty maps of a topic znode."""
 
@@ -29,12 +29,12 @@ class Finding:
     reason: str
     way_out: str
     field: str = ""
-    """The spec's field that asks for it; empty: the topic as such."""
+    """The spec's field that asks for the change; empty: the topic as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One described topic, and all that decides whether it may change."""
+    """One described topic, and everything that decides whether it may change."""
 
     desired: DesiredTopic
     topic: LiveTopic | None
@@ -78,7 +78,7 @@ def create_findings(situation: Situation) -> Iterator[Finding]:
 
 
 def alter_findings(situation: Situation) -> Iterator[Finding]:
-    """All that hold for a live topic that differs from its spec."""
+    """All findings about a live topic that differs from its spec."""
     return _found(ALTER_RULES, situation)
 
 
@@ -91,13 +91,13 @@ def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Finding]:
 
 
 def being_deleted(situation: Situation) -> Finding | None:
-    """Stands alone: whatever else is wrong ends with the topic."""
+    """The only finding of such a topic: nothing else matters once it is deleted."""
     if situation.desired.name not in situation.live.deleting:
         return None
     return Finding(
         code="TOP418",
-        reason="the topic is marked for deletion and not gone yet",
-        way_out="wait until the deletion has ended, then plan again; if it does not, a replica's broker is down",
+        reason="the topic is marked for deletion but still exists",
+        way_out="wait until the deletion has ended, then plan again; if it does not end, a replica's broker is down",
     )
 
 
@@ -117,7 +117,7 @@ def _protected(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP408",
         reason=f"the topic is protected by the pattern {pattern}",
-        way_out="leave this topic to the system that owns it, and remove its spec",
+        way_out="remove its spec: another system owns this topic",
     )
 
 
@@ -126,21 +126,21 @@ def _unstable(situation: Situation) -> Finding | None:
         return None
     return Finding(
         code="TOP421",
-        reason="the topic kept changing while it was read, so nothing can be concluded about it",
-        way_out="plan again when whatever changes it has ended",
+        reason="the topic kept changing while it was read, so it cannot be compared",
+        way_out="plan again when those changes have ended",
     )
 
 
 def _collision(situation: Situation) -> Finding | None:
     name = situation.desired.name
-    if not {".", "_"} & set(name):  # Kafka looks for twins only then
+    if not {".", "_"} & set(name):  # Kafka looks for colliding names only then
         return None
     twins = sorted(set(situation.names_by_folded.get(folded(name), ())) - {name})
     if not twins:
         return None
     return Finding(
         code="TOP417",
-        reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are one",
+        reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are the same",
         way_out="choose another name",
     )
 
@@ -158,7 +158,7 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
         return None
     return Finding(
         code="TOP401",
-        reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot take partitions away",
+        reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions",
         way_out=f"set partitions: {topic.partitions} in the spec, or move the data to a new topic",
         field="partitions",
     )
@@ -203,13 +203,13 @@ def _assignment(situation: Situation) -> Finding | None:
 
 
 def _way_to_move(situation: Situation) -> str:
-    """What a person does so that replicas move."""
+    """What a person does to move the replicas."""
     needed = needed_before_moving(situation)
     return f"{needed or RUN_REASSIGNMENT}, then plan again"
 
 
 def needed_before_moving(situation: Situation) -> str | None:
-    """What must be done before Kafka's tool would take a reassignment of this topic; None: it would."""
+    """What must be done before Kafka's tool accepts a reassignment of this topic; None: nothing."""
     desired, live = situation.desired, set(situation.live.brokers)
     if situation.is_reassigning:
         return "wait until the reassignment that is running has ended"
@@ -228,7 +228,7 @@ def _gaps(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP426",
         reason=f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}",
-        way_out="the topic was made by hand; move its data to a new topic, Kafka would number new partitions wrongly",
+        way_out="move the data to a new topic: Kafka would number new partitions of this hand-made one wrongly",
         field="partitions",
     )
 
@@ -276,7 +276,7 @@ def _too_few_brokers(situation: Situation) -> Finding | None:
 
 
 def _mixed_racks(situation: Situation) -> Finding | None:
-    """An expansion is refused by the broker itself, even where the spec ignores racks."""
+    """The broker itself refuses such an expansion, even when the spec ignores racks."""
     ignores_racks = situation.topic is None and not situation.desired.rack_aware
     if not situation.adds_partitions or ignores_racks:
         return None
@@ -315,7 +315,7 @@ def estimated_znode_bytes(situation: Situation) -> int:
 
 
 def _digits_up_to(number: int) -> int:
-    """How many digits the whole numbers from 0 to below ``number`` have in all; no loop over millions."""
+    """How many digits the numbers from 0 to ``number - 1`` have in all, without a loop over them."""
     digits, bound = number, 10
     while bound < number:
         digits += number - bound
@@ -324,7 +324,7 @@ def _digits_up_to(number: int) -> int:
 
 
 def _min_isr(situation: Situation) -> Finding | None:
-    """A partition whose ISR is smaller than the new minimum would refuse writers at once."""
+    """A partition whose ISR is smaller than the new minimum refuses producers at once."""
     topic, wanted = situation.topic, raised_min_isr(situation)
     if topic is None or topic.states is None or wanted is None:
         return None
@@ -341,7 +341,7 @@ def _min_isr(situation: Situation) -> Finding | None:
 
 
 def raised_min_isr(situation: Situation) -> int | None:
-    """The new minimum if it goes up, or may: then the ISR of the topic's partitions decides; else None."""
+    """The new minimum if it rises, or may rise: the partitions' ISRs must be checked then. Else None."""
     edits, defaults = situation.edits, situation.live.broker_defaults or {}
     if MIN_ISR not in edits.after:
         return None
@@ -379,7 +379,7 @@ def _foreign_topic_id(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP411",
         reason=f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}",
-        way_out="somebody made the topic again; if this one shall go as well, name its id",
+        way_out="the topic was created again; to delete this one too, name its id",
         field="lifecycle.topicIds",
     )
 
@@ -393,7 +393,7 @@ def _dead_replica(situation: Situation) -> Finding | None:
         return None
     return Finding(
         code="TOP421",
-        reason=f"broker(s) {_listed(dead)} hold replicas and are down: the deletion would hang until they are back",
+        reason=f"broker(s) {_listed(dead)} hold replicas and are down: the deletion would wait for them",
         way_out="start these brokers, or move the replicas away, then plan again",
     )
 

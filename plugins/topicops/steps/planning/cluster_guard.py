@@ -1,4 +1,4 @@
-"""Is this the cluster the environment means, and is it still whole? Asked before anything is concluded from it."""
+"""Check before every plan that this is the environment's cluster, and that it has not lost its topics."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from topicops.model.specs.environment import Environment
 
 
 def require_cluster(snapshot: ClusterSnapshot, environment: Environment) -> None:
-    """Do what ``require_cluster_id`` does, for a snapshot that was read already."""
+    """As ``require_cluster_id``, for a snapshot."""
     require_cluster_id(snapshot.cluster_id, environment)
 
 
 def require_cluster_id(found_id: str, environment: Environment) -> None:
-    """Raise ``WrongTargetError`` with both ids; an environment without an id, a sandbox, takes any cluster."""
+    """Raise ``WrongTargetError`` with both ids; an environment without an id, a sandbox, accepts any cluster."""
     expected_id = environment.spec.cluster.id
     if expected_id is None or found_id == expected_id:
         return
     raise WrongTargetError(
-        f"{environment.place_of('cluster.id')}: the environment means cluster {expected_id}, and the one that answered "
-        f"is {printable(found_id)}; nothing was sent: correct the address, or the id if this is the cluster you mean"
+        f"{environment.place_of('cluster.id')}: the environment names cluster {expected_id}, but the one that answered "
+        f"is {printable(found_id)}; nothing was sent: correct the address, or the id if this is the right cluster"
     )
 
 
@@ -29,7 +29,7 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
 
     Args:
         topics_now: How many topics are live.
-        topics_last: How many the last good snapshot had; None: there is none, and nothing to compare with.
+        topics_last: How many the last good snapshot had; None: there is none.
         shrink_percent: ``limits.shrinkPercent``, 0 to 100.
 
     """
@@ -41,5 +41,5 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
     raise ShrunkenWorldError(
         f"{topics_now} topics are live, {topics_last} were at the last good snapshot: "
         f"more than limits.shrinkPercent ({shrink_percent}) are gone, so nothing is planned; "
-        "find out why, then remove the cluster's file in $TOPICOPS_HOME/last-good if it is meant"
+        "find out why; if it is intended, remove the cluster's file in $TOPICOPS_HOME/last-good"
     )

@@ -1,4 +1,4 @@
-"""diff: how desired and live differ, topic by topic. The plain reference of what Spark computes at scale."""
+"""diff: how desired and live topics differ. The plain reference for what Spark computes at scale."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from topicops.model.plans.delta import Delta, DesiredRow, Field, LiveRow, Presen
 from topicops.model.specs.desired import Lifecycle
 
 UNTOUCHED = frozenset({TopicClass.SAME, TopicClass.RETIRED})
-"""Classes that are counted and not looked at further."""
+"""Classes that are only counted."""
 
 Row = TypeVar("Row", DesiredRow, LiveRow)
 
 
 def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
-    """Compare both sides; a full outer join on the topic's name.
+    """Compare desired and live topics: a full outer join on the topic's name.
 
     Raises:
-        DiffError: A topic stands twice on one side.
+        DiffError: One input lists a topic twice.
 
     """
-    desired_rows, live_rows = _by_topic(desired, side="desired"), _by_topic(live, side="live")
+    desired_rows, live_rows = _by_topic(desired, name="desired"), _by_topic(live, name="live")
     names = desired_rows.keys() | live_rows.keys()
     delta = delta_of(compare(desired_rows.get(name), live_rows.get(name)) for name in names)
     check_conserved(delta, desired_rows.keys(), live_rows.keys())
@@ -31,10 +31,10 @@ def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
 
 
 def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
-    """One topic's class, and the fields that differ where both sides shall be alike."""
+    """One topic's class, and the fields that differ."""
     row = desired or live
     if row is None:
-        raise DiffError("a topic that is on neither side was to be compared")
+        raise DiffError("a topic that is neither desired nor live was to be compared")
     changed = changed_fields(desired, live) if desired and live else frozenset()
     topic_class = class_of(desired.lifecycle if desired else None, is_live=live is not None, differs=bool(changed))
     return TopicDelta(
@@ -48,7 +48,7 @@ def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
 
 
 def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
-    """Nothing for a topic that is paused or shall be absent: it is not compared."""
+    """Empty for a topic that is paused or must be absent: it is not compared."""
     if desired.lifecycle != Lifecycle.PRESENT:
         return frozenset()
     live_factors = {live.replication_factor_min, live.replication_factor_max}
@@ -62,7 +62,7 @@ def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
 
 
 def delta_of(rows: Iterable[TopicDelta]) -> Delta:
-    """The delta of one row a topic, whatever their order; those that need no further look are only counted."""
+    """The delta of one row for each topic, in any order; rows of ``UNTOUCHED`` classes are only counted."""
     every = sorted(rows, key=lambda row: row.topic)
     found = Counter(row.topic_class for row in every)
     return Delta(
@@ -72,21 +72,21 @@ def delta_of(rows: Iterable[TopicDelta]) -> Delta:
 
 
 def check_conserved(delta: Delta, desired_topics: Iterable[str], live_topics: Iterable[str]) -> None:
-    """Every topic of both sides is in exactly one class, or there is no plan.
+    """Check that every desired or live topic is in exactly one class.
 
     Raises:
-        DiffError: The counts do not add up, or a topic stands twice, or comes from nowhere.
+        DiffError: The counts do not add up, or a topic is listed twice, or is unknown.
 
     """
     known = frozenset(desired_topics) | frozenset(live_topics)
     counted = sum(delta.counts.values())
     if counted != len(known):
-        raise DiffError(f"{len(known)} distinct topics were compared and {counted} came back; no plan is made of that")
+        raise DiffError(f"{len(known)} distinct topics were compared and {counted} came back; so there is no plan")
     listed = Counter(row.topic for row in delta.topics)
     if odd := sorted(topic for topic, times in listed.items() if times > 1 or topic not in known):
         raise DiffError(f"the comparison lists topics twice, or unknown ones: {', '.join(odd[:5])}")
     if delta.counts != _recounted(delta):
-        raise DiffError("the comparison's rows and its counts disagree; no plan is made of that")
+        raise DiffError("the comparison's rows and its counts disagree; so there is no plan")
 
 
 def _recounted(delta: Delta) -> Mapping[TopicClass, int]:
@@ -100,10 +100,10 @@ def _presence(desired: DesiredRow | None, live: LiveRow | None) -> Presence:
     return "desired" if desired else "live"
 
 
-def _by_topic(rows: Iterable[Row], *, side: str) -> dict[str, Row]:
+def _by_topic(rows: Iterable[Row], *, name: str) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in rows:
         if row.topic in found:
-            raise DiffError(f"topic {row.topic} stands twice on the {side} side; no plan is made of that")
+            raise DiffError(f"topic {row.topic} is twice in the {name} topics; so there is no plan")
         found[row.topic] = row
     return found

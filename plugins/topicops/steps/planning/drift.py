@@ -1,4 +1,4 @@
-"""drift: where the live cluster is not as the files say, whatever may be done about it."""
+"""drift: all differences between the live cluster and the files, with or without a change that removes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DriftKind(StrEnum):
     RETIRED = "retired"
     """A tombstone's topic that is live."""
     UNMANAGED = "unmanaged"
-    """Live, and no file of this environment names it; protected topics are nobody's business."""
+    """Live, and no file of this environment names it; protected topics are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class DriftEntry:
     topic: str
     kind: DriftKind
     field: str = ""
-    """``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; empty: the topic as such."""
+    """``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; empty: the topic as a whole."""
     wanted: str | None = None
     """As the file has it, in canonical text; None: no value."""
     live: str | None = None
@@ -48,7 +48,7 @@ class DriftEntry:
 def drift(
     desired: Desired, live: ClusterSnapshot, environment: Environment, *, only: str | None = None
 ) -> tuple[DriftEntry, ...]:
-    """All differences, by topic; what a pause leaves alone is none.
+    """All differences, by topic; a paused topic has none.
 
     Args:
         only: A glob; topics that do not match it are left out.

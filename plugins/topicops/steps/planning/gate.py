@@ -30,11 +30,11 @@ def gate(
     approved: Collection[str] = NOBODY,
     tombstones: Collection[str] | None = None,
 ) -> Plan:
-    """Sort every change into run, held or skipped, with every reason that holds.
+    """Sort every change into run, held or skipped, with all its reasons.
 
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
-        tombstones: Topics that git says shall be absent; None: the plan was made from it just now.
+        tombstones: Topics that must be absent by the files of today; None: the plan was made from those files just now.
 
     """
     too_many = list(delete_limit_reasons(change_set, environment))
@@ -56,11 +56,11 @@ def gate(
 
 
 def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NOBODY) -> Plan:
-    """The second plan with the stricter word of both on each change; equally strict ones keep all reasons.
+    """The second plan, with the stricter word of both gates on each change; equally strict ones keep all reasons.
 
     Args:
         first: As it was gated before, without approvals; a change that is approvable there runs once it is approved.
-        second: Gated anew, with the approvals.
+        second: Gated again, with the approvals.
 
     Raises:
         ArtifactError: They are not gates of the same changes.
@@ -80,9 +80,9 @@ def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Ite
 
 
 def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
-    """One reason when the deletes are too large a part of the managed topics; no approval lifts it.
+    """One reason when the deletes are too large a share of the managed topics; no approval lifts it.
 
-    Those of the whole plan count: asking for one topic after the other is no way around.
+    All deletes of the whole plan count, so that ``--only`` cannot avoid the limit.
     """
     cluster = change_set.cluster
     deletes, managed = max(_deletes(change_set), cluster.planned_deletes), cluster.managed_topics
@@ -98,7 +98,7 @@ def _deletes(change_set: ChangeSet) -> int:
 
 
 def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
-    """Protection may have come after the plan."""
+    """The topic may have become protected after the plan."""
     pattern = environment.protecting_pattern(change.topic)
     if pattern is not None:
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
@@ -108,11 +108,11 @@ def _protection_reasons(change: Change, environment: Environment) -> Iterator[st
 
 def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> Iterator[str]:
     if isinstance(change, DeleteTopic) and tombstones is not None and change.topic not in tombstones:
-        yield "its tombstone is gone, or holds until later: no file says by now that it shall be absent"
+        yield "its tombstone was removed or postponed: no file asks for the delete any more"
 
 
 def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:
-    """Configs may be changed in any state; nothing else in a cluster that is not whole."""
+    """Configs may change in any state; every other change needs all brokers, a controller and no offline partition."""
     if not _needs_a_whole_cluster(change):
         return
     needed = environment.spec.cluster.min_live_brokers

@@ -1,4 +1,4 @@
-"""The way out where only replicas must move: a file for Kafka's own reassignment tool."""
+"""The reassignment of a topic whose replicas must move: a file for Kafka's own tool."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def reassignment_json(topic: str, rows: Assignment) -> str:
 def resized(
     rows: Assignment, replication_factor: int, racks: Mapping[int, str | None], *, load: Load
 ) -> Assignment | None:
-    """The rows with another replication factor, with the fewest moves: replicas on live brokers stay where they may.
+    """The rows with another replication factor, with the fewest moves: replicas on live brokers stay where possible.
 
-    Leaders stay too, unless the topic's would be less even. A row that has its replicas on live brokers is left alone.
+    Leaders stay too, unless the topic's leaders become less even. A row that has its replicas on live brokers stays.
 
     Args:
         racks: Rack by live broker. Where only some have one, racks do not count.
         load: The cluster's, this topic included.
 
     Returns:
-        None where there are fewer live brokers than replicas.
+        None: there are fewer live brokers than replicas.
 
     """
     if not 0 < replication_factor <= len(racks):
@@ -40,7 +40,7 @@ def resized(
     for partition in changing:
         live = [broker for broker in rows[partition] if broker in racks]
         found[partition] = tally.grown(tally.shrunk(live, replication_factor), replication_factor)
-    return {**rows, **_led(tally.evened(found, rows), rows)}
+    return {**rows, **_with_leaders(tally.evened(found, rows), rows)}
 
 
 def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
@@ -48,7 +48,7 @@ def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
     return known if len(known) == len(racks) else {broker: str(broker) for broker in racks}
 
 
-def _led(changed: Assignment, rows: Assignment) -> Assignment:
-    """The changed rows, each with a leader; who leads other topics does not count, since it would move leaders too."""
+def _with_leaders(changed: Assignment, rows: Assignment) -> Assignment:
+    """The changed rows, each with a leader. Other topics do not count: they would make more leaders move."""
     others = Load.of([{p: row for p, row in rows.items() if p not in changed}])
     return spread_leaders(changed, topic=others, cluster=others)

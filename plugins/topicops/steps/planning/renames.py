@@ -1,4 +1,4 @@
-"""Where a delete and a create of one plan look like a rename, which Kafka does not have."""
+"""Pairs of a delete and a create in one plan that sketch like a rename; Kafka has no rename."""
 
 from __future__ import annotations
 
@@ -14,52 +14,55 @@ _COMMON = 50
 _CARRIED = "no record and no group's offset is carried over"
 
 
-class _Look(NamedTuple):
-    """What a rename would leave as it is."""
+class _Sketch(NamedTuple):
+    """What a rename would keep."""
 
     topic: str
     words: frozenset[str]
-    shape: tuple[str, int]
+    place: tuple[str, int]
     """Folder and partitions."""
 
 
 def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
-    """A sentence by topic, for both sides of each pair that looks like a rename.
+    """A sentence by topic, for both topics of each pair that looks like a rename.
 
     A deleted topic is paired with the created one that shares most words of its name, if that is at least half of the
-    shorter name, or if both have the same folder and the same number of partitions. Rather one pair too many.
+    shorter name, or if both have the same folder and the same number of partitions. One pair too many is
+    better than one too few.
     """
-    similar = _index(_look(change) for change in changes if isinstance(change, CreateTopic))
+    similar = _index(_sketch(change) for change in changes if isinstance(change, CreateTopic))
     notes: dict[str, str] = {}
-    for deleted in (_look(change) for change in changes if isinstance(change, DeleteTopic)):
-        candidates = {look.topic: look for sign in (*deleted.words, deleted.shape) for look in similar.get(sign, ())}
-        twin = max(candidates.values(), key=lambda look: (_likeness(deleted, look), look.topic), default=None)
+    for deleted in (_sketch(change) for change in changes if isinstance(change, DeleteTopic)):
+        candidates = {
+            sketch.topic: sketch for sign in (*deleted.words, deleted.place) for sketch in similar.get(sign, ())
+        }
+        twin = max(candidates.values(), key=lambda sketch: (_likeness(deleted, sketch), sketch.topic), default=None)
         if twin is not None and _is_alike(deleted, twin):
             notes[deleted.topic] = f"this is not a rename to {twin.topic}: {_CARRIED}"
             notes[twin.topic] = f"this is not a rename of {deleted.topic}: {_CARRIED}"
     return notes
 
 
-def _index(created: Iterable[_Look]) -> Mapping[object, Sequence[_Look]]:
-    """New topics by each word and by shape; what half a hundred others share as well tells nothing of a pair."""
-    found: dict[object, list[_Look]] = {}
-    for look in created:
-        for sign in (*look.words, look.shape):
-            found.setdefault(sign, []).append(look)
+def _index(created: Iterable[_Sketch]) -> Mapping[object, Sequence[_Sketch]]:
+    """Created topics by each word and by place; a word or place that more than ``_COMMON`` share means little."""
+    found: dict[object, list[_Sketch]] = {}
+    for sketch in created:
+        for sign in (*sketch.words, sketch.place):
+            found.setdefault(sign, []).append(sketch)
     return {sign: [min(looks)] if len(looks) > _COMMON else looks for sign, looks in found.items()}
 
 
-def _look(change: CreateTopic | DeleteTopic) -> _Look:
+def _sketch(change: CreateTopic | DeleteTopic) -> _Sketch:
     folder, _, _ = change.location.file.rpartition("/")
-    return _Look(change.topic, frozenset(_WORD.findall(change.topic)), (folder, change.partitions))
+    return _Sketch(change.topic, frozenset(_WORD.findall(change.topic)), (folder, change.partitions))
 
 
-def _is_alike(deleted: _Look, created: _Look) -> bool:
-    likeness, same_shape = _likeness(deleted, created)
-    return likeness >= 0.5 or same_shape
+def _is_alike(deleted: _Sketch, created: _Sketch) -> bool:
+    likeness, same_place = _likeness(deleted, created)
+    return likeness >= 0.5 or same_place
 
 
-def _likeness(deleted: _Look, created: _Look) -> tuple[float, bool]:
-    """The part of the shorter name's words that both share, 0 to 1, and whether they have one shape."""
+def _likeness(deleted: _Sketch, created: _Sketch) -> tuple[float, bool]:
+    """The part of the shorter name's words that both share, 0 to 1, and whether they have one place."""
     shared = len(deleted.words & created.words) / max(1, min(len(deleted.words), len(created.words)))
-    return shared, deleted.shape == created.shape
+    return shared, deleted.place == created.place

@@ -1,6 +1,6 @@
-"""Placement ``balanced``: even for each topic first, the cluster's load decides ties, Kafka's rack rule kept.
+"""Placement ``balanced``: even for each topic first, then by the cluster's load; keeps Kafka's rack rule.
 
-First which brokers hold each partition, then which of them leads it: so neither evenness is bought with the other.
+First it chooses the brokers of each partition, then the leader among them, so that both are even.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from topicops.steps.planning.placement.tally import Tally
 
 
 def place_balanced(request: PlacementRequest) -> Assignment:
-    """Give each next replica to the live broker that holds least, then each partition to the one that leads least."""
+    """Give each replica to the live broker with the fewest, then each leader to the broker that leads the fewest."""
     check_numbers(list(request.racks), len(request.new_partitions), request.replication_factor)
     topic = Load.of([request.existing])
     tally = Tally(_racks(request), topic=topic, cluster=request.load)
@@ -21,7 +21,7 @@ def place_balanced(request: PlacementRequest) -> Assignment:
 
 
 def _racks(request: PlacementRequest) -> dict[int, str]:
-    """A rack for each live broker; where racks do not count, as for single replicas, each broker is one of its own."""
+    """A rack for each live broker; where racks do not count, as for single replicas, each broker has its own."""
     known = request.known_racks if request.rack_aware else None
     racks = known if request.replication_factor > 1 else None
     return dict(racks) if racks else {broker: str(broker) for broker in request.racks}

@@ -1,4 +1,4 @@
-"""Placement ``kafka``: what Kafka 3.9 would do itself, with a start that follows from the topic's name."""
+"""Placement ``kafka``: as Kafka 3.9 itself, with a start that follows from the topic's name."""
 
 from __future__ import annotations
 

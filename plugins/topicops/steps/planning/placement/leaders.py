@@ -1,4 +1,4 @@
-"""Who leads: of the brokers that hold a partition the one that comes first in its row."""
+"""Choose the leader of each partition: the first broker of its row."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from topicops.steps.planning.placement.request import Load
 def spread_leaders(rows: Assignment, *, topic: Load, cluster: Load) -> Assignment:
     """The rows in the order that spreads first replicas most evenly; every row keeps its brokers.
 
-    Even for the topic first, then for the cluster. Who comes first stays first where no chain of exchanges would make
-    it more even.
+    Even for the topic first, then for the cluster. A leader stays if no chain of exchanges makes it more even.
 
     Args:
         topic: Of the topic's other rows.
@@ -37,7 +36,7 @@ class _Lead:
 
 
 class _Ballot:
-    """Who leads each partition while that may still change."""
+    """The leader of each partition while leaders may still change."""
 
     def __init__(self, rows: Assignment, *, topic: Load, cluster: Load) -> None:
         self._rows = rows
@@ -64,7 +63,7 @@ class _Ballot:
         (lead.partitions.add if step > 0 else lead.partitions.discard)(partition)
 
     def improve(self) -> bool:
-        """Take one partition from a broker that leads too much, along a chain of rows; False: there is no such one."""
+        """Take one partition from a broker that leads too many, along a chain of rows. False: no exchange helps."""
         lightest = min(self._leads, key=self._weight, default=None)
         for giver in sorted(self._leads, key=self._weight, reverse=True):
             if lightest is None or not self._is_lighter(lightest, giver):
@@ -77,12 +76,12 @@ class _Ballot:
         return False
 
     def _is_lighter(self, taker: int, giver: int) -> bool:
-        """Whether one leader more there and one less here is more even."""
+        """Whether moving one leader from ``giver`` to ``taker`` is more even."""
         to, of = self._leads[taker], self._leads[giver]
         return (to.of_topic, to.of_cluster) < (of.of_topic - 1, of.of_cluster - 1)
 
     def _reachable(self, giver: int) -> dict[int, int | None]:
-        """Brokers to which a partition can be passed on, with the partition that would go to each; None: the giver."""
+        """Brokers that a chain of exchanges can reach, with the partition that each would get; None: the giver."""
         handed: dict[int, int | None] = {giver: None}
         queue = deque([giver])
         while queue:

@@ -1,4 +1,4 @@
-"""Placement ``manual``: the spec's own rows, checked for all that Kafka leaves unchecked."""
+"""Rows that the spec gives, with the checks that Kafka does not make."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def place_by_hand(request: PlacementRequest) -> Assignment:
 
 
 def assignment_problems(rows: Assignment, request: PlacementRequest) -> Iterator[str]:
-    """One sentence for each rule that the rows break. On a create Kafka itself looks at a part of them only."""
+    """One sentence for each rule that the rows break. On a create, Kafka itself checks only some of them."""
     if not rows:
         yield "there is no row"
     elif sorted(rows) != list(range(request.partitions)):

@@ -60,7 +60,7 @@ def _count(assignment: Assignment, replicas: dict[int, int], leaders: dict[int, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
-    """One topic that needs new partitions, and the cluster that shall hold them."""
+    """One topic that needs new partitions, and the cluster that gets them."""
 
     topic: str
     partitions: int
@@ -72,7 +72,7 @@ class PlacementRequest:
     """Rows that are live already; empty for a create."""
     rack_aware: bool = True
     load: Load = field(default_factory=Load)
-    """The cluster's, with all changes that were planned before; the topic's own rows included."""
+    """The cluster's load with all changes planned so far; includes the topic's own rows."""
     manual: Assignment | None = None
     """The rows that the spec gives, of all partitions."""
 

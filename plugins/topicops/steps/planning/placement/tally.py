@@ -1,4 +1,4 @@
-"""What each live broker holds while rows change, one replica after the other, and who is to hold the next."""
+"""Count the replicas of each live broker while rows change, and choose the broker of the next replica."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topicops.steps.planning.placement.request import Load
 
 
 class Tally:
-    """Of one topic, on live brokers with their racks."""
+    """The counts for one topic, on live brokers with their racks."""
 
     def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
         """``cluster`` holds ``topic``; a broker that is not live may be in both."""
@@ -24,9 +24,9 @@ class Tally:
             self._topic_by_rack[racks[broker]] += self._topic[broker]
 
     def grown(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row with as many brokers more as it lacks: on unused racks while there are any, those that hold least.
+        """The row filled up to ``size``, from unused racks while there are any, with the brokers that hold least.
 
-        The first of a row counts as its leader.
+        The first broker of a row counts as its leader.
         """
         found = list(row)
         while len(found) < size:
@@ -37,7 +37,7 @@ class Tally:
         return tuple(found)
 
     def shrunk(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row without the brokers that are too many: first those that share a rack, then those that hold most.
+        """The row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
 
         The leader goes last among equals.
         """
@@ -49,10 +49,10 @@ class Tally:
         return tuple(found)
 
     def evened(self, rows: Assignment, before: Assignment) -> Assignment:
-        """The rows after every exchange of one broker for another that holds less, as far as nothing is lost by it.
+        """The rows after every exchange of a broker for one with fewer replicas that costs nothing.
 
-        A replica that is there takes the place of one that is there, a new one that of a new one, and a row stays on as
-        many racks: rows that were filled one after the other could not know what the later ones would take.
+        An existing replica replaces an existing one, a new one a new one, and a row stays on as many racks. Rows are
+        filled one after the other, so the first ones cannot know what the later ones take.
         """
         found = dict(rows)
         while exchange := next(self._exchanges(found, before), None):
@@ -72,7 +72,7 @@ class Tally:
                         yield partition, taken, given
 
     def _is_lighter(self, given: int, taken: int) -> bool:
-        """Whether one replica more there and one less here is more even."""
+        """Whether moving one replica from ``taken`` to ``given`` is more even."""
         lighter = (self._topic[given], self._cluster[given])
         return lighter < (self._topic[taken] - 1, self._cluster[taken] - 1)
 
@@ -88,7 +88,7 @@ class Tally:
     def _weight(self, broker: int) -> tuple[float, ...]:
         """Least first. Without the rack's part, the last brokers that lack a replica could all be on one rack.
 
-        They could not share a row then, and somebody would get a replica too many.
+        They could not share a row then, and another broker would get a replica too many.
         """
         rack = self._racks[broker]
         of_rack = self._topic_by_rack[rack] / self._rack_sizes[rack]
