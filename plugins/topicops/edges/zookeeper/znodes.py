@@ -1,8 +1,8 @@
-"""What Kafka's znodes say, typed: one decoder for each kind that topicops reads.
+"""Decodes the data of Kafka's znodes: one decoder for each kind that topicops reads.
 
-Every decoder takes the znode's path, for the message, and its data; ``None`` and ``b""`` both mean no data. What Kafka
-refuses is refused here. Topic and config znodes are held to more than Kafka asks: it reads ``{}`` as a topic without
-partitions and broken config JSON as "no overrides", and a plan built on either would be wrong.
+Every decoder takes the znode's path, for the message, and its data; ``None`` and ``b""`` both mean no data. Decoders
+refuse everything that Kafka refuses. For topic and config znodes they refuse more: Kafka reads ``{}`` as a topic
+without partitions and broken config JSON as "no overrides", and a plan built on either would be wrong.
 
 Source: kafka.zk.ZkData (3.9).
 """
@@ -170,27 +170,27 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _ZERO_ID = re.compile("A{21}[A-P]")
-"""128 zero bits, and the four of the last character that say nothing."""
+"""128 zero bits; the last four bits of the last character are not used."""
 
 STOPS_CONTROLLER = (
-    "no broker can be Kafka's controller while this znode stands, so the whole cluster is without one. "
+    "no broker can be Kafka's controller while this znode exists, so the whole cluster is without one. "
     "A person must save its data, then repair it or remove it with zookeeper-shell; the controller comes back by itself"
 )
 FORGIVEN_TOPIC = (
-    "Kafka takes it for a topic without partitions, topicops plans nothing on top of that. "
+    "Kafka reads it as a topic without partitions, and topicops makes no plan from that. "
     "A person must repair it, or remove it with zookeeper-shell and let the controller fail over"
 )
-NEWER_WRITER = "a newer Kafka, or a hand, wrote it; use a topicops that knows this version, or have the znode repaired"
-REPAIR_STATE = "Kafka cannot read it either; a person must find out who wrote it: only the controller should"
+NEWER_WRITER = "a newer Kafka, or a person, wrote it; use a topicops that knows this version, or repair the znode"
+REPAIR_STATE = "Kafka cannot read it either; a person must find out which program wrote it: only the controller should"
 REPAIR_CONFIG = (
     "Kafka reads broken config JSON as no overrides at all and refuses values that are not text. "
     "A person must write it as it should be: set any config of this topic with kafka-configs, then compare"
 )
 REPAIR_FEATURE = (
     "Kafka refuses it too, and without it no broker becomes controller. "
-    "A person must save its data and remove it with zookeeper-shell: the next controller writes it anew"
+    "A person must save its data and remove it with zookeeper-shell: the next controller writes it again"
 )
-REPAIR_BROKER = "restart that broker, which registers anew; if the znode stays, find out which program wrote it"
+REPAIR_BROKER = "restart that broker, so that it registers again; if the znode stays, find out which program wrote it"
 
 
 def decode_broker(path: str, data: bytes | None) -> BrokerZnode:
@@ -253,10 +253,10 @@ def decode_controller(path: str, data: bytes | None) -> ControllerZnode:
 
 
 def decode_controller_epoch(path: str, data: bytes | None) -> int:
-    """Read how many controllers this cluster has had; plain text in the znode."""
+    """Read how many controllers this cluster has had; the znode holds plain text."""
     text = (data or b"").decode("ascii", "replace").strip()
     if not re.fullmatch(r"[0-9]{1,10}", text):
-        raise _refused(path, "holds no whole number", "ask who wrote it: Kafka only ever counts it up")
+        raise _refused(path, "holds no whole number", "find out which program wrote it: Kafka only adds to it")
     return int(text)
 
 
@@ -266,7 +266,7 @@ def decode_cluster_id(path: str, data: bytes | None) -> str:
     except _UNREADABLE as error:
         raise _refused(path, _problem(data, error), "the brokers know the id: kafka-cluster") from error
     if not found.isprintable() or not found:
-        raise _refused(path, "the id has characters that no cluster id has", "ask who wrote it")
+        raise _refused(path, "the id has characters that no cluster id has", "find out which program wrote it")
     return found
 
 
@@ -274,12 +274,12 @@ def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
     try:
         return _MIGRATION.decode(data or b"")
     except _UNREADABLE as error:
-        remedy = "ask whoever migrates this cluster to KRaft; until then nothing can be said about it"
+        remedy = "ask the person who migrates this cluster to KRaft; until then nothing is known about it"
         raise _refused(path, _problem(data, error), remedy) from error
 
 
 def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
-    """Read the finalized features; with a lowest level each up to version 1, without from version 2 on.
+    """Read the finalized features; each has a lowest level up to version 1, and none from version 2 on.
 
     Source: kafka.zk.FeatureZNode#decode, org.apache.kafka.server.common.Features (3.9).
     """
@@ -323,7 +323,7 @@ def _problem(data: bytes | None, error: Exception) -> str:
 
 
 def _remedy_of_topic(data: bytes | None) -> str:
-    """Kafka forgives text that is no JSON, and an object without partitions; all else stops its controller."""
+    """Kafka accepts text that is no JSON, and an object without partitions; all else stops its controller."""
     try:
         value = msgspec.json.decode(data or b"")
     except _UNREADABLE:
@@ -342,7 +342,7 @@ def _topic_id(text: str) -> str | None:
 
 
 def _finalized_level(name: str, levels: Mapping[str, int], version: int) -> int:
-    """Give the highest level; a lowest one is looked at in version 1 only."""
+    """Give the highest level; the lowest one is checked in version 1 only."""
     lowest = levels.get("min_version_level") if version == 1 else 1
     highest = levels.get("max_version_level")
     if lowest is None or highest is None or not 1 <= lowest <= highest:
