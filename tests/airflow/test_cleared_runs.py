@@ -11,8 +11,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
+from topicops.flow.runs.held_changes import read_held
 from topicops.on_airflow import tasks
-from topicops.on_airflow.held_changes import held_path, read_held
 from topicops.on_airflow.tasks import Site, XComValue
 
 A_DAY = timedelta(days=1)
@@ -41,7 +41,7 @@ def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
         step(site(stale), context(CLEARED))
 
     assert stale.sent == []
-    assert set(read_held(held_path(tmp_path, "local")).addresses) == {digest(DELETE)}
+    assert set(read_held(tmp_path, "local").addresses) == {digest(DELETE)}
 
 
 def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
-from topicops.edges.connections.lookup import ConnectionFields, ConnectionSource
 from topicops.flow.planning import DiffSummary
 from topicops.flow.quality import QualitySummary
+from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
 from topicops.testing.quality import quality_report

@@ -10,10 +10,10 @@ import pytest
 
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
+from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
-from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
 from topicops.testing import builders
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -68,7 +68,7 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     state, tasks = run_pipeline(flow)
     assert state == "success"
     assert {name: task for name, task in tasks.items() if task != "success"} == {"ask": "skipped"}
-    assert read_held(held_path(tmp_path, "local")).addresses == {}
+    assert read_held(tmp_path, "local").addresses == {}
     assert asked() == before
 
 
@@ -146,7 +146,7 @@ def test_one_held_set_is_asked_about_once_and_holds_nothing_up(tmp_path: Path) -
 
 def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     # `dag.test()` cannot wait for a person; a task that is marked as successful has no record, as after a rejection.
-    write_held(held_path(tmp_path, "local"), HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    held_set_file(tmp_path, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]}, mark_success_pattern="approve")
     assert run.state == "success"
@@ -161,7 +161,7 @@ def ask(
     flow: ScriptedFlow, option: str | None, *, meanwhile: Callable[[], None] = nothing_happens
 ) -> tuple[str, Mapping[str, str]]:
     """The approval of a delete that is held, answered so; None: in no time."""
-    write_held(held_path(flow.home, "local"), HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    held_set_file(flow.home, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with person("topic_approval_local", option, meanwhile=meanwhile):
         run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})
     return run.state, {ti.task_id: ti.state for ti in run.get_task_instances()}
@@ -198,7 +198,7 @@ def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> No
 def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
-    state, tasks = ask(flow, "Approve", meanwhile=lambda: write_held(held_path(tmp_path, "local"), newer))
+    state, tasks = ask(flow, "Approve", meanwhile=lambda: held_set_file(tmp_path, "local").write(newer))
     assert state == "success"
     assert flow.sent == []
     assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
@@ -219,7 +219,7 @@ def test_a_drift_run_tells_what_differs_sends_nothing_and_ends_well(tmp_path: Pa
     assert run.state == "success"
     assert {ti.state for ti in run.get_task_instances()} == {"success"}
     assert flow.sent == []
-    assert not held_path(tmp_path, "local").exists()
+    assert not held_set_file(tmp_path, "local").path.exists()
 
 
 def test_a_drift_run_whose_inputs_cannot_be_trusted_is_failed_and_tells_no_drift(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.runs.results import FailingRow, QualityReport, quality_file
-from topicops.on_airflow.held_changes import HeldSet, held_path, write_held
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TASK_QUALITY_ROUTE
 from topicops.testing.builders import NOW
 
@@ -82,7 +82,7 @@ class Site:
         write_run(self.home, PIPELINE, self.held, plan=held, suites=("before",))
         write_run(self.home, PIPELINE, self.failing, plan=held, failing=("Q11", "Q12", "Q16"))
         addresses = {gated.digest: gated.change.address for gated in held.changes if gated.approvable}
-        write_held(held_path(self.home, "local"), HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
+        held_set_file(self.home, "local").write(HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
         self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
 
     def _write_hostile(self, store: ArtifactStore) -> None:

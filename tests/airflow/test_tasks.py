@@ -21,8 +21,10 @@ from fixtures.scripted_flow import (
     site,
 )
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.outcomes import ApplySummary
-from topicops.flow.run import Run
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
+from topicops.flow.runs.outcomes import ApplySummary
+from topicops.flow.runs.run import Run
 from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,
@@ -34,59 +36,63 @@ from topicops.model.plans.changes import Action
 from topicops.model.runs.results import QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
-from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
 from topicops.testing import builders
 
 
 @pytest.fixture
-def held_file(tmp_path: Path) -> Path:
-    return held_path(tmp_path, "local")
+def held_file(tmp_path: Path) -> MemoryFile[HeldSet]:
+    return held_set_file(tmp_path, "local")
 
 
 # --- the pipeline -----------------------------------------------------------------------------------------------------
 
 
-def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(tmp_path: Path, held_file: Path) -> None:
+def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
+    tmp_path: Path, held_file: MemoryFile[HeldSet]
+) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     facts = tasks.gate(site(flow), context(ScriptedTask()))
-    held = read_held(held_file)
+    held = read_held(tmp_path, "local")
     assert held.addresses == {digest(DELETE): "delete topic.tmp-import"}
     assert held.found_by == "topic_pipeline_local/manual__1"
     assert facts["question"] == held.digest
     assert facts["digests"] == [digest(DELETE)]
 
 
-def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(tmp_path: Path, held_file: Path) -> None:
-    write_held(held_file, HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(
+    tmp_path: Path, held_file: MemoryFile[HeldSet]
+) -> None:
+    held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
-    assert read_held(held_file).addresses == {}
+    assert read_held(tmp_path, "local").addresses == {}
     assert facts["question"] is None
 
 
-def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_file: Path) -> None:
+def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
     facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
-    assert not held_file.exists()
+    assert not held_file.path.exists()
     assert "question" not in facts
 
 
-def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(tmp_path: Path, held_file: Path) -> None:
+def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(
+    tmp_path: Path, held_file: MemoryFile[HeldSet]
+) -> None:
     task = ScriptedTask(dag_id="topic_drift_local")
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     tasks.plan_to_look_at(site(flow), context(task))
     run = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id)
     assert [gated.gate.value for gated in run.read_plan().changes] == ["run", "held"]
     assert tasks.drift(site(flow), context(task))["changed"] == 1
-    assert not held_file.exists()
+    assert not held_file.path.exists()
 
 
-def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_file: Path) -> None:
-    write_held(
-        held_file,
+def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
+    held_file.write(
         HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"}),
     )
     flow = ScriptedFlow(tmp_path, changes=(DELETE,))
     tasks.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
-    assert set(read_held(held_file).addresses) == {digest(OTHER_DELETE), digest(DELETE)}
+    assert set(read_held(tmp_path, "local").addresses) == {digest(OTHER_DELETE), digest(DELETE)}
 
 
 def test_the_held_set_has_the_same_digest_in_any_order() -> None:
@@ -294,8 +300,8 @@ def answered(record: object, *, digests: Collection[str] = (digest(DELETE),)) ->
 
 
 @pytest.fixture
-def delete_is_held(held_file: Path) -> None:
-    write_held(held_file, HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+def delete_is_held(held_file: MemoryFile[HeldSet]) -> None:
+    held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
 
 
 @pytest.mark.usefixtures("delete_is_held")
@@ -335,8 +341,10 @@ def test_the_answer_to_an_earlier_try_of_a_cleared_run_sends_nothing(tmp_path: P
     assert approval.report(site(flow), context(task))["answer"] == "none"
 
 
-def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(tmp_path: Path, held_file: Path) -> None:
-    write_held(held_file, HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
+def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
+    tmp_path: Path, held_file: MemoryFile[HeldSet]
+) -> None:
+    held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
     flow = ScriptedFlow(tmp_path)
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
         approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
@@ -356,9 +364,9 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(tmp_pa
     ],
 )
 def test_what_was_sent_is_judged_although_a_newer_set_stands_by_now(
-    tmp_path: Path, held_file: Path, verified: str, problem: str | None
+    tmp_path: Path, held_file: MemoryFile[HeldSet], verified: str, problem: str | None
 ) -> None:
-    write_held(held_file, HeldSet())
+    held_file.write(HeldSet())
     task = answered(APPROVE)
     task.states |= {"create": "success", "delete": verified, "verify": verified}
     flow = ScriptedFlow(tmp_path)
@@ -370,9 +378,9 @@ def test_what_was_sent_is_judged_although_a_newer_set_stands_by_now(
     assert flow.failed_tasks == []
 
 
-def test_a_set_that_only_grew_may_still_be_approved_in_part(tmp_path: Path, held_file: Path) -> None:
+def test_a_set_that_only_grew_may_still_be_approved_in_part(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
     both = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
-    write_held(held_file, HeldSet(addresses=both))
+    held_file.write(HeldSet(addresses=both))
     flow = ScriptedFlow(tmp_path)
     approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.spec_folder import LOCAL, topic, write
 from topicops.edges.specs.git import name_in_repository
-from topicops.flow.run import open_run, read_specs
+from topicops.flow.runs.run import open_run, read_specs
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.diff import diff

@@ -11,7 +11,7 @@ from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.home.quality_history import quality_history
 from topicops.edges.local.cluster import LocalCluster
-from topicops.flow.run import Run
+from topicops.flow.runs.run import Run
 from topicops.model.runs.results import QualityReport
 
 NAME = "quality-live"

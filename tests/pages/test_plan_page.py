@@ -11,10 +11,10 @@ from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
-from topicops.flow.run import outcomes_file
+from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.on_airflow.held_changes import HeldSet, held_path, write_held
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan
 from topicops.steps.planning.gate import gate
@@ -112,7 +112,7 @@ def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
     plan = rich_plan()
     held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
     write_run(tmp_path, DAG, "one", plan=plan)
-    write_held(held_path(tmp_path, "local"), held)
+    held_set_file(tmp_path, "local").write(held)
     for n in (1, 2, 10):
         write_run(tmp_path, APPROVAL, f"{held.digest}.{n}")
     model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
@@ -134,7 +134,7 @@ def test_an_approval_run_shows_its_own_question(tmp_path: Path) -> None:
 
 def test_a_set_that_a_newer_one_replaced_says_so(tmp_path: Path) -> None:
     write_run(tmp_path, DAG, "one", plan=rich_plan())
-    write_held(held_path(tmp_path, "local"), HeldSet(addresses={}, found_by=f"{DAG}/two"))
+    held_set_file(tmp_path, "local").write(HeldSet(addresses={}, found_by=f"{DAG}/two"))
     question = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question
     assert question == Question(dag_id=APPROVAL, run_id=None, replaced_by=f"{DAG}/two")
     text = shown(rich_plan(), question).text

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from topicops.flow.applying import apply, approval
     from topicops.flow.authoring import import_topics, topic_id
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
-    from topicops.flow.outcomes import read_outcomes
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report, run_report
-    from topicops.flow.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.runs.outcomes import read_outcomes
+    from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
     from topicops.flow.verifying import verify
     from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
 
@@ -24,11 +24,11 @@ _NAMES = {
     "applying": ("apply", "approval"),
     "authoring": ("import_topics", "topic_id"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
-    "outcomes": ("read_outcomes",),
+    "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("quality_after", "quality_before"),
     "reporting": ("render", "render_report", "report", "run_report"),
-    "run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
+    "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "verifying": ("verify",),
     "whole_runs": ("apply_plan", "verify_cluster", "verify_plan"),
 }

@@ -10,16 +10,16 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try
 from topicops.edges.home.open_journals import registered
-from topicops.flow.access import Access
-from topicops.flow.guards import (
+from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
+from topicops.flow.runs.access import PORT_WRAPPERS, Access
+from topicops.flow.runs.guards import (
     gate_again,
     require_planned_target,
     require_same_cluster,
     require_whole,
     tombstones_of,
 )
-from topicops.flow.interception import PORT_WRAPPERS
-from topicops.flow.outcomes import (
+from topicops.flow.runs.outcomes import (
     ApplySummary,
     count_applied_deletes,
     count_planned_deletes,
@@ -29,8 +29,7 @@ from topicops.flow.outcomes import (
     read_outcomes,
     write_outcomes,
 )
-from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
-from topicops.flow.run import Run, audit_folder, lease_note, note, outcomes_file, read_specs
+from topicops.flow.runs.run import Run, audit_folder, lease_note, note, outcomes_file, read_specs
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError

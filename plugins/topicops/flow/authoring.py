@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from topicops.flow.inspecting import read_live_topics
-from topicops.flow.run import Run, now, read_specs
+from topicops.flow.runs.run import Run, now, read_specs
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.edges.home.audit_log import audited_environments, read_audit_log
-from topicops.flow.access import Access
-from topicops.flow.run import CountedSummary, Run, audit_folder, home_folder, read_environment, read_specs
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import CountedSummary, Run, audit_folder, home_folder, read_environment, read_specs
 from topicops.model.cluster.doctor_facts import (
     Area,
     DoctorFacts,

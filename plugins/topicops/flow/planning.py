@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from topicops.edges.home.artifacts import prune_runs
-from topicops.flow.access import Access
-from topicops.flow.run import (
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     KINDS,
     NOTES_FILE,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.topic_identities import TopicIdentities, own_topic_identities
-from topicops.flow.outcomes import read_outcomes
-from topicops.flow.run import Run, Summary, audit_folder, now, read_environment
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
 from topicops.model.runs.quality_rows import Afterwards, QualityInput, rows_after, rows_before
-from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
+from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.steps.verifying.view_comparison import differing_topics
 
 DELETES: tuple[Action, ...] = ("delete",)
@@ -65,6 +67,11 @@ def quality_after(run: Run) -> QualitySummary:
     )
     identities.write({topic.name: topic.identity for topic in live.topics.values()})
     return summary
+
+
+def quality_history(home: Path, group: str) -> tuple[RunQuality, ...]:
+    """The last runs of a DAG that evaluated any rule, newest first."""
+    return read_history(home, group)
 
 
 def _rows_earlier(run: Run, known: Afterwards, defaults: Mapping[str, str] | None) -> QualityInput:

@@ -8,8 +8,8 @@ from pathlib import Path
 from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
 from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
-from topicops.flow.interception import PORT_WRAPPERS
-from topicops.flow.run import Run, audit_folder
+from topicops.flow.runs.access import PORT_WRAPPERS
+from topicops.flow.runs.run import Run, audit_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.plans.plan_file import plan_from_json

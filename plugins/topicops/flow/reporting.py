@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from topicops.flow.outcomes import read_outcomes
-from topicops.flow.run import Run, Summary, notes_of
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import Run, Summary, notes_of
 from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json

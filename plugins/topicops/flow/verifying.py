@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from topicops.edges.home.journal import intended_topics
-from topicops.flow.access import Access
-from topicops.flow.outcomes import read_outcomes
-from topicops.flow.run import KINDS, CountedSummary, Run, baseline_file, read_environment
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import KINDS, CountedSummary, Run, baseline_file, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from topicops.flow.applying import NO_DIGESTS, apply
-from topicops.flow.guards import gate_again, require_planned_target, tombstones_of
-from topicops.flow.outcomes import as_if_done, read_outcomes
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
-from topicops.flow.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
+from topicops.flow.runs.guards import gate_again, require_planned_target, tombstones_of
+from topicops.flow.runs.outcomes import as_if_done, read_outcomes
+from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import GateWord

@@ -21,15 +21,15 @@ PLACEMENTS = {
 """How replicas are spread; each is a ``PlacementFunction`` of ``steps.planning.placement``."""
 
 SOURCES = {
-    "zookeeper": "topicops.flow.access:zookeeper_reader",
-    "kafka": "topicops.flow.access:kafka_reader",
+    "zookeeper": "topicops.flow.runs.access:zookeeper_reader",
+    "kafka": "topicops.flow.runs.access:kafka_reader",
 }
 """Where the live topics are read; each opens a ``LiveReader``."""
 
 LEASES = {
-    "zookeeper": "topicops.flow.access:zookeeper_lease",
-    "file": "topicops.flow.access:file_lease",
-    "none": "topicops.flow.access:no_lease",
+    "zookeeper": "topicops.flow.runs.access:zookeeper_lease",
+    "file": "topicops.flow.runs.access:file_lease",
+    "none": "topicops.flow.runs.access:no_lease",
 }
 """What keeps two runs from changing one cluster at the same time; each opens a ``Lease``."""
 

@@ -17,6 +17,22 @@ from topicops.model.plans.plan import GatedChange, TopicActivity
 from topicops.model.runs.results import Mutation, Outcome
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFields:
+    """The fields of a connection; ``repr`` leaves out those that may hold secrets."""
+
+    conn_type: str
+    host: str = ""
+    port: int | None = None
+    login: str = ""
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+ConnectionSource = Callable[[str], ConnectionFields]
+"""Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
+
+
 class LiveReader(Protocol):
     """Reads the live cluster; never writes. Raises ``ClusterError`` rather than return a part."""
 

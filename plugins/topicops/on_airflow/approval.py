@@ -72,14 +72,12 @@ def load(site: Site, context: Context) -> XComValue:
 
     Skips, and so do all tasks but the report, when a change is due no more or no approval could let it run.
     """
+    from topicops.flow.runs.held_changes import read_held
     from topicops.model.plans.plan_file import changes_to_json
-    from topicops.on_airflow.held_changes import held_path, read_held
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
-        digests = frozenset(context["params"]["digests"]) or frozenset(
-            read_held(held_path(run.home, run.environment)).digests
-        )
+        digests = frozenset(context["params"]["digests"]) or frozenset(read_held(run.home, run.environment).digests)
         flow.validate(run)
         flow.snapshot(run, states=True)
         flow.diff(run, engine="python")
@@ -159,10 +157,10 @@ def digests_of(context: Context) -> frozenset[str]:
 
 def replacement(site: Site, context: Context, digests: Collection[str]) -> str:
     """What stands in place of the set by now; empty while the newest held set still holds all of it."""
-    from topicops.on_airflow.held_changes import held_path, read_held
+    from topicops.flow.runs.held_changes import read_held
 
     with step(site, context) as (_, run):
-        newest = read_held(held_path(run.home, run.environment))
+        newest = read_held(run.home, run.environment)
     if newest.covers(digests):
         return ""
     now_held = ", ".join(sorted(newest.addresses.values())) or "nothing"

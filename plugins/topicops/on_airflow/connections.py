@@ -8,8 +8,8 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from topicops.edges.connections.lookup import ConnectionFields
 from topicops.model.errors import UsageError
+from topicops.model.ports import ConnectionFields
 
 SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")
 """Properties of librdkafka that Airflow's list of sensitive names does not know."""

@@ -27,12 +27,12 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action, GateWord
 
 if TYPE_CHECKING:
-    from topicops.edges.connections.lookup import ConnectionSource
     from topicops.flow import Engine, Run, Summary
-    from topicops.flow.outcomes import ApplySummary
     from topicops.flow.quality import QualitySummary
     from topicops.flow.reporting import ReportSummary
+    from topicops.flow.runs.outcomes import ApplySummary
     from topicops.model.plans.plan import Plan
+    from topicops.model.ports import ConnectionSource
 
 log = logging.getLogger(__name__)
 
@@ -187,8 +187,8 @@ def plan(site: Site, context: Context) -> XComValue:
 
 def gate(site: Site, context: Context) -> XComValue:
     """Which changes run, which are held, which are skipped; where changes may be sent, also the newest held set."""
-    from topicops.on_airflow.held_changes import HeldSet, held_path, read_held, write_held
-    from topicops.on_airflow.latest_plan import NewestPlan, newest_path, note_plan
+    from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
+    from topicops.flow.runs.latest_plan import LatestPlan, note_plan
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -198,13 +198,12 @@ def gate(site: Site, context: Context) -> XComValue:
         log_changes(plan)
         if mode_of(context) != "apply":
             return summary
-        planned = NewestPlan(run=run.name, run_after=context["dag_run"].run_after)
-        note_plan(newest_path(run.home, run.environment), planned)
+        note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name)
-        path = held_path(run.home, run.environment)
-        narrowed = only_of(context)
-        unseen = read_held(path).without_topics(narrowed).addresses if narrowed else {}
-        write_held(path, HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name))
+        only = only_of(context)
+        unseen = read_held(run.home, run.environment).without_topics(only).addresses if only else {}
+        newest = HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name)
+        held_set_file(run.home, run.environment).write(newest)
         return {**summary, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
 
 
@@ -238,12 +237,12 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 def refuse_overtaken(run: Run, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.on_airflow.latest_plan import newest_path, overtaken_by
+    from topicops.flow.runs.latest_plan import overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
         return
-    if later := overtaken_by(newest_path(run.home, run.environment), dag_run.run_after):
+    if later := overtaken_by(run.home, run.environment, dag_run.run_after):
         raise AirflowFailException(
             f"this run was cleared, and {later} has planned since: its files and its plan may be older than what was "
             "done; nothing is sent. Start a new run, or clear that one"

@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.flow.interception import PortWrappers
+from topicops.flow.runs.access import PortWrappers
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topicops import cli
-from topicops.flow.interception import PORT_WRAPPERS
+from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.testing.kill_points import KillPointWrappers, from_environment
 
 if __name__ == "__main__":

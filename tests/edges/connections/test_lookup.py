@@ -5,7 +5,6 @@ import json
 import pytest
 
 from topicops.edges.connections.lookup import (
-    ConnectionFields,
     Role,
     Tls,
     ZooKeeperAddress,
@@ -14,6 +13,7 @@ from topicops.edges.connections.lookup import (
     zookeeper_address,
 )
 from topicops.model.errors import UsageError
+from topicops.model.ports import ConnectionFields
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, EnvironmentSpec
 

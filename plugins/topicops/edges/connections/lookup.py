@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from topicops.model.errors import UsageError
+from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 
@@ -30,18 +31,6 @@ ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
 
 Role = Literal["reader", "applier", "deleter"]
 """What a client does at the brokers: each role may have its own identity."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionFields:
-    """The fields of a connection; ``repr`` leaves out those that may hold secrets."""
-
-    conn_type: str
-    host: str = ""
-    port: int | None = None
-    login: str = ""
-    password: str = field(default="", repr=False)
-    extra: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +56,6 @@ class ZooKeeperAddress:
     password: str = field(default="", repr=False)
     tls: Tls | None = None
     """None: plain text."""
-
-
-ConnectionSource = Callable[[str], ConnectionFields]
-"""Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
 
 
 def from_environment(connection_id: str) -> ConnectionFields:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.model.errors import ArtifactError
-from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
+from topicops.model.runs.results import QualityReport, QualitySuite, RunQuality, quality_file
 
 RUNS_SHOWN = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunQuality:
-    """The quality reports of one run."""
-
-    before: QualityReport | None
-    after: QualityReport | None
-    """None: the run has not reached this step, or ended before it."""
-
-    @property
-    def checked_at(self) -> datetime:
-        """When the later of the two suites was evaluated, UTC."""
-        return max(report.checked_at for report in (self.before, self.after) if report is not None)
 
 
 def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:

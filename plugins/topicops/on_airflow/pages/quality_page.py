@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import quote
 
-from topicops.edges.home.quality_history import RunQuality
-from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
+from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf

@@ -12,15 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.edges.home.artifacts import ArtifactStore, runs_folder
-from topicops.edges.home.quality_history import RunQuality, quality_history
-from topicops.flow.run import outcomes_file
+from topicops.flow.quality import quality_history
+from topicops.flow.runs.held_changes import HeldSet, read_held
+from topicops.flow.runs.run import Run, open_run, outcomes_file
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
-from topicops.model.plans.plan_file import plan_from_json
-from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, quality_file
-from topicops.on_airflow.held_changes import HeldSet, held_or_none, held_path
+from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
 
 T = TypeVar("T")
 
@@ -92,7 +90,7 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
     """Every file is read on its own: a damaged one hides no other."""
     if run.environment is None:
         return QualityModel(run=run)
-    reading = _Reading(ArtifactStore(runs_folder(home, run.dag_id, run.run_id)))
+    reading = _Reading(_opened(home, run.dag_id, run.run_id))
     return QualityModel(
         run=run,
         before=reading.quality("before"),
@@ -106,8 +104,8 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     """The plan with the gate's words, what came of each change, and where the approval stands."""
     if run.environment is None:
         return PlanModel(run=run)
-    reading = _Reading(ArtifactStore(runs_folder(home, run.dag_id, run.run_id)))
-    plan = reading.value(PLAN_FILE, lambda store: plan_from_json(store.read_text(PLAN_FILE)))
+    reading = _Reading(_opened(home, run.dag_id, run.run_id))
+    plan = reading.value(PLAN_FILE, Run.read_plan)
     return PlanModel(
         run=run,
         plan=plan,
@@ -117,27 +115,32 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     )
 
 
+def _opened(home: Path, dag_id: str, run_id: str) -> Run:
+    """A run's folder; nothing is created."""
+    return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)
+
+
 class _Reading:
     """One run's folder, and what of it could not be read."""
 
-    def __init__(self, store: ArtifactStore) -> None:
+    def __init__(self, run: Run) -> None:
         self.problems: list[str] = []
-        self._store = store
+        self._run = run
 
-    def value(self, name: str, read: Callable[[ArtifactStore], T]) -> T | None:
-        if not self._store.has(name):
+    def value(self, name: str, read: Callable[[Run], T]) -> T | None:
+        if not self._run.store.has(name):
             return None
         try:
-            return read(self._store)
+            return read(self._run)
         except (ArtifactError, FormatVersionError) as error:
             # Where the folder lies on the server is nobody's business who looks at a page.
-            said = str(error).removeprefix(f"{self._store.folder}/").removeprefix(f"{name}: ")
+            said = str(error).removeprefix(f"{self._run.store.folder}/").removeprefix(f"{name}: ")
             self.problems.append(f"{name}: {said}")
             return None
 
     def quality(self, suite: QualitySuite) -> QualityReport | None:
         name = quality_file(suite)
-        return self.value(name, lambda store: store.read_value(name, QualityReport))
+        return self.value(name, lambda opened: opened.store.read_value(name, QualityReport))
 
     def outcomes(self) -> tuple[Outcome, ...]:
         names = [outcomes_file(action) for action in ACTIONS]
@@ -145,8 +148,8 @@ class _Reading:
         return tuple(outcome for outcomes in found for outcome in outcomes or ())
 
 
-def _outcomes(store: ArtifactStore, *, name: str) -> tuple[Outcome, ...]:
-    return store.read_value(name, tuple[Outcome, ...])
+def _outcomes(run: Run, *, name: str) -> tuple[Outcome, ...]:
+    return run.store.read_value(name, tuple[Outcome, ...])
 
 
 def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
@@ -154,15 +157,16 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
     if not held.addresses:
         return None
     asked = run.run_id if run.is_approval else _newest_question(home, run.approval_dag, held.digest)
-    newest = held_or_none(held_path(home, str(run.environment)))
-    is_replaced = newest is not None and newest.found_by and not newest.covers(held.digests)
-    return Question(
-        dag_id=run.approval_dag, run_id=asked, replaced_by=newest.found_by if newest and is_replaced else ""
-    )
+    try:
+        newest = read_held(home, str(run.environment))
+    except ArtifactError:  # a damaged file must not make the page fail
+        newest = HeldSet()
+    replaced_by = "" if newest.covers(held.digests) else newest.found_by
+    return Question(dag_id=run.approval_dag, run_id=asked, replaced_by=replaced_by)
 
 
 def _newest_question(home: Path, approval_dag: str, digest: str) -> str | None:
     """The approval run with the highest number of that set; it has a folder as soon as its first task ran."""
-    folders = runs_folder(home, approval_dag, digest).parent.glob(f"{digest}.*")
+    folders = _opened(home, approval_dag, digest).store.folder.parent.glob(f"{digest}.*")
     numbers = [int(folder.suffix[1:]) for folder in folders if folder.suffix[1:].isdecimal()]
     return f"{digest}.{max(numbers)}" if numbers else None

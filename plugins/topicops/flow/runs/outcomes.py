@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.run import CountedSummary, Run, outcomes_file
+from topicops.flow.runs.run import CountedSummary, Run, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import GatedChange

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from topicops.edges.connections.lookup import ConnectionSource, Role, kafka_properties, zookeeper_address
+from topicops.edges.connections.lookup import Role, kafka_properties, zookeeper_address
 from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
-from topicops.model.ports import Lease, LiveReader
-from topicops.model.specs.environment import Environment
+from topicops.model.ports import AuditLog, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 
 if TYPE_CHECKING:
-    from topicops.edges.connections.lookup import ZooKeeperAddress
+    from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
+    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.edges.kafka.admin import KafkaAdmin
     from topicops.edges.kafka.broker_questions import BrokerQuestions
     from topicops.edges.kafka.broker_views import BrokerViews
@@ -115,6 +117,21 @@ class Access:
         return live if live.broker_defaults is not None else replace(live, broker_defaults=self.broker_defaults())
 
 
+def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:
+    """The address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
+    endpoint = ZooKeeperEndpoint(connection=connection_id)
+    spec = EnvironmentSpec(cluster=Cluster(cluster_class="sandbox", zookeeper=endpoint))
+    return zookeeper_address(Environment(name="", spec=spec, file="the connection"), connections)
+
+
+def describe_zookeeper(address: ZooKeeperAddress) -> str:
+    """``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+    with ZooKeeperReader(address, timeout_s=5.0) as reader:
+        return f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
+
+
 @contextmanager
 def zookeeper_reader(access: Access) -> Iterator[ZooKeeperReader]:
     """Read from ZooKeeper; where that fails because the brokers run with KRaft, the error says so."""
@@ -172,3 +189,35 @@ def _refuse_kraft(access: Access, error: Exception) -> None:
             f"{access.environment.place_of('cluster.source')}: the brokers run with KRaft, without ZooKeeper; "
             "set `source: kafka`, and `lease: file` or `lease: none`"
         ) from error
+
+
+class PortWrappers:
+    """Gives each port back as it is. Tests set another one, which wraps ports to stop a run at a named step."""
+
+    def store(self, store: ArtifactStore) -> ArtifactStore:
+        return store
+
+    def lease(self, lease: AbstractContextManager[Lease]) -> AbstractContextManager[Lease]:
+        return lease
+
+    def reader(self, reader: LiveReader) -> LiveReader:
+        return reader
+
+    def admin(self, admin: TopicAdmin) -> TopicAdmin:
+        return admin
+
+    def journal(self, journal: Journal) -> Journal:
+        return journal
+
+    def audit(self, audit: AuditLog) -> AuditLog:
+        return audit
+
+    def earlier_journal(self, journal: Journal) -> Journal:
+        """Of a run that ended in the middle, while what it left open is settled."""
+        return journal
+
+    def earlier_audit(self, audit: AuditLog) -> AuditLog:
+        return audit
+
+
+PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("SEAMS", default=PortWrappers())  # noqa: B039 - it has no state

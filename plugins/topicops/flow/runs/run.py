@@ -10,16 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from topicops.edges.connections.lookup import ConnectionSource, from_environment
+from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
-from topicops.flow.access import Access
-from topicops.flow.interception import PORT_WRAPPERS
+from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.plans.plan_file import changes_from_json, plan_from_json, plan_to_json
+from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.run import Run, now
+from topicops.flow.runs.run import Run, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.plan import Plan
