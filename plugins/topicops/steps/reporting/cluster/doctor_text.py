@@ -39,7 +39,7 @@ def _lines(examination: DoctorReport) -> Iterator[str]:
         code = f" {finding.code}" if finding.code else ""
         yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
     if examination.rules_not_applied:
-        yield f"not looked at, for want of what they need: {', '.join(examination.rules_not_applied)}"
+        yield f"not looked at, because something they need is missing: {', '.join(examination.rules_not_applied)}"
     yield _counts(examination)
 
 

@@ -164,7 +164,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
     if count := summary.count(OutcomeStatus.UNKNOWN):
         yield f"{count} of unknown outcome: run topicops verify --environment {report.environment}, then plan again."
     if count := summary.count(OutcomeStatus.FAILED):
-        yield f"{count} failed: mend the reason beside each, then apply the same plan again; what is done stays done."
+        yield f"{count} failed: fix the reason beside each, then apply the same plan again; what is done stays done."
     if count := summary.count(OutcomeStatus.REFUSED):
         yield f"{count} refused: the reason stands beside each; plan again to see the cluster as it is now."
     if count := summary.count(OutcomeStatus.NOT_SENT):
