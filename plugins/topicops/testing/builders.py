@@ -1,4 +1,4 @@
-"""Small worlds for tests: values with sensible defaults, named after what they build."""
+"""Values for tests, with sensible defaults; each function is named after what it builds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def broker(broker_id: int, rack: str | None = None) -> Broker:
 
 
 def brokers(racks: Mapping[int, str | None]) -> dict[int, Broker]:
-    """Live brokers from rack by id."""
+    """Live brokers, from racks by broker id."""
     return {broker_id: broker(broker_id, rack) for broker_id, rack in racks.items()}
 
 
@@ -42,14 +42,14 @@ THREE_BROKERS: Mapping[int, str | None] = {1: "r1", 2: "r2", 3: "r3"}
 
 
 def round_robin(partitions: int, replication_factor: int = 3, *, over: Sequence[int] = (1, 2, 3)) -> Assignment:
-    """Replicas of partition p start at the broker of index p and go on from there."""
+    """Replicas of partition p start at the broker with index p and continue from there."""
     return {
         p: tuple(over[(p + replica) % len(over)] for replica in range(replication_factor)) for p in range(partitions)
     }
 
 
 def topic_id(name: str) -> str:
-    """22 characters that follow from the name."""
+    """22 characters that depend on the name."""
     return hashlib.sha256(name.encode()).hexdigest()[:22]
 
 
@@ -171,7 +171,7 @@ def desired_like(live: LiveTopic) -> DesiredTopic:
 def environment(
     *, limits: Limits | None = None, policy: Policy | None = None, min_live_brokers: int = 1, name: str = "local"
 ) -> Environment:
-    """A sandbox; the places of its values are lines of a file that need not be there."""
+    """A sandbox; the locations of its values are lines of a file that need not exist."""
     cluster = Cluster(id=CLUSTER_ID, cluster_class="sandbox", min_live_brokers=min_live_brokers)
     paths = ("cluster.minLiveBrokers", "limits.deletesPerRun", "limits.deletesPercent", "limits.replicasPerRun")
     return Environment(

@@ -1,4 +1,4 @@
-"""Changes and plans in a line: what a test means stands out, all else has a quiet default."""
+"""Changes and plans in one line: a test names what matters, everything else has a default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLUSTER = ClusterState(live_brokers=3, has_controller=True, offline_partitions=0
 
 
 def rows(*replicas: Sequence[int], first: int = 0) -> Assignment:
-    """Make an assignment of rows, partition ids counted from ``first``."""
+    """An assignment of these rows; partition ids count from ``first``."""
     return {first + index: tuple(row) for index, row in enumerate(replicas)}
 
 
@@ -68,7 +68,7 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
 
 
 def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> ConfigureTopic:
-    """Set, or with None remove, overrides of a topic as it is now."""
+    """Set overrides of a topic as it is now, or remove them with None."""
     found = canonical_overrides(live.overrides)
     before = {name: found.get(name) for name in configs}
     return ConfigureTopic(
@@ -104,7 +104,7 @@ def plan_of(
     blocked: Sequence[Blocked] = (),
     unmanaged: Sequence[str] = (),
 ) -> Plan:
-    """Plan these changes; all run, except where ``gates`` says otherwise of a topic."""
+    """A plan of these changes; all run, except topics for which ``gates`` has another word."""
     words = gates or {}
     gated = tuple(
         GatedChange(
@@ -129,7 +129,7 @@ def plan_of(
 
 
 def sandbox() -> EnvironmentSpec:
-    """Give an environment with every default."""
+    """An environment with every default."""
     return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"}))
 
 

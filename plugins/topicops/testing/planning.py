@@ -1,4 +1,4 @@
-"""From specs and a cluster to a plan in one call, and from a plan to the cluster after it."""
+"""A plan from specs and a cluster, in one call."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def plan_of(
     now: datetime = NOW,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
 ) -> ChangeSet:
-    """What the steps diff and plan make of it."""
+    """The result of the diff and plan steps."""
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     return plan(desired, live, delta, where or environment(), now=now, activity=activity)

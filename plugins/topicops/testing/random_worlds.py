@@ -1,4 +1,4 @@
-"""Worlds by the thousand: a cluster and the specs for it, all from one number, with every oddity that there is."""
+"""Random clusters and specs for them, each from one seed, with every unusual state that can occur."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SPELLINGS = {
     "leader.replication.throttled.replicas": ("*",),
     "some.newer.config": ("x",),
 }
-"""Live overrides; what only brokers may hold is never wanted."""
+"""Live overrides; a spec never asks for those that only brokers may have."""
 WANTED = {
     "retention.ms": ("1000", "5000", "-1", None),
     "min.insync.replicas": ("1", "2", None),

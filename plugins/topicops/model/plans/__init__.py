@@ -1,1 +1,1 @@
-"""What shall change: the delta, the changes, the plan, and the form of `plan.json`."""
+"""What a run changes: the delta, the changes, the plan, and the format of `plan.json`."""

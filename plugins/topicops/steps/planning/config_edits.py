@@ -1,4 +1,4 @@
-"""Which overrides of a live topic are to be set or removed, and which are only reported."""
+"""The overrides of a live topic to set, to remove, and to report only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ConfigEdits:
     after: Mapping[str, str | None]
     """Same keys; None removes the override."""
     unlisted: Mapping[str, str]
-    """Live overrides that no spec names and that stay; raw text as stored."""
+    """Live overrides that no spec names and that are kept; raw text as stored."""
 
 
 def config_edits(wanted: Mapping[str, str | None], overrides: Mapping[str, str], policy: Policy) -> ConfigEdits:

@@ -42,7 +42,7 @@ class DriftEntry:
     """As the file has it, in canonical text; None: no value."""
     live: str | None = None
     location: Location | None = None
-    """Where the file says so."""
+    """The line of the file."""
 
 
 def drift(

@@ -20,14 +20,14 @@ from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 
 STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.SKIPPED)
-NOBODY: frozenset[str] = frozenset()
+NO_APPROVALS: frozenset[str] = frozenset()
 
 
 def gate(
     change_set: ChangeSet,
     environment: Environment,
     *,
-    approved: Collection[str] = NOBODY,
+    approved: Collection[str] = NO_APPROVALS,
     tombstones: Collection[str] | None = None,
 ) -> Plan:
     """Sort every change into run, held or skipped, with all its reasons.
@@ -55,7 +55,7 @@ def gate(
     return Plan(change_set=change_set, changes=tuple(gated))
 
 
-def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NOBODY) -> Plan:
+def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_APPROVALS) -> Plan:
     """The second plan, with the stricter word of both gates on each change; equally strict ones keep all reasons.
 
     Args:

@@ -49,7 +49,7 @@ def _index(created: Iterable[_Sketch]) -> Mapping[object, Sequence[_Sketch]]:
     for sketch in created:
         for sign in (*sketch.words, sketch.place):
             found.setdefault(sign, []).append(sketch)
-    return {sign: [min(looks)] if len(looks) > _COMMON else looks for sign, looks in found.items()}
+    return {sign: [min(sketches)] if len(sketches) > _COMMON else sketches for sign, sketches in found.items()}
 
 
 def _sketch(change: CreateTopic | DeleteTopic) -> _Sketch:

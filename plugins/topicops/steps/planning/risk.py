@@ -1,4 +1,4 @@
-"""risk: how bad a change of a topic config can be; one row for each config that Kafka 3.9 knows."""
+"""risk: how much damage a change of a topic config can do; one row for each config of Kafka 3.9."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Rating = tuple[Risk, tuple[str, ...]]
 """A risk and the codes that say why."""
 
 FAR_UP = 4
-"""From this factor on a raise counts as far."""
+"""An increase by this factor or more counts as far."""
 FAR_DOWN = 4
-"""Below one part in so many a cut counts as far."""
+"""A decrease to less than one part in this many counts as far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """Numbers: it matters whether the value goes up or down."""
+    """A number: the risk depends on whether it goes up or down."""
 
     up: Risk
     down: Risk
@@ -44,7 +44,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyChange:
-    """Direction has no meaning, or makes no difference."""
+    """Every change has the same risk."""
 
     risk: Risk
     code: str | None = None
@@ -52,7 +52,7 @@ class AnyChange:
 
 @dataclass(frozen=True, slots=True)
 class NeverPlanned:
-    """Belongs to Kafka's own tools."""
+    """Only Kafka's own tools change it."""
 
 
 Row = Ordered | Switch | AnyChange | NeverPlanned
@@ -104,15 +104,15 @@ RISKS: Mapping[str, Row] = {
     "unclean.leader.election.enable": Switch(to_true=Risk.RISKY, to_false=Risk.NOTICE),
 }
 UNKNOWN_CONFIG = _RISKY
-"""For an override that a newer Kafka, or a hand, has set."""
+"""For an override that is not of Kafka 3.9: a newer version or a person set it."""
 
 
 def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:
-    """How bad it is to bring one override from ``before`` to ``after``.
+    """The risk of changing one override from ``before`` to ``after``.
 
     Args:
-        before: Canonical; None: no override is live, so that the broker's default is in force.
-        after: Canonical; None: the override goes.
+        before: Canonical; None: no override is live, so the broker's default applies.
+        after: Canonical; None: the override is removed.
         default: The broker's own value; None: it could not be read, and the worse direction counts.
 
     """

@@ -11,7 +11,7 @@ from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.observation import Expectation, Observation
 
 BROKERS_ASKED = 3
-"""The controller tells every broker the same; verify asks more of them about what the run changed."""
+"""The controller sends every broker the same metadata; verify asks more brokers about what the run changed."""
 READINGS = 3
 PAUSE_S = 1.0
 """The controller writes to ZooKeeper first and then informs the brokers."""
