@@ -114,7 +114,7 @@ def faults(cluster: LocalCluster, parts: tuple[int, int, int]) -> Mapping[str, s
         "broker-versions": "3.8",
         "mixed-racks": f"broker {living}",
         "clock-skew": f"broker {living} by -60",
-        "few-brokers": "asks for 3",
+        "few-brokers": "requires 3",
         "lease-right": "/kafka/topicops",
         "migration": "/migration",
         "unregistered-broker": f"broker {stopping}",
