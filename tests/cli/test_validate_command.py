@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.edges.specs.reader import source_line
+from topicops.edges.specs.open_files import source_line
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 

@@ -32,7 +32,8 @@ def import_topics(run: Run, options: ImportOptions) -> ImportResult:
 
 
 def _inputs(run: Run) -> ImportInputs:
-    from topicops.edges.specs.reader import ROOM_FOR_EXCEPTIONS, read_tree, regular_text
+    from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text
+    from topicops.edges.specs.reader import read_tree
     from topicops.steps.authoring.exceptions_file import exceptions_file
     from topicops.steps.authoring.import_topics import ImportInputs
     from topicops.steps.specs.validate import validate

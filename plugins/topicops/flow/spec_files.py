@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.specs.cache import Judgement, ParseCache, users_cache
-from topicops.edges.specs.reader import ROOM_FOR_EXCEPTIONS, read_tree, regular_text, source_line
+from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_line
+from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicops.edges.specs.reader import LARGEST_FILE, UnreadableError, read_document, read_tree, source_line
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import LARGEST_FILE, source_line
+from topicops.edges.specs.problems import UnreadableError
+from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Fields, Items, Span, Text
 

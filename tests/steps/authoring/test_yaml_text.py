@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topicops.edges.specs.reader import FORBIDDEN, read_document
+from topicops.edges.specs.nodes import FORBIDDEN, read_document
 from topicops.model.specs.document_values import plain_value
 from topicops.steps.authoring.yaml_text import config_content, scalar, text_of
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.spec_folder import LOCAL, NOW
-from topicops.edges.specs.reader import UnreadableError, read_document
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.problems import UnreadableError
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Tree

@@ -30,16 +30,9 @@ from topicops import __version__
 from topicops.edges.cache_folder import default_cache
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.specs.git import unchanged_blobs
-from topicops.edges.specs.reader import (
-    Place,
-    nodes_of,
-    open_regular,
-    read_place,
-    require_folder,
-    room_of,
-    tree_of,
-    walk,
-)
+from topicops.edges.specs.nodes import nodes_of
+from topicops.edges.specs.open_files import Place, open_regular, require_folder, room_of, walk
+from topicops.edges.specs.reader import read_place, tree_of
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.diagnostics import Diagnostic

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from topicops.edges.specs.reader import Place, UnreadableError, kind_and_stem, read_document, regular_text
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import Place, kind_and_stem, regular_text
+from topicops.edges.specs.problems import UnreadableError
 from topicops.model.specs.diagnostics import Diagnostic, Fix, Position
 from topicops.model.specs.document import Document
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from topicops.edges.durable_files import create_atomically, write_atomically
-from topicops.edges.specs.reader import Place, UnreadableError, kind_and_stem, read_document, room_of
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import Place, kind_and_stem, room_of
+from topicops.edges.specs.problems import UnreadableError
 from topicops.model.errors import SpecError, SpecFileError
 from topicops.model.specs.document import Document, Node
 

@@ -167,7 +167,7 @@ def read_specs(run: Run) -> Validated:
     """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them."""
     from topicops.edges.specs.cache import users_cache
     from topicops.edges.specs.git import name_in_repository
-    from topicops.edges.specs.reader import shown_folder
+    from topicops.edges.specs.open_files import shown_folder
     from topicops.steps.specs.plan_paths import with_folder_named
     from topicops.steps.specs.validate import validate
 

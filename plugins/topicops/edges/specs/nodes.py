@@ -1,0 +1,288 @@
+"""From the bytes of a file to nodes, from libyaml's events: mappings, lists and texts, and nothing else of YAML.
+
+libyaml's composer is not used: a deeply nested file can crash it. Anchors, tags, merge keys, directives and second
+documents are refused, so that a diff in git shows every change of meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from topicops.edges.specs.fast_path import read_simple
+from topicops.edges.specs.problems import ReadingError, UnreadableError
+from topicops.edges.specs.repairs import blanks_for_tabs, without_invisible
+from topicops.model.specs.document import START, Entry, Fields, Items, Node, Span, Text
+
+Event = Any
+"""An event of libyaml. The stubs have every mark optional; a parser's events have both, and speed counts here."""
+Mark = Any
+
+DEEPEST = 16
+MOST_NODES = 2_000
+
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
+    # Unicode's Default_Ignorable_Code_Point without the two selectors of emoji style, and its other format characters
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+FORBIDDEN = re.compile(f"\r(?!\n)|[{_HIDDEN}]")
+"""Characters that hide, turn the direction of text, or end a line for some readers only."""
+_SUSPECT = re.compile(f"[\r{_HIDDEN}]")
+"""One class of characters, which is found an order of magnitude sooner."""
+_HARMLESS = bytes((*b"\n", *range(0x20, 0x7F)))
+
+_DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?=%)")
+_UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
+"""A mark, or a zero byte among the first two. Source: YAML 1.2, section 5.2."""
+
+
+def read_document(data: bytes, file: str, *, room: int = 1) -> Node:
+    """What the bytes of one file say.
+
+    Args:
+        room: How many times as many nodes as in other files there may be.
+
+    Raises:
+        UnreadableError: with the one diagnostic that ends the file.
+    """
+    try:
+        return nodes_of(data, room=room)
+    except ReadingError as found:
+        raise UnreadableError(found.diagnostic(file)) from found
+
+
+def nodes_of(data: bytes, *, room: int = 1) -> Node:
+    """As ``read_document``, for a caller that names the file later: raises ``ReadingError``."""
+    text = _decoded(data)
+    if "\t" not in text and "\r" not in text:
+        simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
+        if simple is not None:
+            return simple
+    return nodes_of_events(text, most_nodes=room * MOST_NODES)
+
+
+def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
+    """What libyaml's events say, whatever the file looks like; or ``ReadingError``."""
+    return _EventReader(text, most_nodes).document()
+
+
+# ---- from bytes to text ----
+
+
+def _decoded(data: bytes) -> str:
+    if not data.translate(None, _HARMLESS):
+        return data.decode("ascii")
+    if _UTF_16_OR_32.match(data):
+        raise ReadingError("TOP119", START, "UTF-16 or UTF-32", "save the file as UTF-8")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        span = _place(before, len(before), width=1)
+        raise ReadingError("TOP101", span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8") from error
+    found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
+    if found:
+        span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
+        hidden = ReadingError(
+            "TOP102",
+            span,
+            f"the character {name} is hidden or ends a line for some readers only",
+            "delete it, or write it as an escape in double quotes",
+        )
+        hidden.fix = without_invisible(text, found.start(), span)
+        raise hidden
+    return text
+
+
+def _place(text: str, index: int, *, width: int) -> Span:
+    line = text.count("\n", 0, index) + 1
+    column = index - (text.rfind("\n", 0, index) + 1) + 1
+    return Span(line, column, line, column + width)
+
+
+# ---- from text to nodes ----
+
+_NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
+
+
+class _EventReader:
+    """One pass over the events of one file."""
+
+    def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
+        self.text = text
+        self.most_nodes = most_nodes
+        self.nodes = 0
+        self.has_tabs = "\t" in text
+
+    def document(self) -> Node:
+        self._refuse_directives()
+        loader = yaml.CSafeLoader(self.text)
+        try:
+            return self._only_document(loader)
+        except yaml.MarkedYAMLError as error:
+            raise self._syntax(error) from error
+        except yaml.YAMLError as error:
+            raise ReadingError("TOP106", START, f"not YAML: {error}") from error
+        finally:
+            loader.dispose()
+
+    def _only_document(self, loader: yaml.CSafeLoader) -> Node:
+        loader.get_event()  # stream start
+        start: Event = loader.get_event()
+        if isinstance(start, yaml.StreamEndEvent):
+            raise _empty()
+        root = self._node(loader, loader.get_event(), depth=1)
+        loader.get_event()  # document end
+        behind = loader.get_event()
+        if isinstance(behind, yaml.DocumentStartEvent):
+            raise self._second_document(behind)
+        if isinstance(root, Text) and root.is_null:
+            raise _empty()
+        return root
+
+    def _node(self, loader: yaml.CSafeLoader, event: Event, *, depth: int) -> Node:
+        mark = event.start_mark
+        first = self.text[mark.index : mark.index + 1]
+        if first in _NODE_MARKS and not (isinstance(event, yaml.ScalarEvent) and event.start_mark == event.end_mark):
+            raise self._refused_mark(first, mark)
+        self._count()
+        if self.has_tabs:
+            self._refuse_tab_before(mark)
+        if isinstance(event, yaml.ScalarEvent):
+            return Text(event.value, not event.style, _span(event))
+        if depth > DEEPEST:
+            raise ReadingError("TOP104", _span(event), f"nested deeper than {DEEPEST}", "no field needs that")
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._items(loader, event, depth)
+        return self._fields(loader, event, depth)
+
+    def _items(self, loader: yaml.CSafeLoader, start: Event, depth: int) -> Items:
+        items = []
+        while not isinstance(event := loader.get_event(), yaml.SequenceEndEvent):
+            items.append(self._node(loader, event, depth=depth + 1))
+        return Items(tuple(items), _until(start, event))
+
+    def _fields(self, loader: yaml.CSafeLoader, start: Event, depth: int) -> Fields:
+        entries: list[Entry] = []
+        seen: dict[str, Span] = {}
+        while not isinstance(event := loader.get_event(), yaml.MappingEndEvent):
+            key = self._key(self._node(loader, event, depth=depth + 1), seen)
+            seen[key.text] = key.span
+            entries.append((key, self._node(loader, loader.get_event(), depth=depth + 1)))
+        return Fields(tuple(entries), _until(start, event))
+
+    def _key(self, key: Node, seen: dict[str, Span]) -> Text:
+        if not isinstance(key, Text) or key.is_null:
+            raise ReadingError("TOP114", key.span, "this key is not plain text", "a key is the name of a field")
+        if key.plain and key.text == "<<":
+            raise ReadingError("TOP109", key.span, "merge keys are not read", "write the fields out, or use a profile")
+        if key.text in seen:
+            first = seen[key.text].line
+            summary = f"{key.text} stands twice; the first is on line {first}"
+            twice = ReadingError("TOP111", key.span, summary, "keep one")
+            twice.other = (seen[key.text], "the first one")
+            raise twice
+        return key
+
+    def _count(self) -> None:
+        self.nodes += 1
+        if self.nodes > self.most_nodes:
+            raise ReadingError("TOP105", START, f"more than {self.most_nodes:,} values", "split the file")
+
+    def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
+        code = "TOP110" if first == "!" else "TOP108"
+        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+        return ReadingError(code, span, f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text")
+
+    def _refuse_tab_before(self, mark: Mark) -> None:
+        indentation = self.text[mark.index - mark.column : mark.index]
+        if "\t" in indentation and not indentation.strip(" \t"):
+            raise self._tab(mark.index - mark.column + indentation.index("\t"))
+
+    def _tab(self, index: int) -> ReadingError:
+        found = ReadingError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
+        found.fix = blanks_for_tabs(self.text, _read_or_none)
+        return found
+
+    def _refuse_directives(self) -> None:
+        found = _DIRECTIVE.match(self.text)
+        if found:
+            span = _place(self.text, found.end(), width=1)
+            raise ReadingError("TOP110", span, "a directive is not read", "delete the line")
+
+    def _second_document(self, start: Event) -> ReadingError:
+        end = start.end_mark
+        has_dashes = self.text[end.index - 3 : end.index] == "---"
+        mark_column = end.column - 2 if has_dashes else start.start_mark.column + 1
+        line = end.line + 1 if has_dashes else start.start_mark.line + 1
+        span = Span(line, mark_column, line, mark_column + 3)
+        return ReadingError("TOP112", span, "a second document starts here", "one topic a file")
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
+        """The complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
+        mark = error.problem_mark or error.context_mark
+        if mark is None:
+            return ReadingError("TOP106", START, f"not YAML: {error.problem}")
+        if self.text[mark.index : mark.index + 1] == "\t":
+            return self._tab(mark.index)
+        opening = error.context_mark
+        if opening is not None and self._is_unclosed(opening.index):
+            quoted = self.text[opening.index]
+            span = Span(opening.line + 1, opening.column + 1, opening.line + 1, opening.column + 2)
+            return ReadingError("TOP106", span, f"nothing closes this {quoted}", "close it, or quote the text")
+        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+        context = f" {error.context}" if error.context else ""
+        return ReadingError("TOP106", span, f"not YAML{context}: {error.problem}", "see the line above as well")
+
+    def _is_unclosed(self, index: int) -> bool:
+        opening = self.text[index : index + 1]
+        if opening in ("'", '"'):
+            return True
+        return opening in ("[", "{") and not _closes(self.text, index)
+
+
+def _read_or_none(text: str) -> Node | None:
+    try:
+        return _EventReader(text).document()
+    except ReadingError:
+        return None
+
+
+def _empty() -> ReadingError:
+    return ReadingError("TOP113", START, "the file says nothing", "describe a topic, or delete the file")
+
+
+_TOKEN = re.compile(
+    r"""(?<=[\s\[{,:])'(?:[^']|'')*' | (?<=[\s\[{,:])"(?:[^"\\]|\\.)*" | (?<=\s)\#[^\n]* | [\[\]{}]""",
+    re.DOTALL | re.VERBOSE,
+)
+_CLOSERS = {"[": "]", "{": "}"}
+
+
+def _closes(text: str, index: int) -> bool:
+    """Whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
+    expected: list[str] = []
+    for found in _TOKEN.finditer(text, index):
+        token = found[0]
+        if token in _CLOSERS:
+            expected.append(_CLOSERS[token])
+        elif token in _CLOSERS.values():
+            if expected.pop() != token:
+                return False
+            if not expected:
+                return True
+    return False
+
+
+def _span(event: Event) -> Span:
+    start, end = event.start_mark, event.end_mark
+    return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
+def _until(start: Event, end: Event) -> Span:
+    return Span(start.start_mark.line + 1, start.start_mark.column + 1, end.end_mark.line + 1, end.end_mark.column + 1)

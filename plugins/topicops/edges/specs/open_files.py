@@ -1,0 +1,181 @@
+"""Which files there are below ``topics/``, what each must be, and how they are opened with care."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from topicops.edges.specs.problems import ReadingError
+from topicops.model.errors import UsageError
+from topicops.model.specs.document import START, FileKind
+
+LARGEST_FILE = 64 * 1024
+ROOM_FOR_EXCEPTIONS = 16
+"""A file of exceptions is about many topics, and may be this many times as large."""
+
+LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
+_IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
+"""Files that are surely not specs; a dot file that ends in ``.yaml`` is one all the same."""
+
+
+def require_folder(topics: Path) -> None:
+    """Raises ``UsageError`` unless there is such a folder."""
+    if not topics.is_dir():
+        raise UsageError(
+            f"{topics}: no such folder; name the one that holds the topics, as in: topicops validate topics"
+        )
+
+
+class Place(NamedTuple):
+    """Something below ``topics`` that is no folder of specs."""
+
+    path: str
+    """To open it."""
+    file: str
+    """Relative to the working folder, with ``/``."""
+    folders: tuple[str, ...]
+    """Those below ``topics`` that lead to it."""
+    name: str
+    looks_regular: bool
+    """What its folder says of it."""
+
+
+def walk(topics: Path) -> Iterator[Place]:
+    """Everything below ``topics`` that is no folder, and folders that cannot be listed; links are not followed."""
+    waiting = [(str(topics), shown_folder(topics), tuple[str, ...]())]
+    while waiting:
+        path, before, folders = waiting.pop()
+        try:
+            with os.scandir(path) as found:
+                entries = list(found)
+        except OSError:
+            yield Place(path, before.rstrip("/") or ".", folders[:-1], folders[-1] if folders else "", False)
+            continue
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".yaml"):
+                yield Place(entry.path, before + name, folders, name, entry.is_file(follow_symlinks=False))
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{before}{name}/", (*folders, name)))
+            elif not _IGNORED.fullmatch(name):
+                yield Place(entry.path, before + name, folders, name, False)
+
+
+def shown_folder(topics: Path) -> str:
+    """What the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
+    shown = os.path.relpath(topics).replace(os.sep, "/")
+    return "" if shown == "." else f"{shown}/"
+
+
+def room_of(place: Place) -> int:
+    """How many times as large as others this file may be."""
+    is_for_many = place.folders == ("environments",) and place.name.endswith(".exceptions.yaml")
+    return ROOM_FOR_EXCEPTIONS if is_for_many else 1
+
+
+def kind_and_stem(place: Place) -> tuple[FileKind, str]:
+    stem = place.name.removesuffix(".yaml")
+    match place.folders[0] if place.folders else "":
+        case "profiles":
+            return "Profile", stem
+        case "environments" if stem.endswith(".exceptions"):
+            return "Exceptions", stem.removesuffix(".exceptions")
+        case "environments":
+            return "Environment", stem
+        case _:
+            return "Topic", stem
+
+
+def check_place(place: Place, kind: FileKind, stem: str) -> None:
+    name = place.name
+    if not place.looks_regular and os.path.isdir(place.path):  # noqa: PTH112, since a path may be too long to ask
+        is_link = os.path.islink(place.path)  # noqa: PTH114
+        raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
+    if not name.endswith(".yaml"):
+        found = ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
+        found.rename_to = _with_our_extension(place)
+        raise found
+    if len(place.folders) != 1:
+        where = "/".join((*place.folders, name))
+        raise ReadingError(
+            "TOP116", START, f"{where} is not directly in a folder of its kind", "use <domain>/<topic name>.yaml"
+        )
+    if not LEGAL_STEM.fullmatch(stem) or (kind in ("Environment", "Exceptions") and "." in stem):
+        raise ReadingError(
+            "TOP116",
+            START,
+            "the file's name holds characters that no name may have",
+            "only letters, digits, dot, underscore and dash; an environment has no dot",
+        )
+
+
+def _with_our_extension(place: Place) -> str | None:
+    """The name that a ``.yml`` is to have, unless that is taken."""
+    stem, extension = os.path.splitext(place.name)  # noqa: PTH122
+    is_taken = os.path.lexists(f"{os.path.splitext(place.path)[0]}.yaml")  # noqa: PTH122
+    return f"{stem}.yaml" if extension.lower() in (".yml", ".yaml") and not is_taken else None
+
+
+_WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+"""A pipe or device opened this way neither blocks nor is read."""
+
+
+def open_regular(path: str | Path, *, room: int = 1) -> bytes:
+    """The bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
+    try:
+        descriptor = os.open(path, _WITH_CARE)  # closed below
+    except OSError as error:
+        raise _cannot_open(error) from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_regular("not a regular file")
+        return _all_of(descriptor, status.st_size, room * LARGEST_FILE)
+    except OSError as error:
+        raise _cannot_open(error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _all_of(descriptor: int, size: int, largest: int) -> bytes:
+    data = os.read(descriptor, min(size, largest) + 1)
+    if 0 < len(data) == size <= largest:
+        return data
+    while len(data) <= largest:
+        part = os.read(descriptor, largest + 1 - len(data))
+        if not part:
+            return data
+        data += part
+    raise ReadingError("TOP103", START, f"more than {largest:,} bytes", "one topic a file; shorten the comments")
+
+
+def _cannot_open(error: OSError) -> ReadingError:
+    if error.errno == errno.ELOOP:
+        return _not_regular("a link, and links are not followed")
+    return _not_regular(f"cannot be read: {error.strerror}")
+
+
+def _not_regular(why: str) -> ReadingError:
+    return ReadingError("TOP115", START, why, "put a readable, regular file here")
+
+
+def source_line(file: Path, line: int) -> str:
+    """One line of a file, for showing a problem in its place; empty where it cannot be read."""
+    try:
+        lines = open_regular(file).decode("utf-8", "replace").split("\n")
+    except ReadingError:
+        return ""
+    return lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+
+
+def regular_text(file: Path, *, room: int = 1) -> str | None:
+    """The whole of a file; None where it is not a regular, readable file of UTF-8 within ``room`` times the limit."""
+    try:
+        return open_regular(file, room=room).decode()
+    except (ReadingError, UnicodeDecodeError):
+        return None
