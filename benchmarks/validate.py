@@ -24,7 +24,7 @@ import msgspec
 import yaml
 
 from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
-from topicops.edges.specs.cache import Judgement, ParseCache
+from topicops.edges.specs.cache import CachedDiagnostics, ParseCache
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.spec_files import validate_files
 from topicops.model.gc_pause import gc_paused
@@ -190,23 +190,21 @@ def read_values(topics: Path) -> Mapping[str, ReadFile]:
         return read_files(read_tree(topics))[0]
 
 
-def validate(topics: Path, cache: ParseCache) -> Judgement:
+def validate(topics: Path, cache: ParseCache) -> CachedDiagnostics:
     """All that ``topicops validate`` does but for printing."""
     return validate_files(topics, environment=None, now=datetime.now(UTC), cache=cache)
 
 
-def validate_first(topics: Path, cache: Path) -> Judgement:
+def validate_first(topics: Path, cache: Path) -> CachedDiagnostics:
     """As ``validate`` of somebody who has no cache yet, and has one then."""
     shutil.rmtree(cache, ignore_errors=True)
     return validate(topics, ParseCache(cache))
 
 
-def _require_all_fine(judgement: Judgement, size: int) -> None:
-    if judgement.diagnostics or judgement.files != size + len(_PROFILES) + len(_ENVIRONMENTS):
-        said = [diagnostic.summary for diagnostic in judgement.diagnostics[:3]]
-        raise BenchmarkError(
-            f"{size} topics without a problem were written; {judgement.files} files are judged: {said}"
-        )
+def _require_all_fine(found: CachedDiagnostics, size: int) -> None:
+    if found.diagnostics or found.files != size + len(_PROFILES) + len(_ENVIRONMENTS):
+        said = [diagnostic.summary for diagnostic in found.diagnostics[:3]]
+        raise BenchmarkError(f"{size} topics without a problem were written; {found.files} files are judged: {said}")
 
 
 _GOALS: tuple[tuple[str, str, str, float, Better], ...] = (

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.edges.specs.cache import Judgement, ParseCache, users_cache
+from topicops.edges.specs.cache import CachedDiagnostics, ParseCache, users_cache
 from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_line
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @gc_paused()
 def validate_files(
     topics: Path, *, environment: str | None, now: datetime, cache: ParseCache | None = None
-) -> Judgement:
+) -> CachedDiagnostics:
     """Every problem of every file; read from the cache when no file has changed since.
 
     Args:
@@ -38,20 +38,20 @@ def validate_files(
 
     """
     cache = cache or users_cache()
-    found = cache.look(topics)
-    kept = cache.judgement(found, environment, now)
-    if kept is not None:
-        return kept
+    listing = cache.list_folder(topics)
+    cached = cache.diagnostics(listing, environment, now)
+    if cached is not None:
+        return cached
     from topicops.steps.specs.validate import validate  # slow to import, and not needed when the cache has the answer
 
-    tree, agrees = cache.read(found)
+    tree, matches_git = cache.read(listing)
     validated = validate(tree, environment=environment, now=now)
-    judgement = Judgement(
+    found = CachedDiagnostics(
         diagnostics=validated.diagnostics, files=validated.files, since=now, until=validated.holds_until
     )
-    if agrees:
-        cache.keep(found, environment, judgement)
-    return judgement
+    if matches_git:
+        cache.store_diagnostics(listing, environment, found)
+    return found
 
 
 def with_tried_fixes(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cases.test_bad_inputs import CASES, write_files
-from topicops.edges.specs.cache import Judgement, ParseCache, decisive_files, users_cache
+from topicops.edges.specs.cache import CachedDiagnostics, ParseCache, decisive_files, users_cache
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
@@ -59,12 +59,14 @@ def cache(tmp_path: Path) -> ParseCache:
     return ParseCache(tmp_path / "cache")
 
 
-def judged(topics: Path, cache: ParseCache, *, environment: str | None = None, now: datetime = NOW) -> Judgement:
+def judged(
+    topics: Path, cache: ParseCache, *, environment: str | None = None, now: datetime = NOW
+) -> CachedDiagnostics:
     return validate_files(topics, environment=environment, now=now, cache=cache)
 
 
 def assert_it_does_not_show(topics: Path, cache: ParseCache, *, now: datetime = NOW) -> None:
-    """Tree and judgement are those of files that are read, when the cache comes to know them and when it does."""
+    """Tree and diagnostics are those of files that are read, both while the cache is filled and when it is used."""
     plain, read = judged(topics, ParseCache(None), now=now), read_tree(topics)
     for _ in range(2):
         found = judged(topics, cache, now=now)
@@ -191,7 +193,7 @@ def test_what_depends_on_the_time_is_said_again_when_it_comes(topics: Path, cach
     assert len({str(codes) for codes in seen}) >= 3
 
 
-def test_each_environment_has_its_own_judgement(topics: Path, cache: ParseCache) -> None:
+def test_each_environment_has_its_own_diagnostics(topics: Path, cache: ParseCache) -> None:
     other = ENVIRONMENT.replace("local", "other").replace("partitions: 3", "partitions: 300")
     (topics / "environments" / "other.yaml").write_text(other)
     git(topics, "add", ".")
@@ -210,7 +212,7 @@ def test_an_environment_that_is_not_there_is_refused_each_time(topics: Path, cac
 
 def test_what_changed_after_git_was_asked_is_not_kept(topics: Path, cache: ParseCache) -> None:
     file, text = topics / "web" / "a.yaml", topic("a")
-    found = cache.look(topics)
+    found = cache.list_folder(topics)
     file.write_text(topic("a", "spec: []\n"))
 
     tree, agrees = cache.read(found)
@@ -266,7 +268,7 @@ def test_a_damaged_cache_is_as_none(topics: Path, cache: ParseCache, damage: Cal
     judged(topics, cache)
     assert cache.folder is not None
     kept = sorted(cache.folder.iterdir())
-    assert {path.suffix for path in kept} == {".nodes", ".judgement"}
+    assert {path.suffix for path in kept} == {".nodes", ".diagnostics"}
     for path in kept:
         damage(path)
 

@@ -1,10 +1,11 @@
-"""What unchanged files say, kept from one run to the next, so that they need not be opened.
+"""A cache between runs: the nodes of unchanged files, and the diagnostics of an unchanged folder.
 
-A file that the work tree has as git holds it is known by its blob id: the same bytes say the same. All others are read.
-A folder in which every file is known needs no judging either, until a time comes that one of them names.
+A file that is in the work tree as git stores it is recognised by its blob id: the same id means the same bytes. Every
+other file is read. If all files of a folder are recognised, its diagnostics are reused too, until the next time that a
+pause or an exception of these files ends.
 
-The cache is nobody's only copy: one that is missing, damaged, of another program or not ours is as none, and nobody is
-told. It is written as a whole, or not at all.
+A missing, damaged or foreign cache, or one of another version, is ignored silently: the files are read instead. A cache
+file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ T = TypeVar("T")
 
 _FOLDER = "specs"
 _LATER_BELOW = 20
-"""One file in so many may be new before all are written again."""
+"""The nodes are stored again once more than one file in this many is new."""
 
 _PACKAGE = Path(__file__).parents[2]
 _DECISIVE = ("model/**/*", "steps/**/*", "edges/specs/*.py")
-"""Files of the package that decide what a spec says and what is said about it."""
+"""Files of the package that decide which nodes and diagnostics a spec file has."""
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said about all files of a folder, and while it holds."""
+class CachedDiagnostics(msgspec.Struct, frozen=True, kw_only=True):
+    """The diagnostics of all files of a folder, and the time for which they are valid."""
 
     diagnostics: tuple[Diagnostic, ...]
     files: int
     since: datetime
     until: datetime | None
-    """From then on it may be another one; None: never, while the files are these."""
+    """The folder must be validated again from then on; None: never, while its files stay the same."""
 
-    def holds_at(self, now: datetime) -> bool:
+    def is_valid_at(self, now: datetime) -> bool:
         return self.since <= now and (self.until is None or now < self.until)
 
     @property
@@ -66,29 +67,29 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return any(diagnostic.is_error for diagnostic in self.diagnostics)
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """A judgement with the name of what it is about."""
+class _FolderEntry(msgspec.Struct, frozen=True):
+    """Diagnostics, and the digest of the folder that they are about."""
 
     digest: str
-    judgement: Judgement
+    cached: CachedDiagnostics
 
 
 _Nodes = dict[str, Fields | Items | Text]
-"""What files say, by blob id."""
+"""The nodes of files, by blob id."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """A folder as it lies there, before any file is opened."""
+class FolderListing:
+    """The files of a folder and their blob ids; no file is opened for it."""
 
     topics: Path
     places: Sequence[Place]
     blobs: Sequence[str | None]
-    """Of each place; None: git does not hold what is there."""
+    """One for each place; None: git does not have the file as it is."""
 
     @cached_property
     def digest(self) -> str | None:
-        """Names every file and its contents; None unless all are known."""
+        """SHA-256 over the names and blob ids of all files; None if a blob id is missing."""
         if not self.places or None in self.blobs:
             return None
         names = "\0".join([place.file for place in self.places])
@@ -103,18 +104,18 @@ def _below(place: Place) -> str:
 
 @dataclass(frozen=True)
 class ParseCache:
-    """Kept below ``folder``; a folder of specs has files of its own there. None: nothing is kept."""
+    """Files below ``folder``, a few for each folder of specs. ``folder`` None: nothing is cached."""
 
     folder: Path | None
     most_bytes: int = 256 * 2**20
-    """All folders of specs together; what was written first goes first."""
+    """For all folders of specs together; the oldest files are deleted first."""
 
     def read_tree(self, topics: Path) -> Tree:
-        """As ``edges.specs.reader.read_tree``, with fewer files opened."""
-        return self.read(self.look(topics))[0]
+        """As ``edges.specs.reader.read_tree``, but cached files are not opened."""
+        return self.read(self.list_folder(topics))[0]
 
-    def look(self, topics: Path) -> Found:
-        """What lies below ``topics``, and what of it git knows.
+    def list_folder(self, topics: Path) -> FolderListing:
+        """The files below ``topics`` with the blob ids that git has for them.
 
         Raises:
             UsageError: there is no such folder.
@@ -123,40 +124,40 @@ class ParseCache:
         with gc_paused():
             if self.folder is None:
                 places = list(walk(topics))
-                return Found(topics=topics, places=places, blobs=[None] * len(places))
+                return FolderListing(topics=topics, places=places, blobs=[None] * len(places))
             places = []
             known = unchanged_blobs(topics, meanwhile=lambda: places.extend(walk(topics)))
-            # A file that came meanwhile may have no blob, and one that went by now cannot be read.
+            # A file that was just made may have no blob; one that was just deleted cannot be read later.
             blobs = [known.get(_below(place)) if place.looks_regular else None for place in places]
-        return Found(topics=topics, places=places, blobs=blobs)
+        return FolderListing(topics=topics, places=places, blobs=blobs)
 
-    def read(self, found: Found) -> tuple[Tree, bool]:
-        """What all files say, and whether each that was opened held what git holds."""
-        path = self._path(found.topics, "nodes")
+    def read(self, listing: FolderListing) -> tuple[Tree, bool]:
+        """The tree, and whether every file that was opened had the bytes that git stores."""
+        path = self._path(listing.topics, "nodes")
         with gc_paused():
-            reading = _Reading(known=_load(path, _Nodes) or {})
-            pairs = zip(found.places, found.blobs, strict=True)
+            reading = _CachedReading(known=_load(path, _Nodes) or {})
+            pairs = zip(listing.places, listing.blobs, strict=True)
             tree = tree_of([read_place(place, reading.reader(blob)) for place, blob in pairs])
             if len(reading.fresh) * _LATER_BELOW > len(reading.used):
                 self._store(path, {**reading.used, **reading.fresh})
-        return tree, reading.agrees
+        return tree, reading.matches_git
 
-    def judgement(self, found: Found, environment: str | None, now: datetime) -> Judgement | None:
-        """What was said about these very files, if it still holds."""
-        if found.digest is None:
+    def diagnostics(self, listing: FolderListing, environment: str | None, now: datetime) -> CachedDiagnostics | None:
+        """The diagnostics of exactly these files, if they are cached and still valid."""
+        if listing.digest is None:
             return None
-        kept = _load(self._path(found.topics, "judgement", environment), _Kept)
-        return kept.judgement if kept and kept.digest == found.digest and kept.judgement.holds_at(now) else None
+        entry = _load(self._path(listing.topics, "diagnostics", environment), _FolderEntry)
+        return entry.cached if entry and entry.digest == listing.digest and entry.cached.is_valid_at(now) else None
 
-    def keep(self, found: Found, environment: str | None, judgement: Judgement) -> None:
-        """Only for what ``read`` says that it agrees with git."""
-        if found.digest is not None:
-            self._store(self._path(found.topics, "judgement", environment), _Kept(found.digest, judgement))
+    def store_diagnostics(self, listing: FolderListing, environment: str | None, found: CachedDiagnostics) -> None:
+        """Call it only if ``read`` found that the files match git."""
+        if listing.digest is not None:
+            self._store(self._path(listing.topics, "diagnostics", environment), _FolderEntry(listing.digest, found))
 
     def _store(self, path: Path | None, value: object) -> None:
         if path is None:
             return
-        # What cannot be written, or holds names that are no text, is not kept.
+        # A value that cannot be written, or has names that are not UTF-8, is not cached.
         with suppress(OSError, UnicodeError):
             payload = msgspec.msgpack.encode(value)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -171,7 +172,7 @@ class ParseCache:
 
 
 def users_cache() -> ParseCache:
-    """Below ``$TOPICOPS_CACHE`` or the user's own folder for caches; nothing is kept for a user without a home."""
+    """Below ``$TOPICOPS_CACHE`` or the user's cache folder; a user without a home folder has no cache."""
     try:
         return ParseCache(default_cache() / _FOLDER)
     except RuntimeError:
@@ -179,16 +180,16 @@ def users_cache() -> ParseCache:
 
 
 @dataclass
-class _Reading:
-    """One reading of a folder."""
+class _CachedReading:
+    """One pass over a folder; remembers which cached nodes were used and which files were opened."""
 
     known: Mapping[str, Node]
     used: dict[str, Node] = field(default_factory=dict)
     fresh: dict[str, Node] = field(default_factory=dict)
-    agrees: bool = True
+    matches_git: bool = True
 
     def reader(self, blob: str | None) -> Callable[[Place], Node]:
-        """Reads the one file that is to hold ``blob``."""
+        """Reads one file, which should have the bytes of ``blob``."""
 
         def read(place: Place) -> Node:
             root = self.known.get(blob) if blob else None
@@ -200,11 +201,11 @@ class _Reading:
         return read
 
     def _open(self, place: Place, blob: str | None) -> Node:
-        agreed, self.agrees = self.agrees, False
+        matched, self.matches_git = self.matches_git, False
         room = room_of(place)
         data = open_regular(place.path, room=room)
         is_blob = blob is not None and _blob_id(data, len(blob)) == blob
-        self.agrees = agreed and is_blob
+        self.matches_git = matched and is_blob
         root = nodes_of(data, room=room)
         if blob is not None and is_blob:
             self.fresh[blob] = root
@@ -212,7 +213,7 @@ class _Reading:
 
 
 def _blob_id(data: bytes, digits: int) -> str:
-    """As git names contents: 40 digits of SHA-1, or 64 of SHA-256."""
+    """As git computes it: 40 digits of SHA-1, or 64 of SHA-256."""
     algorithm = hashlib.sha1 if digits == 40 else hashlib.sha256
     return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
@@ -221,7 +222,7 @@ def _blob_id(data: bytes, digits: int) -> str:
 
 
 def _load(path: Path | None, kind: type[T]) -> T | None:
-    """What was stored, if this program and this user did it, and all of it is there."""
+    """The stored value, if this version of the program and this user wrote it, and it is complete."""
     try:
         data = _own_bytes(path) if path is not None else b""
         head, payload = data[: len(_head(b""))], memoryview(data)[len(_head(b"")) :]
@@ -253,7 +254,7 @@ def _head(payload: bytes | memoryview) -> bytes:
 
 @cache
 def program() -> str:
-    """SHA-256 over all that decides what a file says and what is said about it, Python and libyaml included."""
+    """SHA-256 over everything that decides nodes and diagnostics: our sources and tables, Python and libyaml."""
     digest = hashlib.sha256(repr((__version__, API_VERSION, sys.version, yaml.__version__, libyaml_version())).encode())
     for path in decisive_files():
         digest.update(b"%s\0%d\0" % (path.name.encode(), path.stat().st_size))
