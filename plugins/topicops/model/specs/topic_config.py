@@ -1,7 +1,7 @@
-"""Topic configs as Kafka 3.9 defines them, and how their values are read, compared and written.
+"""Topic configs as Kafka defines them, and how their values are read, compared and written.
 
-Names, types and ranges are data in ``topic_configs.json``. Reading follows Kafka's own parser, so that a value is
-refused here exactly when a broker refuses it, and two spellings that a broker reads alike are one value here.
+Names, types and ranges are data, one file for each of ``RELEASES``. Reading follows Kafka's own parser, so that a value
+is refused here exactly when a broker refuses it, and two spellings that a broker reads alike are one value here.
 
 Source: org.apache.kafka.common.config.ConfigDef#parseType and org.apache.kafka.storage.internals.log.LogConfig (3.9).
 """
@@ -69,7 +69,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig:
-    """One config of ``topic_configs.json``."""
+    """One config of a release's table."""
 
     name: str
     type: ConfigType
@@ -97,13 +97,35 @@ class TopicConfig:
         return self.type in ("INT", "LONG")
 
 
-def _load() -> Mapping[str, TopicConfig]:
-    text = resources.files("topicops.model.specs").joinpath("topic_configs.json").read_bytes()
+ConfigTable = Mapping[str, TopicConfig]
+"""The configs of one release, by name."""
+
+RELEASES = ("3.9",)
+"""Releases that have a table, ``topic_configs_<release>.json``, the oldest first; see ``configs_of``."""
+
+
+def _load(release: str) -> ConfigTable:
+    text = resources.files("topicops.model.specs").joinpath(f"topic_configs_{release}.json").read_bytes()
     return MappingProxyType({config.name: config for config in msgspec.json.decode(text, type=list[TopicConfig])})
 
 
-TOPIC_CONFIGS: Mapping[str, TopicConfig] = _load()
-"""All 36 by name."""
+CONFIG_TABLES: Mapping[str, ConfigTable] = {release: _load(release) for release in RELEASES}
+TOPIC_CONFIGS: ConfigTable = {name: config for table in CONFIG_TABLES.values() for name, config in table.items()}
+"""Every config by name, as the newest release that has it defines it."""
+
+
+def release(text: str) -> tuple[int, ...]:
+    """``3.9`` or ``3.9.1`` as numbers to compare, without the patch number; empty if it is neither."""
+    parts = text.split(".")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        return ()
+    return int(parts[0]), int(parts[1])
+
+
+def configs_of(version: tuple[int, ...], tables: Mapping[str, ConfigTable]) -> ConfigTable:
+    """The table of the newest release that is not newer than ``version``; the oldest table for an older version."""
+    oldest, *others = sorted(tables, key=release)
+    return tables[next((name for name in reversed(others) if release(name) <= version), oldest)]
 
 
 def parse(name: str, text: str) -> ConfigValue:
@@ -142,6 +164,12 @@ def canonical_written(name: str, text: str) -> str:
     if config is not None and config.is_whole_number:
         text = _without_unit(config, _java_trim(text))
     return canonical(name, text)
+
+
+def check_written(config: TopicConfig, text: str) -> None:
+    """Raises as ``canonical_written`` unless brokers of the config's release take ``text``."""
+    text = _java_trim(text)
+    _check(config, _typed(config, _java_trim(_without_unit(config, text) if config.is_whole_number else text)))
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:

@@ -17,11 +17,24 @@ import msgspec
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.specs.diagnostics import Location, Note
 from topicops.model.specs.document import Document, Node, Span
-from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Limits, Policy
-from topicops.model.specs.topic_config import ConfigValueError, canonical_written
+from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Cluster, Limits, Policy
+from topicops.model.specs.files import TopicSpec
+from topicops.model.specs.topic_config import (
+    CONFIG_TABLES,
+    ConfigTable,
+    ConfigValueError,
+    canonical_written,
+    configs_of,
+    release,
+)
 from topicops.steps.specs.assignment_text import read_assignment
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import UNREADABLE, Finding, Unreadable, note_at
+
+TOPIC_DEFAULTS = TopicSpec()
+CLUSTER_DEFAULTS = Cluster(cluster_class="sandbox")
+"""Read only fields that have a default in the model."""
+_LIMITS, _POLICY = Limits(), Policy()
 
 
 class ReadFile:
@@ -54,7 +67,7 @@ class TopicSource(ReadFile):
         """``absent``, ``paused``, or None for a topic that simply is."""
         self.shall_exist = self._shall_exist()
         self.profile = self.spec.get("profile", str)
-        self.keyed = self.spec.get("keyed", bool) is not False
+        self.keyed = self.spec.get_or("keyed", TOPIC_DEFAULTS.keyed)
         self._layer: Layer | None = None
 
     def _shall_exist(self) -> bool:
@@ -226,7 +239,9 @@ class EnvironmentView:
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
     shared_configs: PlacesByConfig = field(default_factory=dict)
-    """What profiles and topics write."""
+    """The configs in profiles and topics."""
+    config_tables: Mapping[str, ConfigTable] = field(default_factory=lambda: CONFIG_TABLES)
+    """By Kafka release."""
 
     @cached_property
     def environment_name(self) -> str | None:
@@ -269,23 +284,30 @@ class EnvironmentView:
     def partitions_per_topic(self) -> int | None:
         """None: written and unreadable."""
         limits = self.environment_spec.section("limits")
-        return _number_or(limits, "partitionsPerTopic", Limits().partitions_per_topic)
+        return _number_or(limits, "partitionsPerTopic", _LIMITS.partitions_per_topic)
 
     @property
     def min_replication_factor(self) -> int | None:
         policy = self.environment_spec.section("policy")
-        return _number_or(policy, "minReplicationFactor", Policy().min_replication_factor)
+        return _number_or(policy, "minReplicationFactor", _POLICY.min_replication_factor)
 
     @cached_property
     def kafka_version(self) -> tuple[int, ...]:
-        text = self.environment_spec.section("cluster").get("kafkaVersion", str) or "3.9"
-        return release(text) or release("3.9")
+        default = CLUSTER_DEFAULTS.kafka_version
+        text = self.environment_spec.section("cluster").get_or("kafkaVersion", default)
+        return release(text) or release(default)
+
+    @cached_property
+    def topic_configs(self) -> ConfigTable:
+        """The configs of the environment's Kafka release."""
+        return configs_of(self.kafka_version, self.config_tables)
 
     @cached_property
     def reads_zookeeper(self) -> bool:
         """Whether the brokers surely use ZooKeeper; with source kafka they may be of either sort."""
         cluster = self.environment_spec.section("cluster")
-        return cluster.get("source", str) != "kafka" and not cluster.is_unreadable("source")
+        source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
+        return source == "zookeeper" and not cluster.is_unreadable("source")
 
     @property
     def protected_patterns(self) -> tuple[str, ...]:
@@ -337,19 +359,8 @@ def _policies(text: str) -> frozenset[str]:
     return frozenset(text.split(","))
 
 
-def release(text: str) -> tuple[int, ...]:
-    """``3.9`` or ``3.9.1`` as numbers to compare, patch left out; empty if it is neither."""
-    parts = text.split(".")
-    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
-        return ()
-    return int(parts[0]), int(parts[1])
-
-
 def _number_or(section: Section, name: str, default: int) -> int | None:
-    if section.is_unreadable(name):
-        return None
-    found = section.get(name, int)
-    return default if found is None else found
+    return None if section.is_unreadable(name) else section.get_or(name, default)
 
 
 def _canonical_or_unreadable(name: str, value: object) -> str | Unreadable | None:

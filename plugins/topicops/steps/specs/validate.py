@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -14,10 +14,12 @@ from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lif
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile, TopicSpec
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.topic_config import CONFIG_TABLES, ConfigTable
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import (
+    TOPIC_DEFAULTS,
     ConfigsPlace,
     EnvironmentView,
     MergedTopic,
@@ -84,14 +86,23 @@ class Validated:
 
 
 @gc_paused()
-def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str | None = None) -> Validated:
-    """Judge every file, and the topics as ``environment`` has them; None: as each environment has them.
+def validate(
+    tree: Tree,
+    *,
+    environment: str | None,
+    now: datetime,
+    commit: str | None = None,
+    rules: Sequence[Rule] = RULES,
+    config_tables: Mapping[str, ConfigTable] = CONFIG_TABLES,
+) -> Validated:
+    """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
 
     Args:
         tree: All files of the folder.
         environment: Name of a file in ``environments/``.
         now: An aware time; pauses and exceptions end by it.
-        commit: The git commit that the files are from, handed through to ``Desired``.
+        commit: The git commit that the files are from, for ``Desired``.
+        config_tables: Kafka's topic configs, by release.
 
     Raises:
         UsageError: there is no such environment.
@@ -99,14 +110,14 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
     if environment is not None:
         _check_environment(tree, environment)
     files, found = read_files(tree)
-    no_environment = _in_none(tree, files, now)
+    no_environment = replace(_in_none(tree, files, now), config_tables=config_tables)
     each = {name: _in_environment(no_environment, name) for name in _names(tree)}
-    worlds = [each[environment]] if environment is not None else list(each.values()) or [no_environment]
+    views = [each[environment]] if environment is not None else list(each.values()) or [no_environment]
     diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
     found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
     lifted_anywhere = _lifted_in(each.values())
-    for view in worlds:
-        diagnostics += _judge(view, found_everywhere, lifted_anywhere)
+    for view in views:
+        diagnostics += _diagnostics(view, rules, found_everywhere, lifted_anywhere)
     ordered = _once(diagnostics)
     until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
@@ -115,8 +126,8 @@ def validate(tree: Tree, *, environment: str | None, now: datetime, commit: str 
         diagnostics=ordered,
         files=tree.files,
         holds_until=until,
-        environment=_environment(worlds[0]),
-        desired=_desired(worlds[0], environment, tree.files, ordered, commit),
+        environment=_environment(views[0]),
+        desired=_desired(views[0], environment, tree.files, ordered, commit),
     )
 
 
@@ -208,11 +219,14 @@ def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
             yield finding
 
 
-def _judge(
-    view: EnvironmentView, found_everywhere: Mapping[Rule, Iterable[Finding]], lifted_anywhere: Lifted
+def _diagnostics(
+    view: EnvironmentView,
+    rules: Sequence[Rule],
+    found_everywhere: Mapping[Rule, Iterable[Finding]],
+    lifted_anywhere: Lifted,
 ) -> Iterator[Diagnostic]:
     lifted = _lifted_for(view, lifted_anywhere)
-    for rule in RULES:
+    for rule in rules:
         for finding in found_everywhere[rule] if rule in found_everywhere else rule(view):
             yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
 
@@ -221,8 +235,8 @@ Lifted = frozenset[tuple[str | None, str]]
 """Topic and code of exceptions that are in force."""
 
 
-def _lifted_in(worlds: Iterable[EnvironmentView]) -> Lifted:
-    return Lifted().union(*map(_lifted, worlds))
+def _lifted_in(views: Iterable[EnvironmentView]) -> Lifted:
+    return Lifted().union(*map(_lifted, views))
 
 
 def _lifted(view: EnvironmentView) -> Lifted:
@@ -363,9 +377,9 @@ def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) ->
         topic_id=lifecycle.section("topicIds").get(environment, str),
         partitions=(merged.number("partitions") if merged else 0) or 0,
         replication_factor=(merged.number("replicationFactor") if merged else 0) or 0,
-        keyed=spec.get("keyed", bool) is not False,
-        placement=spec.get("placement", str) or TopicSpec.model_fields["placement"].default,
-        rack_aware=spec.get("rackAware", bool) is not False,
+        keyed=source.keyed,
+        placement=spec.get("placement", str) or TOPIC_DEFAULTS.placement,
+        rack_aware=spec.get_or("rackAware", TOPIC_DEFAULTS.rack_aware),
         assignment=merged.assignment if merged else None,
         configs={name: merged.configs[name].text for name in sorted(merged.configs)} if merged else {},
         locations=_topic_locations(source, merged),

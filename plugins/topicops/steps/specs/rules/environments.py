@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from topicops.model.specs.codes import CODES
+from topicops.model.specs.topic_config import release
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
-from topicops.steps.specs.layers import EnvironmentView, release
+from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
 
 
 def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
@@ -25,7 +26,8 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
 def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
     """Where the brokers are the source there may be no ZooKeeper, and under KRaft there is none."""
     cluster = view.environment_spec.section("cluster")
-    if cluster.get("source", str) == "kafka" and cluster.get("lease", str) in (None, "zookeeper"):
+    source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
+    if source == "kafka" and cluster.get_or("lease", CLUSTER_DEFAULTS.lease) == "zookeeper":
         named = "lease" if "lease" in cluster else "source"
         summary = "with source: kafka the lease cannot lie in ZooKeeper"
         remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"

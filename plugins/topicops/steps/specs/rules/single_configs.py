@@ -18,11 +18,12 @@ from topicops.model.specs.topic_config import (
     ConfigValueError,
     TopicConfig,
     UnknownUnitError,
-    canonical_written,
+    check_written,
+    release,
 )
 from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.findings import Finding
-from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView, release
+from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView
 from topicops.steps.specs.suggestions import similar_word
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
@@ -31,17 +32,17 @@ _IGNORED_SINCE = {"message.format.version": (3, 0)}
 
 def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
     for name, value, places in view.written_configs():
-        config = TOPIC_CONFIGS.get(name)
+        config = view.topic_configs.get(name)
         if config is None:
             yield from (_unknown(name, place, view) for place in places)
-        elif isinstance(value, str) and _can_be_judged(config, view) and (refusal := _refusal(name, value)):
+        elif isinstance(value, str) and _can_be_judged(config, view) and (refusal := _refusal(config, value)):
             yield from (_refused_value(config, value, refusal, place) for place in places)
 
 
 def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
     allowed = _allow_list(view)
     for name, value, places in view.written_configs():
-        config = TOPIC_CONFIGS.get(name)
+        config = view.topic_configs.get(name)
         if config is None:
             continue
         found = [problem] if (problem := _why_unusable(config, value, view)) else []
@@ -84,7 +85,7 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
             suggestion = known_unit(text, config.unit) if config.unit else None
         case _:
             suggestion = exact_word(text, config.constraint.values or config.constraint.items)
-    return suggestion if suggestion is not None and _is_taken(config.name, suggestion) else None
+    return suggestion if suggestion is not None and _refusal(config, suggestion) is None else None
 
 
 def _certain_name(name: str, value: Value, section: Section, view: EnvironmentView) -> str | None:
@@ -93,12 +94,13 @@ def _certain_name(name: str, value: Value, section: Section, view: EnvironmentVi
     if of_broker and not same_unit(of_broker, name):
         return None
     suggestion = of_broker or _close(name)
-    if suggestion is None or suggestion in section or _is_half_a_name(name):
+    config = view.topic_configs.get(suggestion or "")
+    if config is None or config.name in section or _is_half_a_name(name):
         return None
-    if _why_unusable(TOPIC_CONFIGS[suggestion], value.value, view):
+    if _why_unusable(config, value.value, view):
         return None
-    is_fine = value.value is None or (isinstance(value.value, str) and _is_taken(suggestion, value.value))
-    return suggestion if is_fine else None
+    is_fine = value.value is None or (isinstance(value.value, str) and _refusal(config, value.value) is None)
+    return config.name if is_fine else None
 
 
 def _is_half_a_name(name: str) -> bool:
@@ -106,14 +108,10 @@ def _is_half_a_name(name: str) -> bool:
     return sum(known.startswith(f"{name}.") for known in TOPIC_CONFIGS) > 1
 
 
-def _is_taken(name: str, text: str) -> bool:
-    return _refusal(name, text) is None
-
-
-def _refusal(name: str, text: str) -> ConfigValueError | None:
-    """Why no broker takes ``text`` for this config; None: each does."""
+def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
+    """Why brokers refuse ``text`` for this config; None: they take it."""
     try:
-        canonical_written(name, text)
+        check_written(config, text)
     except ConfigValueError as error:
         return error
     return None
