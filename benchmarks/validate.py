@@ -24,7 +24,7 @@ import msgspec
 import yaml
 
 from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
-from topicops.edges.specs.cache import CachedDiagnostics, ParseCache
+from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.spec_files import validate_files
 from topicops.model.gc_pause import gc_paused
@@ -162,7 +162,7 @@ def write_checkout(folder: Path, topics: int) -> None:
 
 
 def _sides_of(folder: Path, size: int) -> dict[str, Side]:
-    topics, unkept, kept = folder / "topics", ParseCache(None), ParseCache(folder / "kept")
+    topics, unkept, kept = folder / "topics", DiagnosticsCache(None), DiagnosticsCache(folder / "kept")
     for cache in (unkept, kept, kept):
         _require_all_fine(validate(topics, cache), size)
     if len(read_by_other(topics)) != size:
@@ -190,7 +190,7 @@ def read_values(topics: Path) -> Mapping[str, ReadFile]:
         return read_files(read_tree(topics))[0]
 
 
-def validate(topics: Path, cache: ParseCache) -> CachedDiagnostics:
+def validate(topics: Path, cache: DiagnosticsCache) -> CachedDiagnostics:
     """All that ``topicops validate`` does but for printing."""
     return validate_files(topics, environment=None, now=datetime.now(UTC), cache=cache)
 
@@ -198,7 +198,7 @@ def validate(topics: Path, cache: ParseCache) -> CachedDiagnostics:
 def validate_first(topics: Path, cache: Path) -> CachedDiagnostics:
     """As ``validate`` of somebody who has no cache yet, and has one then."""
     shutil.rmtree(cache, ignore_errors=True)
-    return validate(topics, ParseCache(cache))
+    return validate(topics, DiagnosticsCache(cache))
 
 
 def _require_all_fine(found: CachedDiagnostics, size: int) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.edges.specs.cache import CachedDiagnostics, ParseCache, users_cache
+from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache, users_cache
 from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_line
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @gc_paused()
 def validate_files(
-    topics: Path, *, environment: str | None, now: datetime, cache: ParseCache | None = None
+    topics: Path, *, environment: str | None, now: datetime, cache: DiagnosticsCache | None = None
 ) -> CachedDiagnostics:
     """Every problem of every file; read from the cache when no file has changed since.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cases.test_bad_inputs import CASES, write_files
-from topicops.edges.specs.cache import CachedDiagnostics, ParseCache, decisive_files, users_cache
+from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache, decisive_files, users_cache
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
@@ -55,23 +55,23 @@ def topics(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> ParseCache:
-    return ParseCache(tmp_path / "cache")
+def cache(tmp_path: Path) -> DiagnosticsCache:
+    return DiagnosticsCache(tmp_path / "cache")
 
 
 def judged(
-    topics: Path, cache: ParseCache, *, environment: str | None = None, now: datetime = NOW
+    topics: Path, cache: DiagnosticsCache, *, environment: str | None = None, now: datetime = NOW
 ) -> CachedDiagnostics:
     return validate_files(topics, environment=environment, now=now, cache=cache)
 
 
-def assert_it_does_not_show(topics: Path, cache: ParseCache, *, now: datetime = NOW) -> None:
+def assert_it_does_not_show(topics: Path, cache: DiagnosticsCache, *, now: datetime = NOW) -> None:
     """Tree and diagnostics are those of files that are read, both while the cache is filled and when it is used."""
-    plain, read = judged(topics, ParseCache(None), now=now), read_tree(topics)
+    plain, read = judged(topics, DiagnosticsCache(None), now=now), read_tree(topics)
     for _ in range(2):
         found = judged(topics, cache, now=now)
         assert (found.diagnostics, found.files) == (plain.diagnostics, plain.files)
-    assert cache.read_tree(topics) == read
+    assert cache.read(cache.list_folder(topics))[0] == read
 
 
 _opened: list[str] | None = None
@@ -97,50 +97,50 @@ def opened_below(folder: Path) -> Iterator[list[str]]:
         _opened = None
 
 
-def test_unchanged_files_are_not_opened(topics: Path, cache: ParseCache) -> None:
-    cache.read_tree(topics)
+def test_unchanged_files_are_not_opened(topics: Path, cache: DiagnosticsCache) -> None:
+    first = judged(topics, cache)
 
     with opened_below(topics) as opened:
-        tree = cache.read_tree(topics)
+        again = judged(topics, cache)
 
-    assert (opened, len(tree.documents)) == ([], 5)
-    assert tree == read_tree(topics)
+    assert (opened, again) == ([], first)
 
 
-def test_only_the_changed_file_is_opened(topics: Path, cache: ParseCache) -> None:
-    cache.read_tree(topics)
+def test_after_a_change_all_files_are_opened(topics: Path, cache: DiagnosticsCache) -> None:
+    """Nodes are not cached: reading them again costs less than the nodes of the cache did."""
+    judged(topics, cache)
     (topics / "web" / "b.yaml").write_text(topic("b", "spec: {partitions: 4}\n"))
 
     with opened_below(topics) as opened:
-        cache.read_tree(topics)
+        judged(topics, cache)
 
-    assert opened == ["b.yaml"]
+    assert opened == ["a.yaml", "b.yaml", "c.yaml", "d.yaml", "local.yaml"]
 
 
-def test_a_committed_change_is_opened_once(topics: Path, cache: ParseCache) -> None:
-    cache.read_tree(topics)
+def test_a_committed_change_is_opened_once(topics: Path, cache: DiagnosticsCache) -> None:
+    judged(topics, cache)
     (topics / "web" / "b.yaml").write_text(topic("b", "spec: {partitions: 4}\n"))
     git(topics, "commit", "-qam", "Grow b")
-    cache.read_tree(topics)
+    judged(topics, cache)
 
     with opened_below(topics) as opened:
-        cache.read_tree(topics)
+        judged(topics, cache)
 
     assert opened == []
 
 
-def test_another_checkout_of_the_same_files_at_the_same_place_is_known(topics: Path, cache: ParseCache) -> None:
-    cache.read_tree(topics)
+def test_another_checkout_of_the_same_files_at_the_same_place_is_known(topics: Path, cache: DiagnosticsCache) -> None:
+    judged(topics, cache)
     git(topics, "rm", "-rq", "--cached", ".")
     git(topics, "add", ".")
 
     with opened_below(topics) as opened:
-        cache.read_tree(topics)
+        judged(topics, cache)
 
     assert opened == []
 
 
-def test_a_folder_where_nothing_changed_is_judged_once(topics: Path, cache: ParseCache) -> None:
+def test_a_folder_where_nothing_changed_is_judged_once(topics: Path, cache: DiagnosticsCache) -> None:
     (topics / "web" / "b.yaml").write_text(topic("b", "spec: {partitions: 010}\n"))
     git(topics, "commit", "-qam", "Grow b")
     first = judged(topics, cache, environment="local")
@@ -164,7 +164,7 @@ def test_a_folder_where_nothing_changed_is_judged_once(topics: Path, cache: Pars
     ],
 )
 def test_a_change_is_judged_whatever_was_said_before(
-    topics: Path, cache: ParseCache, change: Callable[[Path], object]
+    topics: Path, cache: DiagnosticsCache, change: Callable[[Path], object]
 ) -> None:
     before = judged(topics, cache)
     change(topics / "web")
@@ -175,7 +175,7 @@ def test_a_change_is_judged_whatever_was_said_before(
     assert_it_does_not_show(topics, cache)
 
 
-def test_what_depends_on_the_time_is_said_again_when_it_comes(topics: Path, cache: ParseCache) -> None:
+def test_what_depends_on_the_time_is_said_again_when_it_comes(topics: Path, cache: DiagnosticsCache) -> None:
     pause = "spec: {}\nlifecycle: {state: paused, reason: Moving., until: 2030-03-01T00:00:00Z}\n"
     (topics / "web" / "a.yaml").write_text(topic("a", pause))
     exception = "{topic: b, code: TOP320, reason: Old., until: 2030-02-10T00:00:00Z}"
@@ -193,7 +193,7 @@ def test_what_depends_on_the_time_is_said_again_when_it_comes(topics: Path, cach
     assert len({str(codes) for codes in seen}) >= 3
 
 
-def test_each_environment_has_its_own_diagnostics(topics: Path, cache: ParseCache) -> None:
+def test_each_environment_has_its_own_diagnostics(topics: Path, cache: DiagnosticsCache) -> None:
     other = ENVIRONMENT.replace("local", "other").replace("partitions: 3", "partitions: 300")
     (topics / "environments" / "other.yaml").write_text(other)
     git(topics, "add", ".")
@@ -204,13 +204,13 @@ def test_each_environment_has_its_own_diagnostics(topics: Path, cache: ParseCach
     assert codes[0] != codes[1]
 
 
-def test_an_environment_that_is_not_there_is_refused_each_time(topics: Path, cache: ParseCache) -> None:
+def test_an_environment_that_is_not_there_is_refused_each_time(topics: Path, cache: DiagnosticsCache) -> None:
     for _ in range(2):
         with pytest.raises(UsageError, match="no environment is called 'prod'"):
             judged(topics, cache, environment="prod")
 
 
-def test_what_changed_after_git_was_asked_is_not_kept(topics: Path, cache: ParseCache) -> None:
+def test_what_changed_after_git_was_asked_is_not_kept(topics: Path, cache: DiagnosticsCache) -> None:
     file, text = topics / "web" / "a.yaml", topic("a")
     found = cache.list_folder(topics)
     file.write_text(topic("a", "spec: []\n"))
@@ -222,7 +222,7 @@ def test_what_changed_after_git_was_asked_is_not_kept(topics: Path, cache: Parse
     assert_it_does_not_show(topics, cache)
 
 
-def test_files_outside_git_are_read(tmp_path: Path, cache: ParseCache) -> None:
+def test_files_outside_git_are_read(tmp_path: Path, cache: DiagnosticsCache) -> None:
     (tmp_path / "topics" / "web").mkdir(parents=True)
     (tmp_path / "topics" / "web" / "a.yaml").write_text(topic("a"))
 
@@ -264,16 +264,14 @@ def _a_folder(path: Path) -> None:
     "damage",
     [_cut, _turn_a_bit, _of_another_program, _a_pipe, _a_link, _a_folder, Path.unlink, lambda p: p.write_bytes(b"")],
 )
-def test_a_damaged_cache_is_as_none(topics: Path, cache: ParseCache, damage: Callable[[Path], object]) -> None:
+def test_a_damaged_cache_is_as_none(topics: Path, cache: DiagnosticsCache, damage: Callable[[Path], object]) -> None:
     judged(topics, cache)
     assert cache.folder is not None
-    kept = sorted(cache.folder.iterdir())
-    assert {path.suffix for path in kept} == {".nodes", ".diagnostics"}
-    for path in kept:
-        damage(path)
+    (kept,) = cache.folder.iterdir()
+    damage(kept)
 
     with opened_below(topics) as opened:
-        cache.read_tree(topics)
+        judged(topics, cache)
 
     assert len(opened) == 5
     assert_it_does_not_show(topics, cache)
@@ -282,19 +280,19 @@ def test_a_damaged_cache_is_as_none(topics: Path, cache: ParseCache, damage: Cal
 def test_a_cache_that_cannot_be_written_is_as_none(topics: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    assert_it_does_not_show(topics, ParseCache(tmp_path / "file" / "cache"))
+    assert_it_does_not_show(topics, DiagnosticsCache(tmp_path / "file" / "cache"))
 
 
-def test_the_cache_is_the_users_own_and_leaves_nothing_half_written(topics: Path, cache: ParseCache) -> None:
+def test_the_cache_is_the_users_own_and_leaves_nothing_half_written(topics: Path, cache: DiagnosticsCache) -> None:
     judged(topics, cache)
 
     assert cache.folder is not None
     assert cache.folder.stat().st_mode & 0o077 == 0
-    assert len(list(cache.folder.iterdir())) == 2
+    assert len(list(cache.folder.iterdir())) == 1
 
 
 def test_a_cache_that_grew_large_forgets_what_is_oldest(topics: Path, tmp_path: Path) -> None:
-    small = ParseCache(tmp_path / "cache", most_bytes=1)
+    small = DiagnosticsCache(tmp_path / "cache", most_bytes=1)
 
     judged(topics, small)
 
@@ -319,7 +317,7 @@ def test_every_module_that_reads_or_judges_is_part_of_the_program() -> None:
 
 
 def test_no_hostile_or_harmless_file_is_told_from_the_cache(
-    tmp_path: Path, cache: ParseCache, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: DiagnosticsCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = CASES[::5]
     for number, case in enumerate(cases):
@@ -332,7 +330,7 @@ def test_no_hostile_or_harmless_file_is_told_from_the_cache(
         assert_it_does_not_show(Path("topics"), cache)
 
 
-def test_no_order_of_edits_is_told_from_the_cache(topics: Path, cache: ParseCache) -> None:
+def test_no_order_of_edits_is_told_from_the_cache(topics: Path, cache: DiagnosticsCache) -> None:
     chance = random.Random(5)
     for _ in range(60):
         _edit(topics, chance)

@@ -1,11 +1,11 @@
-"""A cache between runs: the nodes of unchanged files, and the diagnostics of an unchanged folder.
+"""A cache between runs: the diagnostics of a folder of specs in which no file has changed.
 
-A file that is in the work tree as git stores it is recognised by its blob id: the same id means the same bytes. Every
-other file is read. If all files of a folder are recognised, its diagnostics are reused too, until the next time that a
-pause or an exception of these files ends.
+A file that is in the work tree as git stores it is recognised by its blob id: the same id means the same bytes. If all
+files of a folder are recognised, no file is opened, until the next time that a pause or an exception of these files
+ends. If one is not, all files are read.
 
-A missing, damaged or foreign cache, or one of another version, is ignored silently: the files are read instead. A cache
-file is written whole or not at all.
+A missing, damaged or foreign cache, or one of another version, is ignored silently. A cache file is written whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -37,13 +37,11 @@ from topicops.edges.specs.reader import read_place, tree_of
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Fields, Items, Node, Text, Tree
+from topicops.model.specs.document import Node, Tree
 
 T = TypeVar("T")
 
 _FOLDER = "specs"
-_LATER_BELOW = 20
-"""The nodes are stored again once more than one file in this many is new."""
 
 _PACKAGE = Path(__file__).parents[2]
 _DECISIVE = ("model/**/*", "steps/**/*", "edges/specs/*.py")
@@ -74,10 +72,6 @@ class _FolderEntry(msgspec.Struct, frozen=True):
     cached: CachedDiagnostics
 
 
-_Nodes = dict[str, Fields | Items | Text]
-"""The nodes of files, by blob id."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class FolderListing:
     """The files of a folder and their blob ids; no file is opened for it."""
@@ -103,16 +97,12 @@ def _below(place: Place) -> str:
 
 
 @dataclass(frozen=True)
-class ParseCache:
-    """Files below ``folder``, a few for each folder of specs. ``folder`` None: nothing is cached."""
+class DiagnosticsCache:
+    """Files below ``folder``, one for each folder of specs and environment. ``folder`` None: nothing is cached."""
 
     folder: Path | None
     most_bytes: int = 256 * 2**20
     """For all folders of specs together; the oldest files are deleted first."""
-
-    def read_tree(self, topics: Path) -> Tree:
-        """As ``edges.specs.reader.read_tree``, but cached files are not opened."""
-        return self.read(self.list_folder(topics))[0]
 
     def list_folder(self, topics: Path) -> FolderListing:
         """The files below ``topics`` with the blob ids that git has for them.
@@ -132,15 +122,14 @@ class ParseCache:
         return FolderListing(topics=topics, places=places, blobs=blobs)
 
     def read(self, listing: FolderListing) -> tuple[Tree, bool]:
-        """The tree, and whether every file that was opened had the bytes that git stores."""
-        path = self._path(listing.topics, "nodes")
+        """The tree, and whether every file had the bytes that git stores."""
         with gc_paused():
-            reading = _CachedReading(known=_load(path, _Nodes) or {})
+            if listing.digest is None:
+                return tree_of([read_place(place) for place in listing.places]), False
             pairs = zip(listing.places, listing.blobs, strict=True)
-            tree = tree_of([read_place(place, reading.reader(blob)) for place, blob in pairs])
-            if len(reading.fresh) * _LATER_BELOW > len(reading.used):
-                self._store(path, {**reading.used, **reading.fresh})
-        return tree, reading.matches_git
+            checks = [_CheckedFile(place, blob) for place, blob in pairs]
+            tree = tree_of([read_place(check.place, check.read) for check in checks])
+        return tree, all(check.matches_git for check in checks)
 
     def diagnostics(self, listing: FolderListing, environment: str | None, now: datetime) -> CachedDiagnostics | None:
         """The diagnostics of exactly these files, if they are cached and still valid."""
@@ -171,45 +160,26 @@ class ParseCache:
         return self.folder / f"{hashlib.sha256(name).hexdigest()[:32]}.{what[0]}"
 
 
-def users_cache() -> ParseCache:
+def users_cache() -> DiagnosticsCache:
     """Below ``$TOPICOPS_CACHE`` or the user's cache folder; a user without a home folder has no cache."""
     try:
-        return ParseCache(default_cache() / _FOLDER)
+        return DiagnosticsCache(default_cache() / _FOLDER)
     except RuntimeError:
-        return ParseCache(None)
+        return DiagnosticsCache(None)
 
 
-@dataclass
-class _CachedReading:
-    """One pass over a folder; remembers which cached nodes were used and which files were opened."""
+@dataclass(slots=True)
+class _CheckedFile:
+    place: Place
+    blob: str | None
+    matches_git: bool = False
+    """Whether the file was read and had the bytes of ``blob``."""
 
-    known: Mapping[str, Node]
-    used: dict[str, Node] = field(default_factory=dict)
-    fresh: dict[str, Node] = field(default_factory=dict)
-    matches_git: bool = True
-
-    def reader(self, blob: str | None) -> Callable[[Place], Node]:
-        """Reads one file, which should have the bytes of ``blob``."""
-
-        def read(place: Place) -> Node:
-            root = self.known.get(blob) if blob else None
-            if blob and root is not None:
-                self.used[blob] = root
-                return root
-            return self._open(place, blob)
-
-        return read
-
-    def _open(self, place: Place, blob: str | None) -> Node:
-        matched, self.matches_git = self.matches_git, False
+    def read(self, place: Place) -> Node:
         room = room_of(place)
         data = open_regular(place.path, room=room)
-        is_blob = blob is not None and _blob_id(data, len(blob)) == blob
-        self.matches_git = matched and is_blob
-        root = nodes_of(data, room=room)
-        if blob is not None and is_blob:
-            self.fresh[blob] = root
-        return root
+        self.matches_git = self.blob is not None and _blob_id(data, len(self.blob)) == self.blob
+        return nodes_of(data, room=room)
 
 
 def _blob_id(data: bytes, digits: int) -> str:

@@ -165,13 +165,13 @@ def lease_note(environment: Environment) -> str:
 
 def read_specs(run: Run) -> Validated:
     """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them."""
-    from topicops.edges.specs.cache import users_cache
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
+    from topicops.edges.specs.reader import read_tree
     from topicops.steps.specs.plan_paths import with_folder_named
     from topicops.steps.specs.validate import validate
 
-    validated = validate(users_cache().read_tree(run.topics), environment=run.environment, now=now())
+    validated = validate(read_tree(run.topics), environment=run.environment, now=now())
     return with_folder_named(validated, read=shown_folder(run.topics), named=name_in_repository(run.topics))
 
 
