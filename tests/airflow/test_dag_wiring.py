@@ -169,7 +169,7 @@ def test_how_long_a_question_waits_comes_from_an_environment_variable(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        pytest.param("8", "a number alone says no duration", id="no unit"),
+        pytest.param("8", "a duration needs a unit", id="no unit"),
         pytest.param("soon", "not a duration", id="a word"),
         pytest.param("0s", "nobody can answer in no time", id="no time"),
         pytest.param("999999999999999d", "write 30m, 8h or 2d", id="for ever"),

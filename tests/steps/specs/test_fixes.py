@@ -80,4 +80,4 @@ def test_an_edit_that_would_bring_an_error_is_not_proposed(files: dict[str, str]
 def test_trying_ends_where_it_would_take_long() -> None:
     write(Path(), {f"web/{name}.yaml": topic(name, "spec: {keyed: No}\n") for name in "abcde"})
 
-    assert [proposes_an_edit(problem) for problem in diagnostics(Path(), most_judged=6)] == [True] * 3 + [False] * 2
+    assert [proposes_an_edit(problem) for problem in diagnostics(Path(), most_validated=6)] == [True] * 3 + [False] * 2

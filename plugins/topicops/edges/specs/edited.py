@@ -1,4 +1,4 @@
-"""Spec files as they would be after the edit that a diagnostic proposes; nothing is written."""
+"""The content of a spec file after the edit that a diagnostic proposes; nothing is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topicops.model.specs.document import Document
 
 
 def document_after_fix(diagnostic: Diagnostic, topics: Path) -> Document | None:
-    """What the file would say; None if it could not be read then, or cannot be read now.
+    """The file after the edit; None if it cannot be read, before or after the edit.
 
     Args:
         diagnostic: With a fix or another name.

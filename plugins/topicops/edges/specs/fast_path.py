@@ -1,8 +1,8 @@
-"""The short way for files of the plainest kind: a line is ``key: value``, and a value stands on its line.
+"""A fast reader for plain files: each line is ``key: value``, and the value is on that line.
 
-Most specs are like that, and most of what reading them costs is libyaml's three Python objects for each event. Here
-expressions find the nodes, and libyaml only says that it takes the file and in how many events. Whatever is not of that
-kind, wrong or right, is left to the whole reader; a file that both can read gives the same nodes.
+Most specs are like that, and most of the cost of reading them is libyaml's three Python objects for each event. Here
+regular expressions find the nodes; libyaml only confirms that the file is YAML and counts its events. Every other file,
+wrong or right, is left to the general reader (``nodes``); both readers give the same nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LINES_KEPT = 1 << 14
 
 class _Line(NamedTuple):
     column: int
-    """0: the line says nothing."""
+    """0: the line is blank or a comment."""
     name: str
     entry: Entry
     """Of a line whose value follows below: the key twice, until that is known."""
@@ -48,24 +48,24 @@ class _Line(NamedTuple):
 
 
 _NO_TEXT = Text("", True, Span(0, 0, 0, 0))
-_NOTHING_SAID = _Line(0, "", (_NO_TEXT, _NO_TEXT), 0, False)
+_BLANK_LINE = _Line(0, "", (_NO_TEXT, _NO_TEXT), 0, False)
 
 
 class _NotSimpleError(Exception):
-    """Here the short way ends."""
+    """The file is not plain enough for this reader."""
 
 
 def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
-    """What ``text`` says; None: the whole reader has to look at it.
+    """The nodes of ``text``; None: the general reader must read it.
 
     Args:
         text: Without tabs, carriage returns and hidden characters.
         deepest: How many mappings and lists may stand in each other.
-        most_nodes: How many nodes there may be; a file that comes near is left to the whole reader.
+        most_nodes: How many nodes there may be; a file that comes near is left to the general reader.
     """
     try:
         root, events = _document(text.split("\n"), deepest)
-        # Only libyaml's word makes it YAML; and it sees as many values, or this way has misread one.
+        # libyaml must accept the file and report the same number of events, else this reader has misread it.
         agreed = CParser(text).raw_parse() == events + _EVENTS_AROUND
     except (_NotSimpleError, yaml.YAMLError):
         return None
@@ -122,11 +122,11 @@ def _ended(fields: dict[str, Entry], line: int, column: int) -> Fields:
 
 @lru_cache(maxsize=_LINES_KEPT)
 def _read_line(number: int, line: str) -> _Line:
-    """One line at its place; many files have the same one there, and then share what it says."""
+    """One line at its place; files with the same line at the same place share its entry."""
     found = _LINE.fullmatch(line)
     if found is None:
         if _NOTHING.fullmatch(line):
-            return _NOTHING_SAID
+            return _BLANK_LINE
         raise _NotSimpleError
     indentation, name, gap, value = found.groups()
     column = len(indentation) + 1

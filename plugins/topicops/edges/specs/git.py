@@ -1,4 +1,4 @@
-"""What git knows of the files: which commit they are, if they are exactly that, and which are as git holds them."""
+"""Asks git which commit the files are from, and which files are exactly as git stores them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_S = 30
 _SURROUNDINGS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_ATTR_SOURCE")
 """Set inside hooks; they would point the question at another repository, or at other attributes."""
 _SCRUTINY = ("core.trustctime=true", "core.checkStat=default", "core.ignoreStat=false", "core.fileMode=true")
-"""A repository may tell git to look less closely at files; whoever does not open them looks as closely as git can."""
+"""A repository may tell git to compare files less exactly; because we do not open the files, git must be exact."""
 
 _ATTRIBUTES = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 _AS_STORED = f":(top,literal,attr:{' '.join(f'!{attribute}' for attribute in _ATTRIBUTES)})"
@@ -58,12 +58,12 @@ def name_in_repository(folder: Path) -> str:
 def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:
     """Blob ids of the regular files below ``folder`` whose bytes are those of the blob, by path relative to it.
 
-    Empty where git has no say. What is changed, new, in conflict, a link, told to be left alone (``assume-unchanged``,
+    Empty where git cannot answer. A file that is changed, new, in conflict, a link, marked (``assume-unchanged``,
     ``skip-worktree``) or converted on the way is left out. Git compares times and sizes with those in its index, and
     contents where these cannot tell.
 
     Args:
-        meanwhile: Called once, while git looks.
+        meanwhile: Called once, while git works.
     """
     prefix = _ask(folder, "rev-parse", "--show-prefix")
     if prefix is None or _ask(folder, "config", "--type=bool", "--default=false", "core.autocrlf") != "false":
@@ -96,7 +96,7 @@ def _ask(folder: Path, *question: str, meanwhile: Callable[[], None] = lambda: N
 class _Started(NamedTuple):
     git: subprocess.Popen[bytes]
     said: IO[bytes]
-    """A file takes all that git says; a pipe would make it wait for us."""
+    """A file, because git would wait on a full pipe."""
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def _started(command: Sequence[str], surroundings: Mapping[str, str]) -> Iterato
 
 
 def _ends_well(git: subprocess.Popen[bytes]) -> bool:
-    # Waiting with a timeout would look again only after longer and longer pauses; git often takes milliseconds.
+    # `wait` with a timeout polls at growing intervals; git often needs only milliseconds.
     too_long = threading.Timer(_TIMEOUT_S, git.kill)
     too_long.daemon = True
     too_long.start()

@@ -1,4 +1,4 @@
-"""Edits for files that cannot be read, where it is certain what was meant."""
+"""Edits for files that cannot be read, where only one edit is possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a YAML file says, before anybody judges it: text, mappings and lists, each with its place.
+"""The content of a YAML file before any check: text, mappings and lists, each with its place.
 
 No value is read here: ``010``, ``no`` and ``2024-01-02`` are the text that a person sees.
 """

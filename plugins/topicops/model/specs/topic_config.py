@@ -387,5 +387,5 @@ def read_duration_ms(text: str) -> int:
     if found:
         return times_unit(found, UNITS["ms"])
     if _INTEGER.fullmatch(text):
-        raise UnknownUnitError(f"a number alone says no duration; known units: {' '.join(UNITS['ms'])}")
+        raise UnknownUnitError(f"a duration needs a unit; known units: {' '.join(UNITS['ms'])}")
     raise ConfigValueError("not a duration such as 30s")

@@ -1,4 +1,4 @@
-"""Where each value of a topic comes from: the layer that gives it, and what that layer gave way to."""
+"""Where each value of a topic comes from: the layer that gives it, and the lower layers that it overrides."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class Given:
     """One value, as one layer gives it."""
 
     layer: str
-    """Who says it: ``environment defaults``, ``profile durable``, ``topic``, ``assignment``, ``built in`` and so on."""
+    """``environment defaults``, ``profile durable``, ``topic``, ``assignment``, ``built in`` and so on."""
     written: str
     """As it stands in the file."""
     location: Location | None
-    """None: no file says it."""
+    """None: it is a default of the model, and in no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """One value that counts."""
+    """One value of the topic after merging."""
 
     name: str
     """``partitions``, ``configs.retention.ms``, ``labels.tier``."""
     value: str | None
     """Canonical; None: no override may be live."""
     human: str | None
-    """``7d`` for 604800000; None where the number says it best."""
+    """``7d`` for 604800000; None where no larger unit fits."""
     given: Given
     overrode: tuple[Given, ...]
-    """What lower layers said, the nearest first."""
+    """The values of lower layers, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Expla
 
 
 def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, EnvironmentView]:
-    """The topic's file, and a world that holds no other topic."""
+    """The topic's file, and a view without any other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
     if topic not in names:
         close = similar_word(topic, names)
@@ -211,5 +211,5 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _built_in(model: type[Written]) -> Mapping[str, str]:
-    """What the schema says where nobody else does, by the name in the file."""
+    """The defaults of the model, by the name in the file."""
     return {info.alias or name: _written(info.default) for name, info in model.model_fields.items()}

@@ -1,4 +1,4 @@
-"""Edits that diagnostics propose, each tried on the specs before anybody sees it."""
+"""Edits that diagnostics propose; each is tried on the specs before it is shown."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from topicops.steps.specs.validate import validate
 Edited = Callable[[Diagnostic], Document | None]
 """The file of a diagnostic as it would be after the edit; None where it could not be read."""
 
-MOST_JUDGED = 20_000
-"""So many documents are judged to try edits, about a second's worth; later edits are not proposed."""
+MOST_VALIDATED = 20_000
+"""How many documents are validated to try edits, which takes about a second; later edits are not proposed."""
 
 _Problem = tuple[str, str, str]
 
@@ -28,15 +28,15 @@ def with_sure_fixes(
     *,
     environment: str | None,
     now: datetime,
-    most_judged: int = MOST_JUDGED,
+    most_validated: int = MOST_VALIDATED,
 ) -> tuple[Diagnostic, ...]:
-    """The same diagnostics; an edit is left out if its problem would stay, or another error would come of it."""
-    return tuple(_tried(diagnostics, _Neighbours(tree), edited, environment, now, most_judged))
+    """The same diagnostics; an edit is left out if the problem would remain or the edit would cause another error."""
+    return tuple(_tried(diagnostics, _Affected(tree), edited, environment, now, most_validated))
 
 
 def _tried(
     diagnostics: Iterable[Diagnostic],
-    neighbours: _Neighbours,
+    affected: _Affected,
     edited: Edited,
     environment: str | None,
     now: datetime,
@@ -46,7 +46,7 @@ def _tried(
         if diagnostic.fix is None and diagnostic.rename_to is None:
             yield diagnostic
             continue
-        before = neighbours.of(diagnostic.file)
+        before = affected.by(diagnostic.file)
         left -= len(before)
         after = edited(diagnostic) if left >= 0 else None
         if after is not None and _helps(diagnostic, before, after, environment, now):
@@ -69,12 +69,12 @@ def _errors(documents: Sequence[Document], environment: str | None, now: datetim
 
 
 def _problem(diagnostic: Diagnostic) -> _Problem:
-    """Without its place, which an edit before it moves."""
+    """Without its place, because an edit above it moves the place."""
     return diagnostic.file, diagnostic.code, diagnostic.summary
 
 
-class _Neighbours:
-    """Which documents an edit of a file can make a difference to."""
+class _Affected:
+    """The documents whose diagnostics an edit of a file can change."""
 
     def __init__(self, tree: Tree) -> None:
         self._all = tree.documents
@@ -82,8 +82,8 @@ class _Neighbours:
         self._shared = tuple(document for document in tree.documents if document.kind != "Topic")
         self._alike = _by_skeleton(tree.documents)
 
-    def of(self, file: str) -> tuple[Document, ...]:
-        """For a topic: itself, those whose names it may clash with, and all that is no topic; else everything."""
+    def by(self, file: str) -> tuple[Document, ...]:
+        """For a topic: itself, topics with similar names, and all files that are no topics; else all documents."""
         document = self._kinds.get(file)
         if document is None or document.kind != "Topic":
             return self._all

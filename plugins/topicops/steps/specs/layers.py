@@ -38,7 +38,7 @@ _LIMITS, _POLICY = Limits(), Policy()
 
 
 class ReadFile:
-    """A file whose fields were read. What every rule asks of every file is looked up once."""
+    """A file after its fields were read; values that every rule needs are looked up once."""
 
     __slots__ = ("body", "document", "file", "metadata", "name", "spec")
 
@@ -165,7 +165,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     configs: Mapping[str, Setting]
     assignment: Assignment | None = None
     complete: bool = True
-    """False: a layer could not be read, so nothing may be concluded from what is missing."""
+    """False: a layer could not be read, so a missing value may be in that layer."""
 
     @property
     def label(self) -> str:
@@ -196,11 +196,11 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
 
 
 class ConfigsPlace(NamedTuple):
-    """A ``configs`` that somebody wrote."""
+    """A ``configs`` block in a file."""
 
     section: Section
     topic: TopicSource | None
-    """None: it is not a topic's own."""
+    """None: the block is not in a topic's file."""
 
     @property
     def label(self) -> str | None:
@@ -211,7 +211,7 @@ class ConfigsPlace(NamedTuple):
 
 
 PlacesByConfig = Mapping[tuple[str, object], Sequence[ConfigsPlace]]
-"""Where a name and value stand: most files say what many others say."""
+"""The places of each name and value; most pairs are in many files."""
 
 
 def places_by_config(places: Iterable[ConfigsPlace]) -> PlacesByConfig:
@@ -224,7 +224,7 @@ def places_by_config(places: Iterable[ConfigsPlace]) -> PlacesByConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentView:
-    """All that the rules look at: every file, and one environment's view of them."""
+    """The input of the rules: every file, and the topics as one environment has them."""
 
     topics: tuple[TopicSource, ...]
     profiles: Mapping[str, ReadFile | None]
@@ -282,7 +282,7 @@ class EnvironmentView:
 
     @property
     def partitions_per_topic(self) -> int | None:
-        """None: written and unreadable."""
+        """None: the field is in the file and unreadable."""
         limits = self.environment_spec.section("limits")
         return _number_or(limits, "partitionsPerTopic", _LIMITS.partitions_per_topic)
 
@@ -304,7 +304,7 @@ class EnvironmentView:
 
     @cached_property
     def reads_zookeeper(self) -> bool:
-        """Whether the brokers surely use ZooKeeper; with source kafka they may be of either sort."""
+        """Whether the brokers surely use ZooKeeper; with source kafka they may use ZooKeeper or KRaft."""
         cluster = self.environment_spec.section("cluster")
         source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
         return source == "zookeeper" and not cluster.is_unreadable("source")

@@ -43,7 +43,7 @@ MODELS: Mapping[FileKind, type[Written]] = {
 }
 
 NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
-"""Without these there is nothing to plan; an exception does not help."""
+"""Errors that leave nothing to plan; an exception does not help."""
 
 BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
     assignments_are_sound,
@@ -53,12 +53,12 @@ BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
     names_do_not_clash,
     profiles_exist,
 )
-"""Rules that find the same in each environment, and need not look again; they are shown none."""
+"""Rules that find the same in each environment: they run once, without an environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """What validation says of a folder of files."""
+    """The result of validating a folder of files."""
 
     diagnostics: tuple[Diagnostic, ...]
     """By file, line, column and code."""
@@ -146,7 +146,7 @@ def _check_environment(tree: Tree, environment: str) -> None:
 
 
 def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
-    """Files whose fields could be read, by path, and what is wrong with their shape."""
+    """Files whose fields could be read, by path, and what is wrong with their fields."""
     files: dict[str, ReadFile] = {}
     found: list[Finding] = []
     for document in tree.documents:
@@ -161,7 +161,7 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
 
 
 def _foreign(body: Section, kind: FileKind) -> list[Finding]:
-    """What makes a file another sort than its folder says; then nothing else of it is judged."""
+    """Findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
         Finding(
             "TOP206",
@@ -255,7 +255,7 @@ def is_liftable(code: str) -> bool:
 
 
 def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
-    """As ``_lifted``; what is said of topics of other environments alone is lifted by the exceptions of those."""
+    """Exceptions that apply here; for topics not in this environment, the exceptions of their own environments."""
     if not anywhere:
         return anywhere
     here = {topic.label for topic in view.here}
@@ -263,7 +263,7 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
 
 
 def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
-    """The first time after ``now`` at which a rule looks at the clock and sees something else."""
+    """The first time after ``now`` at which the result may change, because a pause or an exception ends."""
     sections = (file.lifecycle if isinstance(file, TopicSource) else file.spec for file in files)
     coming = [time for section in sections if section.values for time in _times(section) if time > now]
     return min((turn for time in coming for turn in (time - WARNED_BEFORE, time) if turn > now), default=None)
@@ -357,7 +357,7 @@ def _desired(
         files=files,
         warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
         commit=commit,
-        digest=sha256_of([_meaning(topic) for topic in topics]),
+        digest=sha256_of([_digested(topic) for topic in topics]),
     )
 
 
@@ -396,8 +396,8 @@ def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[st
     return places
 
 
-def _meaning(topic: DesiredTopic) -> dict[str, object]:
-    """What the topic's files say, without where they say it."""
+def _digested(topic: DesiredTopic) -> dict[str, object]:
+    """What the digest of ``Desired`` covers: the topic's values without their places."""
     return {
         "name": topic.name,
         "owner": topic.owner,

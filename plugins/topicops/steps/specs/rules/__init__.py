@@ -1,6 +1,6 @@
-"""What specs must satisfy beyond their shape: one family a file, one line each in ``RULES``.
+"""What specs must satisfy beyond their field types: one family of rules in each file, one line each in ``RULES``.
 
-A rule looks at the whole ``World`` and yields findings; it decides nothing about severity or order.
+A rule gets the whole ``EnvironmentView`` and yields findings; it does not decide on severity or order.
 """
 
 from __future__ import annotations
