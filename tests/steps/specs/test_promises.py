@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import get_args
 
 import pytest
 
 from topicops.edges.specs.nodes import read_document
-from topicops.model.specs.desired import Placement
+from topicops.model.choices import PLACEMENTS
 from topicops.model.specs.document import Document, FileKind, Tree
 from topicops.model.specs.topic_config import CONFIG_TABLES, ConfigTable
 from topicops.steps.specs.findings import Finding
@@ -103,7 +102,7 @@ def test_a_config_that_only_the_new_release_has_is_known_there() -> None:
     assert codes(validate(new, environment="local", now=NOW, config_tables=tables)) == []
 
 
-@pytest.mark.parametrize("placement", get_args(Placement))
+@pytest.mark.parametrize("placement", sorted(PLACEMENTS))
 def test_every_placement_of_the_model_is_planned_as_it_is_written(placement: str) -> None:
     _, desired = validate(tree(f"{{placement: {placement}}}"), environment="local", now=NOW).require()
 
