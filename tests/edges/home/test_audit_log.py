@@ -173,7 +173,7 @@ def test_nothing_is_added_to_a_log_whose_end_is_not_as_it_was_left(
     damage(tmp_path)
     before = read_audit_log(tmp_path, "local").entries
 
-    with pytest.raises(ArtifactError, match="nothing is sent: look with `topicops audit verify`"):
+    with pytest.raises(ArtifactError, match="nothing is sent: check with `topicops audit verify`"):
         log.append([mutation("d")])
 
     assert read_audit_log(tmp_path, "local").entries == before
