@@ -86,7 +86,7 @@ def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that
 
     (outcome,) = run_of(live).store.read_value("outcomes-create.json", tuple[Outcome, ...])
     assert outcome.status is OutcomeStatus.ALREADY_SO
-    assert "A later try of this has begun: its outcomes count, and not these." in said
+    assert "A later try of this task has begun: its outcomes count, and not these." in said
 
 
 def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(live: Workspace, admin: AdminClient) -> None:
