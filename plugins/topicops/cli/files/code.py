@@ -16,7 +16,7 @@ def code_command(
     ] = None,
 ) -> None:
     """Explain a code, or list all of them."""
-    from topicops.model.specs.codes import CODES, find_code
-    from topicops.steps.reporting.specs.codes_text import code_list, code_text
+    from topicops.model.specs.codes import CODES
+    from topicops.steps.reporting.specs.codes_text import code_list, code_text, find_code
 
     print_result(code_list(CODES.values()) if code is None else code_text(find_code(code)))

@@ -6,12 +6,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
-
-from topicops.model.errors import UsageError
 
 
 class Code(NamedTuple):
@@ -277,25 +274,3 @@ _TABLE = (
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})
 """By code, in order."""
-
-
-def find_code(text: str) -> Code:
-    """The code as people type it: ``TOP204``, ``top204``, ``204``.
-
-    Raises:
-        UsageError: There is no such code; the message names the nearest one.
-
-    """
-    wanted = text.strip().upper()
-    wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
-    found = CODES.get(wanted)
-    if found is None:
-        raise UsageError(f"there is no code {text!r}; the nearest is {_nearest(wanted)}, and `topicops code` lists all")
-    return found
-
-
-def _nearest(wanted: str) -> str:
-    digits = wanted.removeprefix("TOP")
-    if digits.isascii() and digits.isdigit() and len(digits) < 10:
-        return min(CODES, key=lambda code: abs(int(code.removeprefix("TOP")) - int(digits)))
-    return next(iter(difflib.get_close_matches(wanted, CODES, n=1, cutoff=0.0)))
