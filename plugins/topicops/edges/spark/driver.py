@@ -1,4 +1,4 @@
-"""Spark's Java process: one for each Python process, started directly because that is faster (decision 0012).
+"""Spark's Java process: one for each Python process, started directly (decision 0012).
 
 Spark's own start first runs another JVM that only prints the command line. The command line of a driver on this machine
 is known, so this module starts it: C1 compiler, serial collector, and the class-data archive of
