@@ -14,6 +14,7 @@ from airflow.sdk import get_current_context
 
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
+from fixtures.quality import quality_report
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
 from topicops.flow.planning import DiffSummary
@@ -21,7 +22,6 @@ from topicops.flow.quality import QualitySummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
-from topicops.testing.quality import quality_report
 
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures import kill_points
 from fixtures.admin import new_admin
+from fixtures.killable import with_tests_on_path
 from fixtures.live import cluster_spec, is_stopped, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.home.audit_log import read_audit_log
@@ -20,7 +22,6 @@ from topicops.edges.home.journal import open_intents, read_journal
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.runs.audit import chain_problems
-from topicops.testing import kill_points
 
 TOPICS = ("signal-a", "signal-b", "signal-c")
 
@@ -45,9 +46,9 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
 
 def start(point: str, action: str, *arguments: str) -> subprocess.Popen[str]:
     """``topicops apply``, which gives itself a signal at a named point."""
-    environment = os.environ | {kill_points.POINT: point, kill_points.ACTION: action}
+    environment = with_tests_on_path() | {kill_points.POINT: point, kill_points.ACTION: action}
     return subprocess.Popen(
-        [sys.executable, "-m", "topicops.testing.killable", "apply", "plan.json", *arguments],
+        [sys.executable, "-m", "fixtures.killable", "apply", "plan.json", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from fixtures.html_seen import Seen, assert_nothing_runs
+from fixtures.quality import quality_report
 from fixtures.run_pages import HOSTILE, results, write_run
 from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.results import QualityReport, QualityResult, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import QualityModel, RunOf, read_quality
 from topicops.testing.builders import NOW
-from topicops.testing.quality import quality_report
 
 DAG = "topic_pipeline_local"
 RUN = RunOf(dag_id=DAG, run_id="scheduled__2024-05-01T12:00:00+00:00")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from fixtures.fault_runs import DAY, FaultRun
+from fixtures.proxy import Fate, Strike
 from topicops.model.plans.changes import Action
-from topicops.testing.proxy import Fate, Strike
 
 Meddling = Callable[[FaultRun], None]
 REQUESTS: Mapping[Action, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.fault_runs import FaultRun
-from topicops.testing.proxy import Fate, Strike
+from fixtures.proxy import Fate, Strike
 
 MUTATIONS = ("CreateTopics", "CreatePartitions", "IncrementalAlterConfigs", "DeleteTopics")
 CUTS = (Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.CUT_MIDWAY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.fault_runs import FaultRun
-from topicops.testing.proxy import Fate, Strike
+from fixtures.proxy import Fate, Strike
 
 POINTS = ("recheck", "intent", "confirm", "request", "audit", "outcome", "release")
 

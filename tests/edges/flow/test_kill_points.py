@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.testing.kill_points import KillPoints
+from fixtures.kill_points import KillPoints
 
 
 def passed(wanted: str, trace: Path) -> tuple[list[str], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import znode_tree
+from fixtures.killable import with_tests_on_path
 from fixtures.live import is_stopped
 from fixtures.racing_apply import PATIENCE_S, SESSION_S, TOPICS, Round, order
 from fixtures.zookeeper import Chroot
@@ -42,13 +42,12 @@ class Pair:
         self._processes = [self._started() for _ in range(2)]
 
     def _started(self) -> subprocess.Popen[str]:
-        path = os.pathsep.join(filter(None, (str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH"))))
         return subprocess.Popen(
             [sys.executable, str(SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": path},
+            env=with_tests_on_path(),
         )
 
     def race(self, number: int, hosts: str, point: str) -> tuple[list[Request], list[list[str]], bool]:

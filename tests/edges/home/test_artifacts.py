@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.quality import quality_report
 from topicops.edges.home.artifacts import ArtifactStore, prune_runs, runs_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
@@ -22,7 +23,6 @@ from topicops.model.runs.results import (
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.testing.fake_cluster import FakeCluster
-from topicops.testing.quality import quality_report
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 

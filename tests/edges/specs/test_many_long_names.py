@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from fixtures import znode_tree
+from fixtures.proxy import Fate, zookeeper_proxy
 from fixtures.workspace import Workspace
 from fixtures.zookeeper import Chroot
 from topicops.model.plans.plan_file import plan_from_json
-from topicops.testing.proxy import Fate, zookeeper_proxy
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ import pytest
 from kazoo.client import KazooClient, TransactionRequest
 
 from fixtures import znode_tree
+from fixtures.proxy import Fate, Strike, Strikes, zookeeper_proxy
 from fixtures.zookeeper import Chroot
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.testing.proxy import Fate, Strike, Strikes, zookeeper_proxy
 
 TOPICS = {f"topic-{number}": {0: (1, 2), 1: (2, 3)} for number in range(3)}
 MOVED = "topic-1"

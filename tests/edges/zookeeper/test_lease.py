@@ -9,6 +9,7 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import make_acl, make_digest_acl
 
 from fixtures import znode_tree
+from fixtures.proxy import Relay
 from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections.lookup import Tls, ZooKeeperAddress
@@ -21,7 +22,6 @@ from topicops.model.errors import (
     LoginRefusedError,
     WrongTargetError,
 )
-from topicops.testing.proxy import Relay
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from kazoo.protocol.states import ZnodeStat
 from kazoo.security import make_digest_acl
 
 from fixtures import znode_tree
+from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.zookeeper.multi_read import (
     FIRST_BATCH,
@@ -37,7 +38,6 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.testing.fakes import FakeLease
-from topicops.testing.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 
 ORDERS = {
     "/brokers/topics/orders": znode_tree.topic({0: [1, 2], 1: [2, 3, 1]}, removing_replicas={"1": [1]}),

@@ -9,6 +9,7 @@ import pytest
 from kazoo.security import make_acl
 
 from fixtures import znode_tree
+from fixtures.proxy import Relay
 from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
 from fixtures.workspace import Workspace
 from fixtures.zookeeper import Chroot, ZooKeeperServer
@@ -23,7 +24,6 @@ from topicops.model.errors import (
     ConnectionSecurityError,
     LoginRefusedError,
 )
-from topicops.testing.proxy import Relay
 
 WRONG_PASSWORD = "wr0ng-pa55"
 SECRETS = (PASSWORD, KEY_PASSWORD, WRONG_PASSWORD)

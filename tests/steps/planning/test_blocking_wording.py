@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.specs.desired import DesiredTopic
 from topicops.testing.builders import (
@@ -20,7 +21,6 @@ from topicops.testing.builders import (
     tombstone,
     topic_id,
 )
-from topicops.testing.planning import plan_of
 
 LINES = {
     "partitions": 11,

@@ -1,5 +1,6 @@
 """The part of a plan that ``--only`` asks for."""
 
+from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import ChangeSet, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json
@@ -16,7 +17,6 @@ from topicops.testing.builders import (
     snapshot,
     tombstone,
 )
-from topicops.testing.planning import plan_of
 
 DESIRED = desired_of(
     desired_topic("pay.new"),

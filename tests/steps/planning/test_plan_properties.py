@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.planning import plan_of
+from fixtures.random_worlds import World
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import (
     Change,
@@ -34,8 +36,6 @@ from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan
 from topicops.testing.builders import NOW, TARGET, desired_like, desired_of, environment
 from topicops.testing.fake_cluster import FakeCluster
-from topicops.testing.planning import plan_of
-from topicops.testing.random_worlds import World
 
 K = TypeVar("K")
 V = TypeVar("V")

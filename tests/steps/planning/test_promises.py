@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.planning import plan_of
 from fixtures.spec_folder import topic, validated
 from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
@@ -13,7 +14,6 @@ from topicops.steps.planning.gate import gate
 from topicops.steps.planning.placement import PlacementError, PlacementRequest, place
 from topicops.steps.specs import fields
 from topicops.testing.builders import environment, snapshot
-from topicops.testing.planning import plan_of
 
 FILES = {"web/a.yaml": topic("a", "spec: {placement: last, partitions: 2, replicationFactor: 2}\n")}
 
