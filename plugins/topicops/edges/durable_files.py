@@ -17,7 +17,6 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durabl
 
     Raises:
         OSError: The old content stays.
-
     """
     make_folder(path.parent)
     with _temporary(path, content, mode=mode, is_durable=is_durable) as temporary:
@@ -68,7 +67,6 @@ class DurableLines:
 
         Raises:
             OSError: None of the lines is in the file, as far as the disk lets that be undone.
-
         """
         is_new = not self._is_whole and not self._path.exists()
         if is_new:

@@ -24,7 +24,6 @@ def locked(
 
     Raises:
         OSError: The file cannot be opened; a link is not followed.
-
     """
     handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:

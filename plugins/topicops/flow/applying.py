@@ -78,7 +78,6 @@ def apply(
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
         LeaseHeldError: Another run is changing the cluster; nothing was sent.
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
-
     """
     plan = run.read_plan()
     if not any(_may_run(gated, approved) for gated in plan.changes if gated.change.action in actions):

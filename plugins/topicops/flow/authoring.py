@@ -20,7 +20,6 @@ def import_topics(run: Run, options: ImportOptions) -> ImportResult:
         SpecError: With every problem of the existing files.
         WrongTargetError: Another cluster answers.
         SpecFileError: A file cannot be written.
-
     """
     from topicops.edges.specs.writer import document_of
     from topicops.steps.authoring.import_topics import import_topics as import_step

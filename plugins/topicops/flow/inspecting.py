@@ -74,7 +74,6 @@ def audit_files(environment: str | None) -> tuple[AuditFile, ...]:
     Raises:
         UsageError: The environment has none.
         ArtifactError: A log cannot be read.
-
     """
     folder = audit_folder(home_folder())
     known = audited_environments(folder)

@@ -154,7 +154,6 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
 
     Args:
         only: A glob; topics that do not match it are left out.
-
     """
     environment, access = read_environment(run), run.access(read_environment(run))
     desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()

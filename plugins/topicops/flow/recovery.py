@@ -29,7 +29,6 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
 
     Raises:
         ClusterError: The cluster cannot be read.
-
     """
     folder = open_journals_folder(run)
     sentences: list[str] = []

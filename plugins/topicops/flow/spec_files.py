@@ -35,7 +35,6 @@ def validate_files(
 
     Raises:
         UsageError: There is no such folder, or no such environment.
-
     """
     cache = cache or users_cache()
     listing = cache.list_folder(topics)
@@ -90,7 +89,6 @@ def format_files(path: Path, *, check: bool, on_change: Callable[[str], None]) -
     Args:
         path: The folder of specs, or one file in it.
         on_change: Takes the name of each file that is changed, or would be.
-
     """
     from topicops.edges.specs.writer import replace_text, shown
     from topicops.steps.authoring.formatting import format_tree
@@ -131,7 +129,6 @@ def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
         UsageError: A file cannot have this name.
         SpecError: The spec breaks a rule.
         SpecFileError: There is such a file already, or it cannot be written.
-
     """
     from topicops.edges.specs.writer import document_of, shown, write_new
     from topicops.steps.authoring.formatting import formatted
@@ -157,7 +154,6 @@ def retire(topics: Path, topic: str, tombstone: Callable[[], Tombstone]) -> str:
         UsageError: No file describes the topic, or it cannot be edited.
         SpecError: The tombstone breaks a rule.
         SpecFileError: The file cannot be written.
-
     """
     from topicops.edges.specs.writer import document_of, replace_text, shown
     from topicops.steps.authoring.new_spec import require_sound

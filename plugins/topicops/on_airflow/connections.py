@@ -20,7 +20,6 @@ def from_airflow(connection_id: str) -> ConnectionFields:
 
     Raises:
         UsageError: Airflow has no connection of that id.
-
     """
     try:
         found = BaseHook.get_connection(connection_id)

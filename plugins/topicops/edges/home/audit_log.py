@@ -54,7 +54,6 @@ class FileAuditLog:
 
     Raises:
         ArtifactError: The log cannot be written, or was changed since the last write.
-
     """
 
     def __init__(

@@ -26,7 +26,6 @@ class FileLease:
 
     Raises:
         LeaseHeldError: On entering: another process has it.
-
     """
 
     def __init__(self, path: Path, *, run: str, operation: str, lock_timeout_s: float = 0.0) -> None:

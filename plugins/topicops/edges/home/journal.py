@@ -35,7 +35,6 @@ class FileJournal:
 
     Raises:
         ArtifactError: The lines could not be made durable; then the request must not be sent.
-
     """
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -85,7 +84,6 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
 
     Raises:
         ArtifactError: The file is missing, or a complete line cannot be decoded.
-
     """
     try:
         lines = path.read_bytes().split(b"\n")

@@ -34,7 +34,6 @@ def registered(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[Non
 
     Raises:
         ArtifactError: The entry cannot be written; then nothing may be sent.
-
     """
     path = _marker(folder, str(journal))
     with ExitStack() as stack:

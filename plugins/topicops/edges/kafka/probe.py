@@ -51,7 +51,6 @@ def kafka_facts(
     Raises:
         ClusterUnreachableError: No broker answers.
         UsageError: The connection cannot be used.
-
     """
     deadline = Deadline(timeout_s)
     brokers = _brokers(roles["reader"], timeout_s / 4)

@@ -111,7 +111,6 @@ class KafkaReader:
     Args:
         properties: Librdkafka's properties of the reader.
         timeout_s: The longest wait for each answer.
-
     """
 
     chroot = ""
@@ -148,7 +147,6 @@ class KafkaReader:
         Raises:
             ClusterUnreachableError: No broker answers in time.
             ClusterError: A broker refuses an answer, or brokers or controller change each time.
-
         """
         with gc_paused():
             for _ in range(MOST_SNAPSHOTS):
@@ -239,7 +237,6 @@ class KafkaReader:
 
         Args:
             find_disagreements: Called with the topics whose two descriptions agree.
-
         """
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
         unstable = frozenset(names)

@@ -18,7 +18,6 @@ def document_after_fix(diagnostic: Diagnostic, topics: Path) -> Document | None:
     Args:
         diagnostic: With a fix or another name.
         topics: The folder that the file is in.
-
     """
     path = Path(diagnostic.file)
     folders = Path(os.path.relpath(path.parent, topics)).parts

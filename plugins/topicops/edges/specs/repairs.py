@@ -22,7 +22,6 @@ def blanks_for_tabs(text: str, read: Callable[[str], Node | None]) -> Fix | None
     Args:
         text: The whole file.
         read: What a text says, or None where it cannot be read.
-
     """
     found = list(_INDENTATION_WITH_TABS.finditer(text))
     if not found:

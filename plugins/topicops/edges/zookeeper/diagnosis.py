@@ -24,7 +24,6 @@ def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None
     Args:
         servers: Host, as the connection names it, and port.
         context: For TLS; None: plain text.
-
     """
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
@@ -34,7 +33,6 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
     Raises:
         ConnectionSecurityError: A file cannot be used; the text names the field.
-
     """
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)

@@ -55,7 +55,6 @@ class ZooKeeperLease:
         LeaseHeldError: On entering: another run held it for all of ``lock_timeout_s``.
         WrongTargetError: On entering: no Kafka cluster under this chroot; nothing was created.
         ClusterError: On entering: ZooKeeper cannot be reached, or does not let us write below ``/topicops``.
-
     """
 
     def __init__(

@@ -70,7 +70,6 @@ def parse_reply(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[i
 
     Raises:
         ValueError: The reply holds more, fewer, or something else.
-
     """
     data, start = reply
     found: list[Znode | None] = []
@@ -110,7 +109,6 @@ def read_batched(
     Raises:
         UnknownRequestError: The server does not know multiRead.
         ClusterError: As ``ZooKeeperSession.wait_for``; a refusal names its own znode.
-
     """
     return _BulkRead(session, paths, request, meanwhile).result() if paths else []
 

@@ -70,7 +70,6 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
 
     Raises:
         ClusterError: The session was lost.
-
     """
     session = reader.session
     registrations = _registrations(session)

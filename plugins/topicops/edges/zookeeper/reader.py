@@ -111,7 +111,6 @@ class ZooKeeperReader:
     Raises:
         ConnectionSecurityError: On entering: wrong credentials, certificates or kind of port.
         ClusterUnreachableError: On entering, and whenever the connection is lost.
-
     """
 
     request: ClassVar[type[MultiRead]] = MultiRead
@@ -185,7 +184,6 @@ class ZooKeeperReader:
             UndecodableZnodeError: A znode that this needs holds what cannot be read.
             ClusterUnreachableError: The connection was lost, or an answer took too long.
             ClusterError: No broker is alive, a znode may not be read, or brokers and controller keep changing.
-
         """
         with gc_paused():
             return self._connected(lambda: self._snapshot(states=states))

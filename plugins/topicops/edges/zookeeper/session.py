@@ -122,7 +122,6 @@ class ZooKeeperSession:
         UsageError: The hosts cannot be read.
         ConnectionSecurityError: A file of the address cannot be used; or on entering: no server lets this client in.
         ClusterUnreachableError: On entering: no server answered in time; the text has the cause for each server.
-
     """
 
     def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
@@ -260,7 +259,6 @@ class ZooKeeperSession:
             ConnectionLostError: As above, when only the connection was lost.
             UnknownRequestError: The server is too old for this request.
             ClusterError: Every other refusal.
-
         """
         try:
             return pending.get(timeout=self.timeout_s)

@@ -61,7 +61,6 @@ class Access:
             UsageError: The environment names no address, or a connection that cannot be used.
             ClusterUnreachableError: No server answers there.
             UnsupportedTargetError: The source is ZooKeeper, and the brokers run with KRaft.
-
         """
         open_reader = cast("OpenReader", code_for(SOURCES[self.environment.spec.cluster.source]))
         return open_reader(self)
@@ -95,7 +94,6 @@ class Access:
 
         Args:
             is_decodable: False: name the znodes that cannot be decoded too, which takes a read of each.
-
         """
         from topicops.edges.zookeeper.diagnosis import tls_context
         from topicops.edges.zookeeper.probe import undecodable_znodes, zookeeper_facts

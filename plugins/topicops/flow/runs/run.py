@@ -118,7 +118,6 @@ def open_run(
         environment: Name of a file in ``topics/environments/``.
         group: ``cli``, or a DAG id.
         connections: Finds a connection by its id.
-
     """
     home = home or home_folder()
     return Run(
@@ -180,7 +179,6 @@ def read_environment(run: Run) -> Environment:
 
     Raises:
         SpecError: With every problem of every file.
-
     """
     if run.store.has(ENVIRONMENT_FILE):
         return run.store.read_value(ENVIRONMENT_FILE, Environment)

@@ -131,7 +131,6 @@ def changes_from_json(text: str) -> ChangeSet:
     Raises:
         ArtifactError: The file is damaged: its checksum, or a change's digest, does not match.
         FormatVersionError: Another major version wrote it.
-
     """
     document = _decoded(text, ChangesFile)
     return _change_set(document, [_change(entry, document.target) for entry in document.changes])
@@ -156,7 +155,6 @@ def plan_from_json(text: str) -> Plan:
     Raises:
         ArtifactError: The file is damaged: its checksum, its fingerprint or a change's digest does not match.
         FormatVersionError: Another major version wrote it.
-
     """
     document = _decoded(text, PlanFile)
     if document.errored or not document.complete:

@@ -108,7 +108,6 @@ def chain_problems(file: AuditFile, noted: AuditHead | None = None) -> Iterator[
 
     Args:
         noted: A head that somebody kept elsewhere: its line must still stand where it stood.
-
     """
     yield from _link_problems(file.entries)
     if file.torn:

@@ -133,7 +133,6 @@ def parse(name: str, text: str) -> ConfigValue:
 
     Raises:
         ConfigValueError: there is no such config, or the brokers would refuse the value.
-
     """
     config = TOPIC_CONFIGS.get(name)
     if config is None:
@@ -158,7 +157,6 @@ def canonical_written(name: str, text: str) -> str:
         AmbiguousNumberError: ``010``, ``1_000``, ``0x10``, ``1e3``, ``1:30`` for a whole number.
         UnknownUnitError: a unit that is not one of the config's.
         ConfigValueError: the brokers would refuse the value.
-
     """
     config = TOPIC_CONFIGS.get(name)
     if config is not None and config.is_whole_number:

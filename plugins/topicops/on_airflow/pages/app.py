@@ -39,7 +39,6 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     Args:
         home: Where the runs lie; asked for at each request.
-
     """
     may_read_runs = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])

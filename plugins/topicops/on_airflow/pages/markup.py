@@ -27,7 +27,6 @@ def tag(name: str, /, *content: Html | str | None, **attributes: str | int | Non
 
     Args:
         attributes: Python's words with ``_`` for ``-``; ``cls`` is ``class``. None leaves the attribute out.
-
     """
     given = {_attribute(key): str(value) for key, value in attributes.items() if value is not None}
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in given.items())
@@ -65,7 +64,6 @@ def document(title: str, *content: Html | None, static: str) -> Html:
 
     Args:
         static: What leads from the page to the folder of the stylesheet and the script.
-
     """
     head = tag(
         "head",

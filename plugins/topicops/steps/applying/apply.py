@@ -41,7 +41,6 @@ def apply(
     nothing more is sent.
 
     No error of the cluster, the lease or the journal leaves this function: it ends the run, the outcomes say why.
-
     """
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
     ledger = Ledger(plan=plan, ports=ports, progress=progress)

@@ -26,7 +26,6 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
 
     Args:
         limit_s: How long the topics of one wave may take to go.
-
     """
     at_once = 1
     while deletes:

@@ -31,7 +31,6 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
         topics_now: How many topics are live.
         topics_last: How many the last good snapshot had; None: there is none.
         shrink_percent: ``limits.shrinkPercent``, 0 to 100.
-
     """
     if topics_last is None:
         return

@@ -21,7 +21,6 @@ def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
 
     Raises:
         DiffError: One input lists a topic twice.
-
     """
     desired_rows, live_rows = _by_topic(desired, name="desired"), _by_topic(live, name="live")
     names = desired_rows.keys() | live_rows.keys()
@@ -76,7 +75,6 @@ def check_conserved(delta: Delta, desired_topics: Iterable[str], live_topics: It
 
     Raises:
         DiffError: The counts do not add up, or a topic is listed twice, or is unknown.
-
     """
     known = frozenset(desired_topics) | frozenset(live_topics)
     counted = sum(delta.counts.values())

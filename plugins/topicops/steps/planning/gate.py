@@ -35,7 +35,6 @@ def gate(
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
         tombstones: Topics that must be absent by the files of today; None: the plan was made from those files just now.
-
     """
     too_many = list(delete_limit_reasons(change_set, environment))
     far_too_many = list(delete_percent_reasons(change_set, environment))
@@ -64,7 +63,6 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_AP
 
     Raises:
         ArtifactError: They are not gates of the same changes.
-
     """
     before = {entry.digest: _approved(entry, approved) for entry in first.changes}
     if before.keys() != {entry.digest for entry in second.changes}:

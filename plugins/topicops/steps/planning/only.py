@@ -27,7 +27,6 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
 
     Args:
         described: Names that the specs of this environment give.
-
     """
     changes, blocked = _matching(change_set.changes, only), _matching(change_set.blocked, only)
     left_out = (len(change_set.changes) - len(changes), len(change_set.blocked) - len(blocked))

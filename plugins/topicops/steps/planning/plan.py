@@ -74,7 +74,6 @@ def plan(
 
     Raises:
         DiffError: ``delta`` is not of these inputs.
-
     """
     decisions = [decide(situation) for situation in situations_of(desired, live, delta, environment, now=now)]
     blocked = [decision for decision in decisions if decision.findings]

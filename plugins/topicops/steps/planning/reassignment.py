@@ -30,7 +30,6 @@ def resized(
 
     Returns:
         None: there are fewer live brokers than replicas.
-
     """
     if not 0 < replication_factor <= len(racks):
         return None

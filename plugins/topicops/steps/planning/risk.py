@@ -114,7 +114,6 @@ def config_risk(name: str, before: str | None, after: str | None, default: str |
         before: Canonical; None: no override is live, so the broker's default applies.
         after: Canonical; None: the override is removed.
         default: The broker's own value; None: it could not be read, and the worse direction counts.
-
     """
     row = RISKS.get(name, UNKNOWN_CONFIG)
     old, new = _value(name, before, default), _value(name, after, default)

@@ -65,7 +65,6 @@ def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Expla
 
     Raises:
         UsageError: there is no such topic, or it is not for this environment.
-
     """
     source, view = _source_of(tree, topic, environment, now)
     merged = next(iter(view.merged), None)

@@ -42,7 +42,6 @@ def verify(
         source: What ``reader`` reads. With ``kafka``, the brokers' metadata is compared with their disks.
 
     An interrupt, or a cluster that stays unreachable, ends the waiting: the verdicts are those of the last observation.
-
     """
     watch = Watch(
         reader=reader,

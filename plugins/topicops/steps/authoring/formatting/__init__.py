@@ -57,7 +57,6 @@ def format_tree(
     Args:
         diagnostics: Every problem of the files.
         only: One file; None: all.
-
     """
     left_alone: dict[str, Diagnostic] = {}
     for found in diagnostics:

@@ -29,7 +29,6 @@ def place(placement: str, request: PlacementRequest) -> Assignment:
 
     Raises:
         PlacementError: There is no such placement, or the request cannot be met; the plan step rules out both before.
-
     """
     if request.manual is not None:
         return place_by_hand(request)

@@ -43,7 +43,6 @@ def expansion_as_broker(racks: Mapping[int, str | None], existing: Assignment, p
         BadPartitionCountError: Partition 0 is missing, or ``partitions`` is not above what exists.
         MixedRacksError, TooFewBrokersError: As the broker refuses it.
     Source: kafka.zk.AdminZkClient#createNewPartitionsAssignment (3.9).
-
     """
     if 0 not in existing:
         raise BadPartitionCountError("partition 0, which an expansion follows, is missing")
@@ -87,7 +86,6 @@ def assign_replicas(
     Raises:
         BadPartitionCountError, TooFewBrokersError, MixedRacksError: As Kafka refuses it, in this order.
     Source: org.apache.kafka.admin.AdminUtils#assignReplicasToBrokers (3.9).
-
     """
     check_numbers(brokers, partitions, replication_factor)
     rack_of = known_racks(racks) if racks else None

@@ -18,7 +18,6 @@ def spread_leaders(rows: Assignment, *, topic: Load, cluster: Load) -> Assignmen
     Args:
         topic: Of the topic's other rows.
         cluster: Without these rows.
-
     """
     ballot = _Ballot(rows, topic=topic, cluster=cluster)
     while ballot.improve():

@@ -19,7 +19,6 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
     Args:
         before: Of all live topics, where it has been counted already.
-
     """
     placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)]
     if not placed:

@@ -14,7 +14,6 @@ def place_by_hand(request: PlacementRequest) -> Assignment:
     Raises:
         BadAssignmentError: With every problem of the rows.
         MixedRacksError: On an expansion, which the broker refuses while only some brokers have a rack.
-
     """
     rows = request.manual or {}
     if problems := list(assignment_problems(rows, request)):

@@ -86,7 +86,6 @@ class PlacementRequest:
 
         Raises:
             MixedRacksError: Only some have one.
-
         """
         return known_racks(self.racks)
 
@@ -110,7 +109,6 @@ def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: i
     Raises:
         BadPartitionCountError: ``partitions`` is not positive.
         TooFewBrokersError: ``replication_factor`` is not positive, or above the number of brokers.
-
     """
     if partitions <= 0:
         raise BadPartitionCountError(f"{partitions} partitions cannot be placed; at least 1 is needed")

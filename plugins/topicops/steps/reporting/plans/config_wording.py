@@ -27,7 +27,6 @@ def config_change_words(name: str, before: str | None, after: str | None, broker
         before: Canonical; None: no override, so that the brokers' default is in force.
         after: Canonical; None: the override goes.
         broker_defaults: No entry: not known.
-
     """
     both_overrides = before is not None and after is not None
     sides = [_side(name, value, broker_defaults.get(name), alone=both_overrides) for value in (before, after)]

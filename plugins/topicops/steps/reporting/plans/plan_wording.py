@@ -62,7 +62,6 @@ def facts(change: Change, *, most_rows: int) -> Iterator[str]:
 
     Args:
         most_rows: So many replica lists are shown; a topic may have a thousand.
-
     """
     match change:
         case CreateTopic():

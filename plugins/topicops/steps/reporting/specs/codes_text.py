@@ -34,7 +34,6 @@ def find_code(text: str) -> Code:
 
     Raises:
         UsageError: There is no such code; the message names the nearest one.
-
     """
     wanted = text.strip().upper()
     wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
