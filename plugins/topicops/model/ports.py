@@ -36,6 +36,13 @@ ConnectionSource = Callable[[str], ConnectionFields]
 class LiveReader(Protocol):
     """Reads the live cluster; never writes. Raises ``ClusterError`` rather than return a part."""
 
+    @property
+    def chroot(self) -> str:
+        """The path of the cluster's root in ZooKeeper; empty without one."""
+        ...
+
+    def cluster_id(self) -> str: ...
+
     def snapshot(self, *, states: bool = False) -> ClusterSnapshot: ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:

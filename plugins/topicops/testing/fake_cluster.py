@@ -245,6 +245,10 @@ class FakeCluster:
 
     # --- TopicAdmin ---------------------------------------------------------------------------------------------
 
+    @property
+    def chroot(self) -> str:
+        return self._chroot
+
     def cluster_id(self) -> str:
         return self._id
 

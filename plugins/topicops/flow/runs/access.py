@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from topicops.edges.kafka.reader import KafkaReader
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
-    OpenReader = Callable[["Access"], AbstractContextManager[ZooKeeperReader | KafkaReader]]
+    OpenReader = Callable[["Access"], AbstractContextManager[LiveReader]]
     OpenLease = Callable[["Access", str, float], AbstractContextManager[Lease]]
 
 PLAN_DEADLINE_S = 2.0
@@ -54,7 +54,7 @@ class Access:
         """Client properties of one role. Raises ``UsageError`` when its connection cannot be used."""
         return kafka_properties(self.environment, role, self.connections)
 
-    def reader(self) -> AbstractContextManager[ZooKeeperReader | KafkaReader]:
+    def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.
 
         Raises:
