@@ -1,4 +1,4 @@
-"""A new source, lease or command is one file and one line in a list: each is added here, and seen from YAML to output."""
+"""A new source, lease or command is one file and one line in a list: each is added, and seen from YAML to output."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SANDBOX = {"class": "sandbox", "kafka": {"bootstrapServers": "127.0.0.1:1"}}
 
 
 @pytest.fixture
-def source(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def source(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setitem(SOURCES, "pretended", "fixtures.pretended:open_source")
-    yield "pretended"
+    return "pretended"
 
 
 @pytest.fixture
-def lease(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def lease(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setitem(LEASES, "pretended", "fixtures.pretended:open_lease")
-    yield "pretended"
+    return "pretended"
 
 
 @pytest.fixture
