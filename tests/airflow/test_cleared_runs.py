@@ -59,7 +59,7 @@ def test_a_cleared_run_may_look_although_a_later_one_has_planned(tmp_path: Path)
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     tasks.gate(site(flow), context(TODAY))
 
-    assert tasks.validate(site(flow), context(CLEARED, mode="plan")) == {"topics": 3}
+    assert tasks.validate(site(flow), context(CLEARED, mode="plan"))["topics"] == 3
     assert "fingerprint" in tasks.gate(site(flow), context(CLEARED, mode="plan"))
 
 
