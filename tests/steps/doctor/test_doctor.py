@@ -343,4 +343,4 @@ def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
     assert told[0].startswith("error TOP421 [no-controller]: ")
     assert told[1].startswith("warning [orphan-config]: ")
     assert "\x1b" not in text
-    assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules looked.")
+    assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules applied.")

@@ -27,7 +27,13 @@ from topicops.edges.java import find_java
 from topicops.edges.local import server_files
 from topicops.edges.local.jars import kafka_jars
 from topicops.edges.local.progress import Progress, quiet
-from topicops.edges.local.readiness import ask_broker, zookeeper_answers
+from topicops.edges.local.readiness import (
+    BROKERS_START_S,
+    ZOOKEEPER_START_S,
+    ask_broker,
+    wait_until_ready,
+    zookeeper_answers,
+)
 from topicops.edges.local.state import (
     ZOOKEEPER,
     ClusterRequest,
@@ -45,8 +51,6 @@ if TYPE_CHECKING:
     from kazoo.client import KazooClient
 
 _POLL_S = 0.05
-_ZOOKEEPER_START_S = 30.0
-_BROKERS_START_S = 90.0
 _FORMAT_S = 60.0
 _PORT_S = 5.0
 _BROKER_GRACE_S = 15.0
@@ -276,7 +280,7 @@ class LocalCluster:
         if not server.alive:
             self._progress("starting ZooKeeper")
             self._launch(server)
-        self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port), _ZOOKEEPER_START_S)
+        self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port), ZOOKEEPER_START_S)
 
     def _start_brokers(self, servers: Sequence[Server]) -> None:
         if self._state.kraft:
@@ -291,7 +295,7 @@ class LocalCluster:
         for server in missing:
             self._format(server)
             self._launch(server)
-        self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers), _BROKERS_START_S)
+        self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers), BROKERS_START_S)
 
     def _format(self, server: Server) -> None:
         """Prepare the server's data folder for this cluster's id; a prepared folder stays as it is."""
@@ -328,7 +332,7 @@ class LocalCluster:
             for server in missing:
                 self._launch(server)
             roles = [server.role for server in servers]
-            self._wait(roles, lambda: self._not_ready(client, wanted), _BROKERS_START_S)
+            self._wait(roles, lambda: self._not_ready(client, wanted), BROKERS_START_S)
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
@@ -405,24 +409,14 @@ class LocalCluster:
         )
 
     def _wait(self, roles: Sequence[str], missing: Callable[[], str | None], timeout_s: float) -> None:
-        """Wait until ``missing`` returns None.
-
-        Raises:
-            LocalClusterError: The time is over, or a server has ended.
-        """
-        deadline = time.monotonic() + timeout_s
-        shown = None
-        while reason := missing():
-            for role in roles:
-                if not self._state.server(role).alive:
-                    raise LocalClusterError(f"{role} ended while it started.\n{self._log_end(role)}")
-            if time.monotonic() > deadline:
-                logs = "\n".join(map(self._log_end, roles))
-                raise LocalClusterError(f"after {timeout_s:.0f} s: {reason}.\n{logs}")
-            if reason != shown:
-                self._progress(reason)
-                shown = reason
-            time.sleep(_POLL_S)
+        wait_until_ready(
+            missing,
+            roles,
+            timeout_s=timeout_s,
+            is_alive=lambda role: self._state.server(role).alive,
+            log_end=self._log_end,
+            progress=self._progress,
+        )
 
     def _log_end(self, role: str) -> str:
         log = self._log(role)

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from topicops.model.errors import LocalClusterError
+
+ZOOKEEPER_START_S = 30.0
+BROKERS_START_S = 90.0
+"""How long servers may take until each of them answers."""
+_POLL_S = 0.05
 _METADATA = 3
 _VERSION = 1
 _MAX_ANSWER_BYTES = 1 << 20
@@ -76,3 +84,32 @@ def _decode(answer: bytes) -> BrokerAnswer:
 def _after_text(answer: bytes, offset: int) -> int:
     (length,) = struct.unpack_from(">h", answer, offset)
     return int(offset + 2 + max(length, 0))
+
+
+def wait_until_ready(
+    missing: Callable[[], str | None],
+    roles: Sequence[str],
+    *,
+    timeout_s: float,
+    is_alive: Callable[[str], bool],
+    log_end: Callable[[str], str],
+    progress: Callable[[str], None],
+) -> None:
+    """Wait until ``missing`` returns None; each new reason that it returns is shown.
+
+    Raises:
+        LocalClusterError: The time is over, or the server of a role has ended; with the end of its log.
+    """
+    deadline = time.monotonic() + timeout_s
+    shown = None
+    while reason := missing():
+        for role in roles:
+            if not is_alive(role):
+                raise LocalClusterError(f"{role} ended while it started.\n{log_end(role)}")
+        if time.monotonic() > deadline:
+            logs = "\n".join(map(log_end, roles))
+            raise LocalClusterError(f"after {timeout_s:.0f} s: {reason}.\n{logs}")
+        if reason != shown:
+            progress(reason)
+            shown = reason
+        time.sleep(_POLL_S)

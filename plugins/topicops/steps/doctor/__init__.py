@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from topicops.model.cluster.doctor_facts import Area, DoctorFacts, DoctorReport, Severity
+from topicops.model.cluster.doctor_facts import Area, DoctorFacts, DoctorReport
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import connection, metadata, settings
 from topicops.steps.doctor.facts import sentences_of
@@ -57,17 +57,15 @@ RULES: Sequence[Rule] = (
 )
 """In the order in which a person would check."""
 
-_ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
-
 
 def examine(facts: DoctorFacts, environment: Environment) -> DoctorReport:
-    """Apply every rule whose areas were read; errors first."""
+    """Apply every rule whose areas were read; findings come in the order of the rules."""
     applied = [rule for rule in RULES if all(_is_read(facts, area) for area in rule.needs)]
     found = [replace(finding, id=rule.id) for rule in applied for finding in rule.check(facts, environment)]
     return DoctorReport(
         environment=environment.name,
         facts=sentences_of(facts),
-        findings=tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity))),
+        findings=tuple(found),
         rules_applied=len(applied),
         rules_not_applied=tuple(rule.id for rule in RULES if rule not in applied),
     )
