@@ -16,7 +16,8 @@ from statistics import mean
 
 from benchmarks.harness import Benchmark, Comparison, Side
 from topicops.model.cluster.snapshot import Assignment
-from topicops.steps.planning.placement import Load, PlacementRequest, place
+from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement.request import Load, PlacementRequest
 
 PLACEMENTS = ("balanced", "kafka")
 SHARE = 0.99

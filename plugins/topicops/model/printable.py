@@ -45,6 +45,11 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def or_not_set(value: str | None) -> str:
+    """A config's override, or ``not set``."""
+    return "not set" if value is None else value
+
+
 def markdown(text: str) -> str:
     """``text`` as plain words in GitHub's Markdown: no link, mention, emphasis, table cell, image or HTML starts in it.
 

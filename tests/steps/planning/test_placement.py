@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
-from topicops.steps.planning.placement import (
+from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement.kafka import start_and_shift
+from topicops.steps.planning.placement.leaders import spread_leaders
+from topicops.steps.planning.placement.request import (
     BadAssignmentError,
     BadPartitionCountError,
     Load,
@@ -18,10 +21,7 @@ from topicops.steps.planning.placement import (
     PlacementError,
     PlacementRequest,
     TooFewBrokersError,
-    place,
 )
-from topicops.steps.planning.placement.kafka import start_and_shift
-from topicops.steps.planning.placement.leaders import spread_leaders
 from topicops.testing.builders import round_robin
 
 Held = TypeVar("Held")

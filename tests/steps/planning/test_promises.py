@@ -11,7 +11,8 @@ from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.gate import gate
-from topicops.steps.planning.placement import PlacementError, PlacementRequest, place
+from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement.request import PlacementError, PlacementRequest
 from topicops.steps.specs import fields
 from topicops.testing.builders import environment, snapshot
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicops.model.cluster.snapshot import Assignment
-from topicops.steps.planning.placement import Load
+from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.reassignment import reassignment_json, resized
 
 Racks = Mapping[int, str | None]

@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
@@ -53,6 +54,8 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, De
 from topicops.model.ports import Answer, AnswerKind
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
+Futures: TypeAlias = Mapping[str, Future[Any]]
+"""One for each topic."""
 
 GRACE_S = 5.0
 """How much longer than librdkafka's own deadline a future is waited for."""
@@ -118,15 +121,15 @@ class KafkaAdmin:
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
         """Create topics, each with the replicas of its plan."""
-        return self._create(changes, validate_only=False)
+        return self._answers(changes, self._create)
 
     def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]:
         """Add partitions to topics, placed as planned."""
-        return self._expand(changes, validate_only=False)
+        return self._answers(changes, self._expand)
 
     def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
         """Set and remove the overrides that a change names; all others stay."""
-        return self._configure(changes, validate_only=False)
+        return self._answers(changes, self._configure)
 
     def delete(self, change: DeleteTopic) -> Answer:
         """Delete one topic by its id; by its name only where the cluster gives no ids."""
@@ -140,45 +143,31 @@ class KafkaAdmin:
         self._watch.close()
 
     def _dry_runs(self) -> Iterator[tuple[type[Change], Callable[[Any], Sequence[Answer]]]]:
-        yield CreateTopic, lambda changes: self._create(changes, validate_only=True)
-        yield ExpandTopic, lambda changes: self._expand(changes, validate_only=True)
-        yield ConfigureTopic, lambda changes: self._configure(changes, validate_only=True)
+        yield CreateTopic, lambda changes: self._answers(changes, partial(self._create, validate_only=True))
+        yield ExpandTopic, lambda changes: self._answers(changes, partial(self._expand, validate_only=True))
+        yield ConfigureTopic, lambda changes: self._answers(changes, partial(self._configure, validate_only=True))
         yield DeleteTopic, lambda changes: [self._deletable(change) for change in changes]
 
-    def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool) -> list[Answer]:
-        def call(changes: Sequence[CreateTopic]) -> Mapping[str, Future[Any]]:
-            topics = [_new_topic(change) for change in changes]
-            futures: Mapping[str, Future[Any]] = self._applier.client().create_topics(
-                topics, **self._timeouts, validate_only=validate_only
-            )
-            return futures
+    def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool = False) -> Futures:
+        topics = [_new_topic(change) for change in changes]
+        futures: Futures = self._applier.client().create_topics(topics, **self._timeouts, validate_only=validate_only)
+        return futures
 
-        return self._answers(changes, call)
+    def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool = False) -> Futures:
+        partitions = [_new_partitions(change) for change in changes]
+        futures: Futures = self._applier.client().create_partitions(
+            partitions, **self._timeouts, validate_only=validate_only
+        )
+        return futures
 
-    def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool) -> list[Answer]:
-        def call(changes: Sequence[ExpandTopic]) -> Mapping[str, Future[Any]]:
-            partitions = [_new_partitions(change) for change in changes]
-            futures: Mapping[str, Future[Any]] = self._applier.client().create_partitions(
-                partitions, **self._timeouts, validate_only=validate_only
-            )
-            return futures
+    def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool = False) -> Futures:
+        resources = [_config_resource(change) for change in changes]
+        futures: Mapping[ConfigResource, Future[Any]] = self._applier.client().incremental_alter_configs(
+            resources, request_timeout=self._request_timeout_s, validate_only=validate_only
+        )
+        return {resource.name: future for resource, future in futures.items()}
 
-        return self._answers(changes, call)
-
-    def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool) -> list[Answer]:
-        def call(changes: Sequence[ConfigureTopic]) -> Mapping[str, Future[Any]]:
-            futures: Mapping[ConfigResource, Future[Any]] = self._applier.client().incremental_alter_configs(
-                [_config_resource(change) for change in changes],
-                request_timeout=self._request_timeout_s,
-                validate_only=validate_only,
-            )
-            return {resource.name: future for resource, future in futures.items()}
-
-        return self._answers(changes, call)
-
-    def _answers(
-        self, changes: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Mapping[str, Future[Any]]]
-    ) -> list[Answer]:
+    def _answers(self, changes: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Futures]) -> list[Answer]:
         """Send the changes as one request, and wait for an answer to each."""
         if not changes:
             return []

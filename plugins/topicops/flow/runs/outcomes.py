@@ -53,17 +53,12 @@ def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Out
 
 
 def not_sent(gated: GatedChange, reason: str) -> Outcome:
-    return _outcome(gated, OutcomeStatus.NOT_SENT, reason)
+    return Outcome.of(gated, OutcomeStatus.NOT_SENT, reason)
 
 
 def as_if_done(gated: GatedChange) -> Outcome:
     """For a plan that another run applied, or nobody yet: verify then checks that the cluster is as it says."""
-    return _outcome(gated, OutcomeStatus.DONE, "")
-
-
-def _outcome(gated: GatedChange, status: OutcomeStatus, message: str) -> Outcome:
-    change = gated.change
-    return Outcome(topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message)
+    return Outcome.of(gated, OutcomeStatus.DONE)
 
 
 def count_planned_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:

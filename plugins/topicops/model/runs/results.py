@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from topicops.model.plans.changes import Action, Change
+from topicops.model.plans.plan import GatedChange
 
 QualitySuite = Literal["before", "after"]
 """May the inputs be trusted; is the result healthy."""
@@ -43,6 +44,13 @@ class Outcome:
     """Why, and what next; old and new value field by field when refused. Empty when done."""
     sent: bool = False
     """Whether a mutating request left for it."""
+
+    @classmethod
+    def of(cls, gated: GatedChange, status: OutcomeStatus, message: str = "", *, sent: bool = False) -> Outcome:
+        change = gated.change
+        return cls(
+            topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message, sent=sent
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,8 @@ class Cluster(Written):
 
 
 class Defaults(Written):
+    """Values for topics whose own files and profiles give none."""
+
     partitions: int | None = Field(default=None, ge=1)
     replication_factor: int | None = Field(default=None, ge=1, le=32767)
     configs: Configs = Field(default_factory=dict)
@@ -122,12 +124,8 @@ class Verify(Written):
     deletes: timedelta = timedelta(seconds=120)
 
 
-class Override(Written):
+class Override(Defaults):
     """The environment's last word on one topic."""
-
-    partitions: int | None = Field(default=None, ge=1)
-    replication_factor: int | None = Field(default=None, ge=1, le=32767)
-    configs: Configs = Field(default_factory=dict)
 
 
 class EnvironmentSpec(Written):

@@ -54,18 +54,10 @@ class Ledger:
         return gated.digest in self.sent and self.sent[gated.digest].requests > 0
 
     def decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
-        change = gated.change
-        outcome = Outcome(
-            topic=change.topic,
-            action=change.action,
-            digest=gated.digest,
-            status=status,
-            message=message,
-            sent=self.was_sent(gated),
-        )
+        outcome = Outcome.of(gated, status, message, sent=self.was_sent(gated))
         self.outcomes[gated.digest] = outcome
         self._unwritten.append(outcome)
-        _log(change, outcome)
+        _log(gated.change, outcome)
         self.progress(outcome)
 
     def close(self, to_run: Sequence[GatedChange], reason: str) -> None:

@@ -33,8 +33,8 @@ def refuse_outdated(
     first = outdated_changes[0].change
     rule = f"deletes run only when all before succeeded; {first.action} of {first.topic} ended refused"
     deletes = [gated for gated in to_run if isinstance(gated.change, DeleteTopic)]
-    outcomes = [_outcome(gated, OutcomeStatus.REFUSED, REASON) for gated in outdated_changes]
-    outcomes += [_outcome(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes]
+    outcomes = [Outcome.of(gated, OutcomeStatus.REFUSED, REASON) for gated in outdated_changes]
+    outcomes += [Outcome.of(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes]
     return replace(plan, changes=tuple(_skipped(plan.changes, [*outdated_changes, *deletes]))), tuple(outcomes)
 
 
@@ -50,8 +50,3 @@ def _skipped(changes: Iterable[GatedChange], out: Collection[GatedChange]) -> It
     digests = {gated.digest for gated in out}
     for gated in changes:
         yield replace(gated, gate=GateWord.SKIPPED, reasons=(REASON,)) if gated.digest in digests else gated
-
-
-def _outcome(gated: GatedChange, status: OutcomeStatus, message: str) -> Outcome:
-    change = gated.change
-    return Outcome(topic=change.topic, action=change.action, digest=gated.digest, status=status, message=message)

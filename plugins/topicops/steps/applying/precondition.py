@@ -10,6 +10,7 @@ from typing import assert_never
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.printable import or_not_set
 from topicops.model.specs.topic_config import canonical_overrides
 
 ROWS_SHOWN = 10
@@ -169,11 +170,7 @@ def _override_differences(planned: Mapping[str, str | None], live: LiveTopic, *,
     found = canonical_overrides(live.overrides)
     for name in sorted(planned.keys() | found.keys() if exact else planned):
         if planned.get(name) != found.get(name):
-            yield f"{name}: planned {_shown(planned.get(name))}, live {_shown(found.get(name))}"
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value
+            yield f"{name}: planned {or_not_set(planned.get(name))}, live {or_not_set(found.get(name))}"
 
 
 def _unequal(name: str, planned: object, live: object) -> Iterator[str]:

@@ -46,14 +46,7 @@ def recover_intents(
 def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> RecoveredIntent:
     change, comparison = gated.change, compare(gated.change, traces)
     found = _found(comparison)
-    outcome = Outcome(
-        topic=change.topic,
-        action=change.action,
-        digest=gated.digest,
-        status=_STATUS[comparison.match],
-        message=f"{found}, as run {by} found",
-        sent=True,
-    )
+    outcome = Outcome.of(gated, _STATUS[comparison.match], f"{found}, as run {by} found", sent=True)
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
     is_changed = comparison.match is not Match.BEFORE
     mutation = _mutation(change, outcome, traces) if is_changed else None

@@ -17,6 +17,7 @@ from topicops.model.plans.changes import (
     digest_of,
 )
 from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
+from topicops.model.printable import plural
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Environment
 
 STRICTNESS = (GateWord.RUN, GateWord.HELD, GateWord.SKIPPED)
@@ -74,7 +75,7 @@ def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Ite
     """One reason when the plan holds more deletes than one run may do."""
     deletes, allowed = _deletes(change_set), environment.spec.limits.deletes_per_run
     if deletes > allowed:
-        yield f"{_count(deletes, 'delete')}, {allowed} allowed ({environment.place_of('limits.deletesPerRun')})"
+        yield f"{plural(deletes, 'delete')}, {allowed} allowed ({environment.place_of('limits.deletesPerRun')})"
 
 
 def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
@@ -88,7 +89,7 @@ def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> I
     allowed = max(1, -(-managed * percent // 100))
     if deletes > allowed:
         place = environment.place_of("limits.deletesPercent")
-        yield f"{_count(deletes, 'delete')}, {allowed} allowed: {percent} % of {managed} managed topics ({place})"
+        yield f"{plural(deletes, 'delete')}, {allowed} allowed: {percent} % of {managed} managed topics ({place})"
 
 
 def _deletes(change_set: ChangeSet) -> int:
@@ -116,11 +117,11 @@ def _state_reasons(change: Change, cluster: ClusterState, environment: Environme
     needed = environment.spec.cluster.min_live_brokers
     if cluster.live_brokers < needed:
         place = environment.place_of("cluster.minLiveBrokers")
-        yield f"{_count(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
+        yield f"{plural(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
     if not cluster.has_controller:
         yield "0 controllers, 1 needed: none is elected"
     if cluster.offline_partitions:
-        yield f"{_count(cluster.offline_partitions, 'offline partition')}, 0 allowed"
+        yield f"{plural(cluster.offline_partitions, 'offline partition')}, 0 allowed"
 
 
 def _needs_a_whole_cluster(change: Change) -> bool:
@@ -188,7 +189,3 @@ def _stricter(one: GatedChange, other: GatedChange) -> GatedChange:
         return max(one, other, key=lambda entry: STRICTNESS.index(entry.gate))
     reasons = tuple(dict.fromkeys((*one.reasons, *other.reasons)))
     return replace(one, reasons=reasons, approvable=one.approvable and other.approvable)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -32,8 +32,8 @@ from topicops.steps.planning.blocking import (
     needed_before_moving,
     raised_min_isr,
 )
-from topicops.steps.planning.placement import Load
 from topicops.steps.planning.placement.load_table import NOTHING, live_load, load_table
+from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
 from topicops.steps.planning.reassignment import reassignment_json, resized
 

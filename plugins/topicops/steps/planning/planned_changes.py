@@ -24,7 +24,8 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import Situation, raised_min_isr
-from topicops.steps.planning.placement import Load, PlacementRequest, place
+from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.renames import rename_notes
 from topicops.steps.planning.risk import config_risk, worst
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -200,13 +200,9 @@ def _as_flow(node: Node) -> str:
         case Text():
             return node.text
         case Items():
-            return f"[{_joined(_as_flow(item) for item in node.items)}]"
+            return f"[{', '.join(_as_flow(item) for item in node.items)}]"
         case Fields():
-            return f"{{{_joined(f'{key.text}: {_as_flow(value)}' for key, value in node.entries)}}}"
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
+            return f"{{{', '.join(f'{key.text}: {_as_flow(value)}' for key, value in node.entries)}}}"
 
 
 def _built_in(model: type[Written]) -> Mapping[str, str]:

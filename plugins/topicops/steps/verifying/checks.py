@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState
+from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas
 from topicops.steps.verifying import broker_checks
@@ -192,7 +193,7 @@ def overrides(observation: Observation) -> Iterator[Finding]:
     found, wanted = canonical_overrides(observation.present.overrides), observation.expected.configs
     for name in sorted(wanted.keys() | found.keys() if observation.expected.configs_are_all else wanted):
         if wanted.get(name) != found.get(name):
-            message = f"{name}: planned {_shown(wanted.get(name))}, live {_shown(found.get(name))}"
+            message = f"{name}: planned {or_not_set(wanted.get(name))}, live {or_not_set(found.get(name))}"
             yield Finding(check="V15", verdict=Verdict.FAILED, message=message, code="TOP603")
 
 
@@ -311,7 +312,3 @@ def _waiting_for(observation: Observation) -> str:
 def _dead(replicas: Iterable[int], brokers: Collection[int]) -> str:
     dead = sorted(broker for broker in replicas if broker not in brokers)
     return f"; {broker_names(dead)} not live" if dead else ""
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value

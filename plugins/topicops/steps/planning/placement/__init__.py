@@ -10,16 +10,7 @@ from typing import cast
 from topicops.model.choices import PLACEMENTS, code_for
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement.manual import place_by_hand
-from topicops.steps.planning.placement.request import (
-    BadAssignmentError,
-    BadPartitionCountError,
-    Load,
-    MixedRacksError,
-    PlacementError,
-    PlacementFunction,
-    PlacementRequest,
-    TooFewBrokersError,
-)
+from topicops.steps.planning.placement.request import PlacementError, PlacementFunction, PlacementRequest
 
 
 def place(placement: str, request: PlacementRequest) -> Assignment:
@@ -35,16 +26,3 @@ def place(placement: str, request: PlacementRequest) -> Assignment:
     if placement not in PLACEMENTS:
         raise PlacementError(f"{request.topic}: placement {placement} is unknown; known are {', '.join(PLACEMENTS)}")
     return cast("PlacementFunction", code_for(PLACEMENTS[placement]))(request)
-
-
-__all__ = [
-    "BadAssignmentError",
-    "BadPartitionCountError",
-    "Load",
-    "MixedRacksError",
-    "PlacementError",
-    "PlacementFunction",
-    "PlacementRequest",
-    "TooFewBrokersError",
-    "place",
-]

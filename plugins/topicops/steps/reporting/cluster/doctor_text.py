@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from topicops.model.cluster.doctor_facts import DoctorReport, Finding, Severity
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 
 FORMAT_VERSION = "1.0"
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
@@ -53,7 +53,7 @@ def _counts(report: DoctorReport) -> str:
     if not report.findings:
         return f"Nothing found; {rules_applied}."
     counts = {severity: sum(f.severity is severity for f in report.findings) for severity in Severity}
-    words = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in reversed(counts.items()) if count]
+    words = [plural(count, severity) for severity, count in reversed(counts.items()) if count]
     return f"{', '.join(words)}; {rules_applied}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from topicops.model.printable import printable
+from topicops.model.printable import or_not_set, printable
 from topicops.steps.planning.drift import DriftEntry, DriftKind, counted
 
 FORMAT_VERSION = "1.0"
@@ -42,9 +42,9 @@ def drift_values(entries: Sequence[DriftEntry]) -> dict[str, object]:
 def _difference(entry: DriftEntry) -> str:
     match entry.kind:
         case DriftKind.CHANGED:
-            return f"{_name(entry)}: {_shown(entry.wanted)} in the files, {_shown(entry.live)} live"
+            return f"{_name(entry)}: {_value(entry.wanted)} in the files, {_value(entry.live)} live"
         case DriftKind.UNLISTED:
-            return f"{_name(entry)}: {_shown(entry.live)} live, but no file names it"
+            return f"{_name(entry)}: {_value(entry.live)} live, but no file names it"
         case DriftKind.MISSING:
             return "described in a file, but not live"
         case DriftKind.RETIRED:
@@ -57,8 +57,8 @@ def _name(entry: DriftEntry) -> str:
     return printable(entry.field.removeprefix("configs."))
 
 
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else printable(value)
+def _value(value: str | None) -> str:
+    return printable(or_not_set(value))
 
 
 def _entry_json(entry: DriftEntry) -> dict[str, object]:

@@ -9,7 +9,7 @@ from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.load_table import Share
 from topicops.model.plans.plan import Drift, GatedChange, Paused, Plan, TopicActivity
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
@@ -201,7 +201,7 @@ def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
     shown = rows[:most_rows]
     yield from _wrapped("replicas:", shown)
     if more := len(rows) - len(shown):
-        yield f"… and {more} more partition{'s' if more > 1 else ''}, all in the plan file"
+        yield f"… and {plural(more, 'more partition')}, all in the plan file"
 
 
 def _wrapped(label: str, rows: Sequence[str]) -> Iterator[str]:

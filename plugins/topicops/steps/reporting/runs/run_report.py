@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from topicops.model.choices import Source
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
-from topicops.model.printable import markdown, printable
+from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
@@ -203,11 +203,7 @@ def _trouble(report: RunReport) -> str:
 
 
 def _topics(checks: Sequence[Check]) -> str:
-    return _count_of_topics({check.topic for check in checks if check.topic})
-
-
-def _count_of_topics(topics: Collection[str]) -> str:
-    return f"{len(topics)} topic" if len(topics) == 1 else f"{len(topics)} topics"
+    return plural(len({check.topic for check in checks if check.topic}), "topic")
 
 
 def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
@@ -256,7 +252,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
     )
     return [
-        f"{_count_of_topics(healthy)} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
+        f"{plural(len(healthy), 'topic')} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
         *(_check_line(check) for check in grave),
         *_remark_lines(checks),
     ]
@@ -267,7 +263,7 @@ def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
     remarks = sorted((c for c in checks if c.is_healthy and c.message), key=lambda check: (check.id, check.topic))
     for check_id, group in groupby(remarks, key=lambda check: check.id):
         first, *others = group
-        more = f" (and {_count_of_topics({check.topic for check in others})} more)" if others else ""
+        more = f" (and {_topics(others)} more)" if others else ""
         yield f"noted: topic.{first.topic} {check_id}: {first.message}{more}"
 
 
