@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import AfterValidator
 
 PLACEMENTS = {
     "balanced": "topicops.steps.planning.placement.balanced:place_balanced",
@@ -40,18 +39,16 @@ class OneOf:
 
     words: Mapping[str, str]
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self.checked, handler(source))
-
-    def checked(self, word: str) -> str:
+    def check(self, word: str) -> str:
+        """The word. Raises ``ValueError`` when the list does not have it."""
         if word not in self.words:
             raise ValueError(f"{word!r} is not one of {', '.join(self.words)}")
         return word
 
 
-Placement = Annotated[str, OneOf(PLACEMENTS)]
-Source = Annotated[str, OneOf(SOURCES)]
-Lease = Annotated[str, OneOf(LEASES)]
+Placement = Annotated[str, OneOf(PLACEMENTS), AfterValidator(OneOf(PLACEMENTS).check)]
+Source = Annotated[str, OneOf(SOURCES), AfterValidator(OneOf(SOURCES).check)]
+Lease = Annotated[str, OneOf(LEASES), AfterValidator(OneOf(LEASES).check)]
 
 
 def code_for(place: str) -> object:
