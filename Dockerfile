@@ -1,4 +1,4 @@
-# Airflow with topicops: the image that docker-compose.yml builds.
+# Airflow with topicops; docker-compose.yml builds this image.
 FROM apache/airflow:3.3.2-python3.11
 
 USER root
