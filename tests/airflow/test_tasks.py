@@ -170,7 +170,7 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
 
 def test_tasks_that_overlap_leave_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
     steps_logger = logging.getLogger("topicops.steps.applying.ledger")
-    first, second = tasks.told_once(), tasks.told_once()
+    first, second = tasks.logged_once(), tasks.logged_once()
 
     with caplog.at_level(logging.INFO, logger="topicops"):
         first.__enter__()

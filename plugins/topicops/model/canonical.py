@@ -18,5 +18,5 @@ def sha256_of(value: object) -> str:
 
 
 def assignment_digest(assignment: Mapping[int, Sequence[int]]) -> str:
-    """Digest of who holds which replica, preferred leader first; 16 hex digits suffice to notice a change."""
+    """Digest of the replicas of each partition, in order; 16 hex digits are enough to notice a change."""
     return sha256_of({str(p): list(assignment[p]) for p in sorted(assignment)})[:16]

@@ -9,7 +9,7 @@ _MARKDOWN = re.compile(
     r"""
       (?P<entity> & (?=\#?\w+;)                 # a character reference
                 | <
-                | (?<!\ -) >                    # an arrow's may stay: nothing is open that it could close
+                | (?<!\ -) >                    # the > of an arrow may stay: no tag is open
                 | [|$]                          # a table cell, a formula
                 | : (?=//)                      # an address
                 | (?<=\b[wW]{3}) \. )           # and one without its scheme
@@ -24,19 +24,19 @@ _MARKDOWN = re.compile(
     re.VERBOSE,
 )
 _BLOCK_START = re.compile(r"^(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+#](?:[-+#\s]|$)))")
-"""Where a list, a heading or a rule would begin; a backslash goes behind it."""
+"""The start of a list, a heading or a rule; a backslash is put after it."""
 _ZERO_WIDTH_SPACE = "&#8203;"
 
 
 def printable(text: str) -> str:
-    r"""``text`` on one line; every character that does not show as itself becomes ``\n``, ``\x1b`` or ``\u202e``."""
+    r"""``text`` on one line; every character that is not visible as itself becomes ``\n``, ``\x1b`` or ``\u202e``."""
     if text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
 
 
 def printable_lines(text: str) -> str:
-    """Like ``printable``, with the line feeds kept: for whole documents of our own making."""
+    """Like ``printable``, but keeps line feeds: for whole documents that this program makes."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
@@ -51,9 +51,9 @@ def or_not_set(value: str | None) -> str:
 
 
 def markdown(text: str) -> str:
-    """``text`` as plain words in GitHub's Markdown: no link, mention, emphasis, table cell, image or HTML starts in it.
+    """``text`` escaped for GitHub's Markdown: it can start no link, mention, emphasis, table cell, image or HTML.
 
-    What has no meaning where it stands is left as it is, so that the Markdown itself can be read.
+    Characters without a meaning at their place stay, so that the Markdown itself is easy to read.
     """
     return _BLOCK_START.sub(r"\g<0>\\", _MARKDOWN.sub(_unmarked, printable(text).strip()))
 
@@ -61,10 +61,10 @@ def markdown(text: str) -> str:
 def _unmarked(match: re.Match[str]) -> str:
     character = match.group()
     if match.lastgroup == "entity":
-        # A cell ends before backslashes are looked at, and autolinks do not know them.
+        # GitHub splits cells before it reads backslashes, and autolinks ignore them.
         return f"&#{ord(character)};" if character not in "&<>" else escape(character)
     if match.lastgroup == "cut":
-        # GitHub looks for these in the finished text, where a backslash or an entity has left no trace.
+        # GitHub searches for these in the rendered text, where no backslash and no entity is left.
         return character + _ZERO_WIDTH_SPACE
     return f"\\{character}"
 

@@ -136,7 +136,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
 
 
 @contextmanager
-def told_once() -> Iterator[None]:
+def logged_once() -> Iterator[None]:
     """The steps log each change, and the run says it as progress: a task's log takes the latter.
 
     Tasks in other threads are left alone.
@@ -253,7 +253,7 @@ def send(
     site: Site, context: Context, action: Action, *, approved: Collection[str], approver: str | None = None
 ) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
-    with step(site, context) as (flow, run), told_once():
+    with step(site, context) as (flow, run), logged_once():
         summary = flow.apply(
             run,
             actions=(action,),

@@ -1,4 +1,4 @@
-"""The audit log as values: what its lines say, how they are chained, and whether the chain holds."""
+"""The audit log as values: its lines, the hashes that chain them, and whether the chain is intact."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from topicops.model.plans.changes import Action
 from topicops.model.runs.results import OutcomeStatus
 
 FIRST = "0" * 64
-"""What the first line of a log has in place of the hash of the one before."""
+"""The first line of a log has this instead of the previous line's hash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLine:
-    """One mutation: who sent what, why, and what came of it."""
+    """One mutation: who sent which change, why, and the outcome."""
 
     n: int
     """Counted from 1."""
@@ -30,13 +30,13 @@ class AuditLine:
     """The plan's fingerprint."""
     commit: str | None
     approver: str | None
-    """Who approved the plan's held changes; None where this run had no approval, or its giver is not known."""
+    """Who approved the plan's held changes; None: there was no approval, or it is not known who gave it."""
     principal: str
-    """Whom the brokers saw."""
+    """The identity that the brokers saw."""
     action: Action
     topic: str
     digest: str
-    """The change's name to an approval."""
+    """The digest by which an approval names the change."""
     request: Mapping[str, object]
     """``before`` and ``after`` as in the plan file."""
     requests: int
@@ -62,7 +62,7 @@ NO_LINES = AuditHead(0, FIRST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """A line as it stands in the file."""
+    """A line of the file, with its hash."""
 
     hash: str
     line: AuditLine | None
@@ -71,13 +71,13 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFile:
-    """A whole log, and what its head file says of it."""
+    """A whole log, and the content of its head file."""
 
     environment: str
     path: str
     entries: tuple[AuditEntry, ...]
     torn: bool
-    """Something stands behind the last whole line."""
+    """There are bytes after the last whole line."""
     head: AuditHead | None
     """None: there is no head file, or it cannot be read."""
 
@@ -87,12 +87,12 @@ class AuditFile:
 
     @property
     def end(self) -> AuditHead:
-        """What the head should say."""
+        """What the head file should hold."""
         return AuditHead(len(self.entries), self.entries[-1].hash) if self.entries else NO_LINES
 
 
 def hash_of(text: bytes) -> str:
-    """The hash that the next line carries; ``text`` without the end of the line."""
+    """The hash that the next line repeats; ``text`` is without its line feed."""
     return hashlib.sha256(text).hexdigest()
 
 
@@ -104,10 +104,10 @@ def head_of(text: str) -> AuditHead | None:
 
 
 def chain_problems(file: AuditFile, noted: AuditHead | None = None) -> Iterator[str]:
-    """Where a log is not as it was written, a sentence each; none for a whole one.
+    """Yield one sentence for each place where the log was changed; none if it is intact.
 
     Args:
-        noted: A head that somebody kept elsewhere: its line must still stand where it stood.
+        noted: A head that was kept elsewhere; the log must still hold that line at that number.
     """
     yield from _link_problems(file.entries)
     if file.torn:
@@ -132,7 +132,7 @@ def _link_problems(entries: Sequence[AuditEntry]) -> Iterator[str]:
 
 
 def _head_problems(entries: Sequence[AuditEntry], head: AuditHead, name: str) -> Iterator[str]:
-    """A log may be longer than its head: a crash between the two, or lines after one that was noted."""
+    """A log may be longer than its head: after a crash between the two writes, or after ``noted`` was taken."""
     if head.count > len(entries):
         yield f"it ends with line {len(entries)}, and {name} says {head.count}: the end is missing"
     elif head.count and entries[head.count - 1].hash != head.hash:

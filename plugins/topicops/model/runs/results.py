@@ -1,4 +1,4 @@
-"""What came of a plan: outcomes of apply, checks of verify, results of quality rules."""
+"""Results of a run: outcomes of apply, checks of verify, results of quality rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topicops.model.plans.changes import Action, Change
 from topicops.model.plans.plan import GatedChange
 
 QualitySuite = Literal["before", "after"]
-"""May the inputs be trusted; is the result healthy."""
+"""``before`` checks the inputs of the plan, ``after`` the result of the changes."""
 
 
 class OutcomeStatus(StrEnum):
@@ -20,10 +20,10 @@ class OutcomeStatus(StrEnum):
     ALREADY_SO = "already so"
     """The live topic was as the change would make it; nothing was sent."""
     REFUSED = "refused"
-    """Its topic moved since the plan, or is active; nothing was sent, or nothing more."""
+    """The topic changed since the plan, or is in use; nothing was sent, or nothing more."""
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """A request was sent and no reading could tell whether it took effect."""
+    """A request was sent, and no later reading showed whether it took effect."""
     NOT_SENT = "not sent"
     """Something before it stopped the run."""
 
@@ -43,7 +43,7 @@ class Outcome:
     message: str = ""
     """Why, and what next; old and new value field by field when refused. Empty when done."""
     sent: bool = False
-    """Whether a mutating request left for it."""
+    """Whether a mutating request was sent for it."""
 
     @classmethod
     def of(cls, gated: GatedChange, status: OutcomeStatus, message: str = "", *, sent: bool = False) -> Outcome:
@@ -55,12 +55,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One change for which at least one request left, once it is decided: a line of the audit log."""
+    """One change for which a request was sent, after its outcome is known: a line of the audit log."""
 
     change: Change
     digest: str
     requests: int
-    """How many left: more than one where a quota or an election was in the way."""
+    """How many were sent: more than one after a quota error or an election."""
     answer: str
     """The last one: ``accepted``, or ``NAME (code): message``."""
     status: OutcomeStatus
@@ -72,16 +72,16 @@ class Mutation:
 class Verdict(StrEnum):
     HEALTHY = "healthy"
     CONVERGING = "converging"
-    """On its way, and the deadline passed first."""
+    """Getting healthy, but not before the deadline."""
     PRE_EXISTING = "pre-existing"
-    """Not healthy, and it was so before the run."""
+    """Not healthy, and not healthy before the run either."""
     DEGRADED = "degraded"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What verify saw of one topic under one rule."""
+    """The result of one rule of verify for one topic."""
 
     id: str
     """``V01`` to ``V17``: the rule."""
@@ -104,7 +104,7 @@ class FailingRow:
     row: Mapping[str, object]
     """``topic``, and ``partition`` where it has one, come first; then what is wrong with it."""
     was_so_before: bool | None = None
-    """Whether the same row broke the same rule in the snapshot before the changes; None: nobody knows."""
+    """Whether the same row broke the same rule in the snapshot before the changes; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,19 +119,19 @@ class QualityResult:
     rows_checked: int
     rows_failed: int
     rows_failed_before: int | None = None
-    """How many of the failed rows broke the rule before the changes too; None: nobody knows."""
+    """How many of the failed rows broke the rule before the changes too; None: not known."""
     runbook: str = ""
-    """Where it is written what to do: a page of the repository, with its anchor."""
+    """The page of the repository, with anchor, that says what to do."""
     examples: tuple[FailingRow, ...] = ()
-    """At most 20 rows that break the rule, new trouble first."""
+    """At most 20 rows that break the rule, new problems first."""
 
     @property
     def is_critical_failure(self) -> bool:
         return not self.success and self.severity == "critical"
 
     @property
-    def is_old_trouble(self) -> bool:
-        """Every row that fails failed before the changes too."""
+    def is_pre_existing(self) -> bool:
+        """Every failing row failed before the changes too."""
         return not self.success and self.rows_failed_before == self.rows_failed
 
 
@@ -147,7 +147,7 @@ class QualityReport:
     checked_at: datetime
     """UTC."""
     seconds: float
-    """What Spark and Great Expectations took; reading the cluster is not in it."""
+    """The time of Spark and Great Expectations, without reading the cluster."""
     results: tuple[QualityResult, ...]
     """In the order of the rules."""
     format_version: str = "1.0"
@@ -197,5 +197,5 @@ class RunSummary:
 
     @property
     def unhealthy(self) -> tuple[Check, ...]:
-        """Checks that speak against this run; old trouble does not."""
+        """Checks that fail this run; problems from before the run do not."""
         return tuple(c for c in self.checks if c.verdict not in (Verdict.HEALTHY, Verdict.PRE_EXISTING))

@@ -33,7 +33,7 @@ class DesiredTopic:
     labels: Mapping[str, str] = field(default_factory=dict)
     lifecycle: Lifecycle = Lifecycle.PRESENT
     reason: str = ""
-    """Why it is to go, or rests; empty while present."""
+    """Why the topic is to be deleted, or is paused; empty while present."""
     not_before: datetime | None = None
     """A tombstone's earliest time of deletion, UTC."""
     until: datetime | None = None
@@ -59,15 +59,15 @@ class DesiredTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """All topics of one environment, and what was said about the files on the way."""
+    """All topics of one environment, and the warnings about their files."""
 
     environment: str
     topics: Mapping[str, DesiredTopic]
-    """By name; topics that are not for this environment are left out."""
+    """By name; only topics of this environment."""
     files: int
     """How many files were read."""
     warnings: tuple[Diagnostic, ...] = ()
     commit: str | None = None
     """The git commit of the files; None outside a work tree or when they differ from it."""
     digest: str = ""
-    """SHA-256 over the topics' meaning, whatever the order of files and keys."""
+    """SHA-256 of the topics' values; the order of files and keys does not matter."""

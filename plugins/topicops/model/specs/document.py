@@ -1,6 +1,6 @@
-"""The content of a YAML file before any check: text, mappings and lists, each with its place.
+"""The content of a YAML file before any check: text, mappings and lists, each with its position.
 
-No value is read here: ``010``, ``no`` and ``2024-01-02`` are the text that a person sees.
+No value is converted: ``010``, ``no`` and ``2024-01-02`` are text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FileKind = Literal["Topic", "Profile", "Environment", "Exceptions"]
 
 
 class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """From the first character to the one behind the last; lines and columns from 1."""
+    """From the first character to the one after the last; lines and columns from 1."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ START = Span(1, 1, 1, 1)
 
 
 class Text(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=0):
-    """A scalar. Structs that the cyclic collector leaves alone, since a big repository holds a million of these."""
+    """A scalar. ``gc=False``: the cyclic collector skips these structs; a big repository has a million of them."""
 
     text: str
     plain: bool
@@ -52,7 +52,7 @@ class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=1):
 
 
 class Fields(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=2):
-    """A YAML mapping; no key stands twice."""
+    """A YAML mapping; each key is there once."""
 
     entries: tuple[Entry, ...]
     span: Span
@@ -74,11 +74,11 @@ class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     file: str
     """Relative to the working folder, with ``/``."""
     kind: FileKind
-    """What its folder says that it is."""
+    """By the file's folder."""
     stem: str
-    """The file's name without extension: what ``metadata.name`` must say."""
+    """The file's name without extension; ``metadata.name`` must be the same."""
     root: Node | None
-    """None: it could not be read, and the tree's problems say why."""
+    """None: the file could not be read; the tree's problems say why."""
 
     def location(self, span: Span) -> Location:
         return Location(self.file, span.line, span.column)
@@ -92,4 +92,4 @@ class Tree:
     problems: tuple[Diagnostic, ...] = ()
     """What kept files from being read."""
     files: int = 0
-    """How many files were looked at, unreadable ones included."""
+    """How many files there are, unreadable ones included."""

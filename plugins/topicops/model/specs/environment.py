@@ -87,7 +87,7 @@ class Limits(Written):
 
 
 class PolicyException(Written):
-    """Turns one error of one topic into a listed warning until it is over."""
+    """Makes one error of one topic a warning until the exception ends."""
 
     topic: str
     code: str
@@ -125,7 +125,7 @@ class Verify(Written):
 
 
 class Override(Defaults):
-    """The environment's last word on one topic."""
+    """Values for one topic that this environment sets above all layers."""
 
 
 class EnvironmentSpec(Written):
@@ -144,16 +144,16 @@ BUILT_IN_PROTECTED_TOPICS = ("__*", "_schemas", "_confluent*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An environment file after reading, with the place of each value."""
+    """An environment file after reading, with the location of each value."""
 
     name: str
     spec: EnvironmentSpec
     file: str
     locations: Mapping[str, Location] = field(default_factory=dict)
-    """By dotted path below ``spec``, as written: ``limits.deletesPerRun``; what was left out has no entry."""
+    """By dotted path below ``spec``, as written: ``limits.deletesPerRun``; only values that are in the file."""
 
     def place_of(self, path: str) -> str:
-        """``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for reasons that a person reads."""
+        """``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for the reasons that the gate gives."""
         location = self.locations.get(path)
         return f"{path}, {location}" if location else f"{path}, by default"
 
@@ -162,5 +162,5 @@ class Environment:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
 
     def protecting_pattern(self, topic: str) -> str | None:
-        """The first pattern that keeps this topic from being changed; None: it may be."""
+        """The first pattern that protects this topic from changes; None: it is not protected."""
         return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -1,6 +1,6 @@
-"""Topics, profiles and exceptions as people write them; the schema that files are held to.
+"""The fields of topics, profiles and exceptions, as people write them in files.
 
-``EnvironmentSpec`` is in ``environment``, since later steps keep using it.
+``EnvironmentSpec`` is in ``environment``, because later steps use it too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST_REPLICATION_FACTOR = 32_767
 
 
 class AsWritten:
-    """Marks a field that has more than one form: its own rule reads the node."""
+    """Marks a field with more than one form; a rule of its own reads the node."""
 
 
 ShortText = Annotated[str, StringConstraints(max_length=200)]
@@ -52,7 +52,7 @@ class WrittenLifecycle(Written):
 
 
 class SharedSpec(Written):
-    """What every layer may give."""
+    """The values that every layer may give."""
 
     partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
     replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)

@@ -1,6 +1,6 @@
-"""What a refused spelling can only have meant, and how long or large a plain number is.
+"""The only value that a refused spelling can stand for, and plain numbers in larger units.
 
-A function answers None where a person has to decide: ``5GB`` may be GB or GiB, ``30`` may be seconds or minutes.
+A function returns None where a person must decide: ``5GB`` may be GB or GiB, ``30`` may be seconds or minutes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNIT_WORDS: Mapping[Unit, Mapping[str, str]] = {
 
 
 def plain_number(text: str) -> str | None:
-    """``010`` and ``1_000`` without what readers disagree about; a unit stays behind it."""
+    """``10`` for ``010``, ``1000`` for ``1_000``; a unit after the number stays."""
     found = _DECIMAL.fullmatch(text.strip())
     if found is None:
         return None
@@ -62,7 +62,7 @@ def known_unit(text: str, unit: Unit) -> str | None:
 
 
 def utc_time(text: str) -> str | None:
-    """A time with its own offset as RFC 3339 in UTC."""
+    """A time with an offset, as RFC 3339 in UTC."""
     if not _LOCAL_TIME.fullmatch(text):
         return None
     try:
@@ -73,24 +73,24 @@ def utc_time(text: str) -> str | None:
 
 
 def exact_word(text: str, words: tuple[str, ...]) -> str | None:
-    """The one of ``words`` that differs from ``text`` by case or blanks only; of a list, each item."""
+    """The one of ``words`` that differs from ``text`` by case or blanks only; in a list, for each item."""
     by_lower_case = {word.lower(): word for word in words}
     meant = [by_lower_case.get(item.strip().lower()) for item in text.split(",")]
     return ",".join(word for word in meant if word is not None) if all(meant) else None
 
 
 def config_name_of_broker_setting(name: str) -> str | None:
-    """``retention.ms`` for ``log.retention.hours``: what a topic has instead of a broker's setting."""
+    """``retention.ms`` for ``log.retention.hours``: the topic config that stands for a broker's setting."""
     return next((config.name for config in TOPIC_CONFIGS.values() if name in config.broker_synonyms), None)
 
 
 def same_unit(one: str, other: str) -> bool:
-    """Whether the names of two settings end in the same unit, so that one's value is the other's."""
+    """Whether the names of two settings end in the same unit, so that both take the same values."""
     return one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
 def human_unit(config: TopicConfig, canonical: str) -> str | None:
-    """``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself says it best."""
+    """``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself is clearest."""
     if config.unit is None or not config.is_whole_number:
         return None
     number = int(canonical)
@@ -101,7 +101,7 @@ def human_unit(config: TopicConfig, canonical: str) -> str | None:
 
 
 def largest_unit(number: int, unit: Unit) -> tuple[int, str]:
-    """``(7, "d")`` for 604800000 ms: how many of the largest unit that leaves no rest; of 0, the smallest."""
+    """``(7, "d")`` for 604800000 ms: the number in the largest unit that divides it; for 0, in the smallest."""
     smallest_first = sorted((size, name) for name, size in UNITS[unit].items())
     size, name = max((each for each in smallest_first if number and number % each[0] == 0), default=smallest_first[0])
     return number // size, name

@@ -15,16 +15,16 @@ from topicops.on_airflow.pages.markup import Html, document, lines, pill, table,
 from topicops.on_airflow.pages.reading import PlanModel, Question
 from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
-    facts,
+    effect_lines,
     final_hold_line,
     final_line,
-    growth_words,
+    growth_texts,
     is_grave,
     origin,
     other_lines,
-    risk_words,
+    risk_text,
     summary_line,
-    traffic_words,
+    traffic_text,
     why_final,
 )
 
@@ -156,7 +156,7 @@ def _change_row(plan: Plan, gated: GatedChange, outcome: Outcome | None) -> Iter
         tag("div", origin(change.location, change.owner), cls="muted"),
     )
     yield together(*_what(plan, gated))
-    why = risk_words(change).partition(", ")[2]
+    why = risk_text(change).partition(", ")[2]
     final = f"cannot be undone: {why_final(change)}"
     yield together(
         pill(change.risk.value, _RISK_TONES[change.risk]),
@@ -170,7 +170,7 @@ def _change_row(plan: Plan, gated: GatedChange, outcome: Outcome | None) -> Iter
 def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
     """Every fact; the replica lists folded away, since a topic may have a thousand."""
     change = gated.change
-    said = list(facts(change, most_rows=_ROWS_SHOWN))
+    said = list(effect_lines(change, most_rows=_ROWS_SHOWN))
     if isinstance(change, CreateTopic | ExpandTopic):
         first = next((at for at, line in enumerate(said) if line.startswith("replicas:")), len(said))
         yield lines(said[:first])
@@ -178,7 +178,7 @@ def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
     else:
         yield lines(said)
     if isinstance(change, DeleteTopic):
-        yield tag("div", traffic_words(plan.change_set.activity.get(change.topic)))
+        yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
     yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
 
 
@@ -257,7 +257,7 @@ def _bars(head: tuple[str, str], loads: Sequence[tuple[str, str, Share, Share]])
 
 def _bar_row(row: tuple[str, str, Share, Share], most_replicas: int, most_leaders: int) -> Iterator[Html | str]:
     who, where, before, after = row
-    replicas, leaders = growth_words(before, after)
+    replicas, leaders = growth_texts(before, after)
     yield who
     yield where
     yield together(bar(before.replicas, after.replicas, of=most_replicas), tag("span", replicas))

@@ -31,7 +31,7 @@ def quality_page(model: QualityModel) -> str:
 def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html | None]:
     failing = sorted(
         (result for report in reports for result in report.failed),
-        key=lambda result: (not result.is_critical_failure, result.is_old_trouble),
+        key=lambda result: (not result.is_critical_failure, result.is_pre_existing),
     )
     suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
     cards = [tag("h2", "What fails"), *map(_card, failing)] if failing else []
@@ -57,7 +57,7 @@ def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
     if not failed:
         return f"All {len(results)} rules hold{'' if is_whole else ' so far'}."
     critical = sum(result.is_critical_failure for result in failed)
-    old = sum(result.is_old_trouble for result in failed)
+    old = sum(result.is_pre_existing for result in failed)
     said = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
     said += [f"{critical or 'none'} critical"]
     said += [f"{'all' if old == len(failed) else old} as before the changes"] if old else []
@@ -110,7 +110,7 @@ def _counts(result: QualityResult) -> str:
 def _history(result: QualityResult) -> str:
     if result.rows_failed_before is None:
         return "how it was before the changes is not known"
-    if result.is_old_trouble:
+    if result.is_pre_existing:
         return "it was so before the changes"
     new = result.rows_failed - result.rows_failed_before
     return f"{result.rows_failed_before:,} of them did before the changes, {new:,} are new"

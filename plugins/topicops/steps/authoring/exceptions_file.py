@@ -1,4 +1,4 @@
-"""Entries added to an environment's file of exceptions, with all that stands there left as it is."""
+"""Add entries to an environment's file of exceptions; the text that is there stays as it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topicops.model.specs.document_values import PlainValue, field_of, plain_val
 from topicops.steps.authoring.yaml_text import document_text, text_of
 
 Read = Callable[[str, str], Document]
-"""What a file would say: its path below ``topics/``, and its text."""
+"""Reads a file that need not exist yet, from its path below ``topics/`` and its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +28,15 @@ class WrittenException:
 
 
 def exceptions_file(environment: str) -> str:
-    """The path below ``topics/``."""
+    """The path of the file, below ``topics/``."""
     return f"environments/{environment}.exceptions.yaml"
 
 
 def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, read: Read) -> str:
-    """The file with ``more`` behind its last entry; a new one where ``text`` is None.
+    """The file's text with ``more`` after its last entry; a new file where ``text`` is None.
 
     Raises:
-        UsageError: the entries are not written as a list of lines, so that none can be put behind them.
+        UsageError: The entries are not a block list, so none can be added after them.
     """
     if text is None:
         entries = tuple(exception.fields for exception in more)
@@ -47,7 +47,7 @@ def with_exceptions(text: str | None, more: Sequence[WrittenException], environm
     if not last:
         raise _no_place(before.file)
     edited = _behind(text, last[0], more)
-    if _meanings(read(path, edited)) != [*_meanings(before), *(exception.fields for exception in more)]:
+    if _entry_values(read(path, edited)) != [*_entry_values(before), *(exception.fields for exception in more)]:
         raise _no_place(before.file)
     return edited
 
@@ -60,7 +60,7 @@ def _no_place(file: str) -> UsageError:
 
 
 def _behind(text: str, last: Node, more: Sequence[WrittenException]) -> str:
-    """The new entries below the last one, as far to the right as its fields."""
+    """The text with the new entries below the last one, with the same indentation."""
     lines = text.split("\n")
     written = [place.span.line for place in _scalars(last)]
     row = max(written) if written else last.span.line
@@ -88,5 +88,5 @@ def _entries(document: Document) -> tuple[Node, ...]:
     return node.items if isinstance(node, Items) else ()
 
 
-def _meanings(document: Document) -> list[PlainValue]:
+def _entry_values(document: Document) -> list[PlainValue]:
     return [plain_value(entry) for entry in _entries(document)]

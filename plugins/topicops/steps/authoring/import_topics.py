@@ -160,9 +160,9 @@ class _DraftBuilder:
 
     def __init__(self, inputs: ImportInputs, options: ImportOptions, read: Read) -> None:
         self.inputs, self.options, self.read = inputs, options, read
-        world = view_of(inputs.tree, inputs.environment.name, inputs.now)
-        self.shared = shared_profiles(world)
-        self.taken = tuple(world.profiles)
+        view = view_of(inputs.tree, inputs.environment.name, inputs.now)
+        self.shared = shared_profiles(view)
+        self.taken = tuple(view.profiles)
         self.environments = [d.stem for d in inputs.tree.documents if d.kind == "Environment"]
         self.own_configs: frozenset[str] = frozenset()
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""

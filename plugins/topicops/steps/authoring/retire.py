@@ -1,4 +1,4 @@
-"""retire: a spec as a tombstone, by taking lines out and putting others in; what is above stays as it was written."""
+"""retire: turn a spec into a tombstone. Blocks are replaced; all other lines stay as they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPLACED = ("spec", "lifecycle")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """What the ``lifecycle`` of a topic that is to go says."""
+    """The ``lifecycle`` of a topic that is to be deleted."""
 
     reason: str
     not_before: datetime | None = None
@@ -37,14 +37,14 @@ class Tombstone:
 
 
 def tombstone_of(document: Document, below: str, text: str, tombstone: Tombstone, read: Read) -> str:
-    """The file's text as a tombstone; of the comments only those inside the blocks that go are lost.
+    """The file's text as a tombstone; only comments inside the replaced blocks are lost.
 
     Args:
         below: The file's path below ``topics/``.
         text: What the document was read from.
 
     Raises:
-        UsageError: it is a tombstone already, or written so that no block can be taken out.
+        UsageError: The file is a tombstone already, or it is written so that no block can be removed.
     """
     root = document.root
     if not isinstance(root, Fields):
@@ -78,7 +78,7 @@ def _edited(root: Fields, text: str, lifecycle: str) -> str | None:
 
 
 def _kept(document: Document) -> object:
-    """What must be the same before and after."""
+    """The values that must be the same before and after."""
     root = document.root
     entries = root.entries if isinstance(root, Fields) else ()
     return {key.text: plain_value(value) for key, value in entries if key.text not in _REPLACED}

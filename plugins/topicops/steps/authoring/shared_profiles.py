@@ -1,4 +1,4 @@
-"""What a topic's own file has to say above the layers below it, and which profiles make that shorter."""
+"""The values that a topic's own file must hold above defaults and profile, and which profiles make it shorter."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Configs = Mapping[str, str | None]
 """Canonical values; None: no override may be live."""
 
 _LINES_AROUND_A_PROFILE = 6
-"""Lines of a profile's file beside those of its configs."""
+"""Lines of a profile's file that are not configs."""
 _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecValues:
-    """What a topic shall be, or what a layer gives."""
+    """The values of a whole topic, or of one layer."""
 
     partitions: int | None = None
     replication_factor: int | None = None
     configs: Configs = field(default_factory=dict)
 
     def without(self, below: SpecValues) -> SpecValues:
-        """What must be written above ``below`` to get these values."""
+        """The values to write above the layer ``below`` to get these."""
         configs = {name: value for name, value in self.configs.items() if below.configs.get(name) != value}
         gone = {name: None for name, value in below.configs.items() if value is not None and name not in self.configs}
         return SpecValues(
@@ -59,7 +59,7 @@ class SpecValues:
         return numbers + (1 + len(self.configs) if self.configs else 0)
 
     def content(self) -> dict[str, Content]:
-        """The fields as a file has them."""
+        """The fields as they are written in a file."""
         fields: dict[str, Content] = {}
         if self.partitions is not None:
             fields["partitions"] = self.partitions
@@ -74,13 +74,13 @@ class SpecValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """Below every topic: the environment's defaults, and each profile that can be read."""
+    """The layers below a topic: the environment's defaults, and each profile that can be read."""
 
     defaults: SpecValues
     profiles: Mapping[str, SpecValues]
 
     def best(self, wanted: SpecValues) -> tuple[str | None, SpecValues]:
-        """The profile above which least is left to write, if it saves a line; and what is left."""
+        """The profile that makes the topic's file shortest, None if none saves a line; and the values left to write."""
         found: list[tuple[SpecValues, str | None]] = [(wanted.without(self.defaults), None)]
         for name, profile in sorted(self.profiles.items()):
             found.append((wanted.without(profile.over(self.defaults)), name))
@@ -88,7 +88,7 @@ class Profiles:
         return best, own
 
     def best_of_each(self, wanted: Mapping[str, SpecValues]) -> dict[str, tuple[str | None, SpecValues]]:
-        """As ``best``, by the same names; most topics are like another one."""
+        """``best`` for each name; computed once for equal values, because most topics are like another one."""
         found: dict[object, tuple[str | None, SpecValues]] = {}
         for values in wanted.values():
             if values.key not in found:
@@ -100,7 +100,7 @@ class Profiles:
 
 
 def shared_profiles(view: EnvironmentView) -> Profiles:
-    """What the files give below the topics of the world's environment."""
+    """The defaults and profiles of the view's environment."""
     readable = {name: file for name, file in view.profiles.items() if file is not None}
     return Profiles(
         defaults=_values_of(layer_of(view.environment_spec.section("defaults"))),
@@ -120,13 +120,13 @@ def _values_of(layer: Layer) -> SpecValues:
 def new_profiles(
     topics: Mapping[str, SpecValues], shared: Profiles, *, own_configs: Iterable[str] = (), taken: Iterable[str] = ()
 ) -> dict[str, SpecValues]:
-    """Sets of configs that several topics share, where a profile of them saves lines in all; by name.
+    """Profiles to create, by name: sets of configs that several topics share, where a profile saves lines.
 
-    Partitions stay with the topics, since each grows for itself.
+    Partitions stay in the topics' files, because each topic grows on its own.
 
     Args:
         own_configs: Configs that no profile may hold.
-        taken: Names that other profiles have.
+        taken: Names of other profiles.
     """
     groups: defaultdict[tuple[tuple[str, str | None], ...], list[SpecValues]] = defaultdict(list)
     kept_apart = frozenset(own_configs)
@@ -158,7 +158,7 @@ def _name_of(profile: SpecValues) -> str:
 
 
 def _words_of(configs: Configs) -> Iterator[str]:
-    """What people would call it: how it is cleaned, and how long it is kept."""
+    """Words for the profile's name: its cleanup policy and its retention."""
     policy = configs.get("cleanup.policy")
     if policy:
         yield policy.replace(",", "-")

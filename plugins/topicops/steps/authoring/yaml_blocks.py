@@ -1,4 +1,4 @@
-"""Which lines of a file belong to which field, comments included, so that a block can be moved or taken out whole."""
+"""Which lines of a file belong to which field, comments included, so that a block can be moved or removed whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
 
 
 class Chunk(NamedTuple):
-    """The lines of one field of a block mapping; numbers from 1, the end not included."""
+    """The lines of one field of a block mapping, counted from 1; ``end`` is the first line after it."""
 
     name: str
     start: int
@@ -18,13 +18,13 @@ class Chunk(NamedTuple):
 
 
 def source_at(lines: Sequence[str], span: Span) -> str:
-    """The first character of what stands there; empty where nothing does."""
+    """The character at the start of ``span``; empty past the end of the text."""
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     return line[span.column - 1 : span.column]
 
 
 def is_block(node: Node, lines: Sequence[str]) -> bool:
-    """Whether it is a mapping or a list over lines, without brackets."""
+    """Whether the node is a mapping or a list in block style, without brackets."""
     return not isinstance(node, Text) and source_at(lines, node.span) not in ("{", "[")
 
 
@@ -59,7 +59,7 @@ def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int
 
 
 def _end_of_block_text(lines: Sequence[str], header: Span, below: int) -> int:
-    """With ``|+`` the blank lines behind it belong to the text."""
+    """The last line of a block text; with ``|+`` the blank lines after it belong to it."""
     keeps_blanks = "+" in lines[header.line - 1][header.column - 1 :].partition("#")[0]
     last = header.line
     for number, line in enumerate(lines[header.line :], header.line + 1):
@@ -70,10 +70,10 @@ def _end_of_block_text(lines: Sequence[str], header: Span, below: int) -> int:
 
 
 def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> list[Chunk]:
-    """The lines from ``start`` up to ``end`` as one chunk for each field, in their order; none is left over.
+    """Divide the lines from ``start`` up to ``end`` into one chunk for each field, in order; no line is left over.
 
-    Comments that are indented deeper than the keys belong to the field above them, others to the one below; what
-    stands behind the last field stays with it.
+    A comment that is indented deeper than the keys belongs to the field above it, any other to the field below.
+    Lines after the last field belong to that field.
     """
     found: list[Chunk] = []
     for entry in fields.entries:
@@ -83,7 +83,7 @@ def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> 
 
 
 def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
-    """The line, ``end`` at most, behind a field and the comments below it that are indented deeper than its key."""
+    """The first line, at most ``end``, after a field and after the comments below it that are indented deeper."""
     key, value = entry
     depth = key.span.column - 1
     line = last_line(value, lines, below=depth, line=key.span.line) + 1

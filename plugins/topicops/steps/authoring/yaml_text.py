@@ -1,4 +1,4 @@
-"""Spec files as text: block style, plain words where every reader of YAML takes them for text, else double quotes."""
+"""Spec files as text: block style; plain text where every YAML reader reads it as text, else double quotes."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
 Scalar = str | int | float | bool | None
 Content = Scalar | tuple["Content", ...] | Mapping[str, "Content"]
-"""What a field holds; a text is always read back as text."""
+"""What a field holds; a ``str`` is written so that it is read back as text."""
 
 _STEP = "  "
 _PLAIN = re.compile(r"[^\W\d][^\n]*|/[^\n]*")
-"""Begins with a letter, an underscore or a slash: nothing that YAML gives a meaning to, and no number."""
+"""Starts with a letter, an underscore or a slash, so it is neither a number nor YAML syntax."""
 _BREAKS_PLAIN = re.compile(r": |:$| #| $")
 _BREAKS_PLAIN_INSIDE = re.compile(r"[\[\]{},:?]| #| $")
 """PyYAML ends a plain text between brackets at any question mark (``scan_plain``); libyaml does not."""
 MISREAD_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
-"""What some reader takes for something else than text. Source: YAML 1.1, types bool and null."""
+"""Words that some YAML readers do not read as text. Source: YAML 1.1, types bool and null."""
 _WITH_UNIT = re.compile(r"[1-9][0-9]*(?:ms|s|m|h|d|B|KiB|MiB|GiB|TiB)")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-"""A time reads as one with quotes or without."""
+"""A time is read as a time with quotes or without."""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def document_text(kind: str, metadata: Mapping[str, Content], blocks: Mapping[str, Content]) -> str:
-    """A whole file; ``blocks`` stand below the metadata."""
+    """The text of a whole file; ``blocks`` come after the metadata."""
     return text_of({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, **blocks})
 
 
 def text_of(fields: Mapping[str, Content]) -> str:
-    """The lines of a block mapping, the last one ended too."""
+    """The lines of a block mapping; each ends with a line feed."""
     return "".join(f"{line}\n" for line in _block(fields))
 
 
@@ -41,7 +41,7 @@ def scalar(text: str, *, inside: bool = False) -> str:
     """``text`` as one YAML scalar on one line.
 
     Args:
-        inside: It stands between brackets or braces.
+        inside: The scalar is between brackets or braces.
     """
     breaks = _BREAKS_PLAIN_INSIDE if inside else _BREAKS_PLAIN
     is_word = _PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD_WORDS

@@ -1,4 +1,4 @@
-"""Markdown that fits: whole rows go where room ends, and each section says what it left out."""
+"""Markdown within a length: rows that do not fit are left out whole, and each section counts what it left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topicops.model.printable import markdown
 MARKDOWN_LIMIT = 60_000
 """Characters; GitHub refuses comments above 65,536."""
 _LONGEST_WORDS = 300
-"""Characters of one text of a spec."""
+"""The most characters of one text of a spec."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Section:
     """What a row is, in the plural: ``changes``."""
 
     def lines(self, kept: int) -> list[str]:
-        """With its first ``kept`` rows."""
+        """The section with its first ``kept`` rows."""
         left_out = len(self.rows) - kept
         body = [*self.head, *self.rows[:kept], ""] if kept else []
         note = [f"*{left_out} {self.noun} are left out here; the plan file has all.*", ""] if left_out else []
@@ -33,7 +33,7 @@ class Section:
 
 
 def fitted(sections: Sequence[Section], room: int) -> list[str]:
-    """The lines of all sections in ``room`` characters: earlier ones first, and the heading of each at least."""
+    """The lines of all sections in ``room`` characters: the first sections get the room, the others their heading."""
     lines: list[str] = []
     reserved = sum(size(section.lines(0)) for section in sections)
     for section in sections:
@@ -55,7 +55,7 @@ def _longest(section: Section, room: int) -> list[str]:
 
 
 def size(lines: Sequence[str]) -> int:
-    """Characters, line feeds counted."""
+    """The number of characters, line feeds included."""
     return sum(map(len, lines)) + len(lines)
 
 

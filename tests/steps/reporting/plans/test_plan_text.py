@@ -13,7 +13,7 @@ from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plans.config_wording import config_change_words, config_words
+from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
@@ -104,7 +104,7 @@ def test_replica_lists_stand_in_the_comment_too() -> None:
     ],
 )
 def test_a_value_has_a_human_form_beside_it_when_that_is_exact(config: str, value: str, shown: str) -> None:
-    assert config_words(config, value) == f"{config}: {shown}"
+    assert config_text(config, value) == f"{config}: {shown}"
     assert f"      {config}: {shown}\n" in plan_text(plan_of(create_topic("t", (1, 2), configs={config: value})))
 
 
@@ -117,12 +117,12 @@ def test_a_value_has_a_human_form_beside_it_when_that_is_exact(config: str, valu
     ],
 )
 def test_a_broker_default_and_an_override_are_told_apart(before: str | None, after: str | None, shown: str) -> None:
-    said = config_change_words("retention.ms", before, after, {"retention.ms": "604800000"})
+    said = config_change_text("retention.ms", before, after, {"retention.ms": "604800000"})
     assert said == f"retention.ms: {shown}"
 
 
 def test_a_default_that_no_broker_told_is_said_to_be_unknown() -> None:
-    said = config_change_words("retention.ms", None, "9000", {})
+    said = config_change_text("retention.ms", None, "9000", {})
     assert said == "retention.ms: (broker default, not known) -> 9000 (9s, override)"
 
 

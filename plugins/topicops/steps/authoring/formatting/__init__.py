@@ -1,7 +1,7 @@
 """The standard form of each spec file: order of keys, spelling, indentation, blanks. Comments and values stay.
 
-Each pass takes a text and gives a text. The result is read again; if it does not have the same values, the pass is
-undone. This package knows files as text only; the reader is an argument.
+Each pass takes a text and returns a text. The result is parsed again; if its values differ, the pass is undone. This
+package opens no file; the parser is an argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from topicops.steps.authoring.formatting.order import reordered
 from topicops.steps.authoring.formatting.values import respelled
 
 Parse = Callable[[str], Node | None]
-"""The nodes of a text; None where it cannot be read."""
+"""Gives the nodes of a text; None: the text cannot be parsed."""
 Pass = Callable[[str, Node, Layout], str]
 
 PASSES: tuple[Pass, ...] = (reordered, respelled, reindented, without_idle_blanks)
@@ -73,7 +73,7 @@ def format_tree(
 
 
 def formatted(text: str, kind: FileKind, parse: Parse) -> str:
-    """``text`` in its standard form; a text that cannot be read, or keeps changing, stays as it is."""
+    """``text`` in its standard form; unchanged if it cannot be parsed, or if each round changes it again."""
     layout = LAYOUTS[kind]
     found = text
     for _ in range(_MOST_ROUNDS):
@@ -88,13 +88,13 @@ def _one_round(text: str, layout: Layout, parse: Parse) -> str:
     root = parse(text)
     if root is None:
         return text
-    sense = canonical_value(root, layout)
+    value = canonical_value(root, layout)
     for change in (_with_line_feeds, *PASSES):
         candidate = change(text, root, layout)
         if candidate == text:
             continue
         again = parse(candidate)
-        if again is not None and canonical_value(again, layout) == sense:
+        if again is not None and canonical_value(again, layout) == value:
             text, root = candidate, again
     return text
 

@@ -1,4 +1,4 @@
-"""No blanks that nobody sees: at line ends, at the edges of the file, and more than one line of them."""
+"""Remove needless blanks: at the ends of lines, at both ends of the file, and repeated blank lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topicops.steps.authoring.yaml_blocks import last_line
 
 
 def without_idle_blanks(text: str, root: Node, _layout: Layout) -> str:
-    """``text`` with lines in the middle of a value as they are, and one line feed at its end."""
+    """``text`` without needless blanks and with one line feed at its end; lines inside a value stay as they are."""
     lines = text.split("\n")
     kept = set(_lines_of_long_texts(root, lines))
     found: list[str] = []
@@ -24,7 +24,7 @@ def without_idle_blanks(text: str, root: Node, _layout: Layout) -> str:
 
 
 def _lines_of_long_texts(node: Node, lines: Sequence[str], below: int = 0, line: int = 1) -> Iterator[int]:
-    """Lines on which a text goes on or that it may need."""
+    """The lines of each text that is longer than one line."""
     match node:
         case Text():
             last = max(last_line(node, lines, below=below, line=line), node.span.end_line)

@@ -1,4 +1,4 @@
-"""What a kind of file holds at each place: the order of its fields, and how their texts are read."""
+"""What each kind of file holds at each place: the order of the fields, and the type of each text."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ ORDERS: Mapping[type[Written], tuple[str, ...]] = {
         "profile", "partitions", "replicationFactor", "keyed", "placement", "rackAware", "assignment", "configs",
     ),
 }  # fmt: skip
-"""Where the order to write is not the order of the model's fields."""
+"""Models whose fields are written in another order than the model has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What may stand at a place; nothing is known of a place without one."""
+    """What a place in a file may hold; a place without a layout is left as it is written."""
 
     fields: Mapping[str, Layout] = field(default_factory=dict)
-    """In the order to write them."""
+    """In the order in which they are written."""
     each: Layout | None = None
-    """Of every value of a mapping whose keys people choose, and of every item of a list."""
+    """The layout of each item of a list, and of each value of a mapping with free keys."""
     holds_configs: bool = False
     leaf: type | None = None
-    """``int``, ``bool``, ``timedelta`` or ``str``; None: left as it is written."""
+    """``int``, ``bool``, ``timedelta`` or ``str``; None: the text stays as it is written."""
 
     def below(self, key: str) -> Layout | None:
         return self.fields.get(key, self.each)
@@ -89,7 +89,7 @@ CanonicalValue = str | int | None | list["CanonicalValue"] | dict[str, "Canonica
 
 
 def canonical_value(node: Node, layout: Layout | None) -> CanonicalValue:
-    """What a file says, whatever the spelling: equal for two files exactly when no reader of specs tells them apart."""
+    """The values of a file without their spelling: equal exactly when ``validate`` reads two files alike."""
     match node:
         case Text():
             return None if node.is_null else _canonical_text(node.text, layout)

@@ -1,4 +1,4 @@
-"""Two blanks for each level, list items two deeper than their key; comments move with what they stand at."""
+"""Indent each level by two blanks, list items by two more than their key; comments move with their field."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _STEP = 2
 
 
 class _Place(NamedTuple):
-    """Where a line began, and where it is to begin."""
+    """The column, from 0, where a line started, and the one where it is to start."""
 
     old: int
     new: int
 
 
 class _UnusualError(Exception):
-    """Written in a way that this pass leaves alone."""
+    """The file is written in a way that this pass does not change."""
 
 
 def reindented(text: str, root: Node, _layout: Layout) -> str:
@@ -36,16 +36,16 @@ def reindented(text: str, root: Node, _layout: Layout) -> str:
 
 
 class _Moves:
-    """What becomes of each line."""
+    """How far each line moves."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.keys: dict[int, _Place] = {}
-        """Lines that begin with a key or a dash."""
+        """Lines that start with a key or a dash."""
         self.dashes: dict[int, int] = {}
-        """Lines that begin with a dash: the column of what follows it, from 0."""
+        """Lines that start with a dash: the column, from 0, of the item after it."""
         self.inside: dict[int, int] = {}
-        """Lines in the middle of a value, by how far they move."""
+        """Lines inside a value: how far each moves."""
 
     def block(self, node: Node, *, new: int) -> None:
         if isinstance(node, Fields):
@@ -101,7 +101,7 @@ class _Moves:
         return " " * self._of_comment(number) + line.lstrip(" ")
 
     def _of_comment(self, number: int) -> int:
-        """As the line below it that begins where it does or deeper; else as the nearest one above."""
+        """A comment moves like the next field below if that is indented as far or deeper; else like one above."""
         old = indentation(self.lines[number - 1])
         below = next((self.keys[n] for n in range(number + 1, len(self.lines) + 1) if n in self.keys), None)
         if below is not None and below.old >= old:

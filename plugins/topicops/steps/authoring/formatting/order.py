@@ -1,4 +1,4 @@
-"""Fields of block mappings in their order; each takes its comments along."""
+"""Sort the fields of block mappings; each field keeps its comments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topicops.steps.authoring.yaml_blocks import Chunk, chunks_of, end_of, is_bl
 
 
 def reordered(text: str, root: Node, layout: Layout) -> str:
-    """``text`` with every mapping that the layout knows in order; what stands at top and bottom of the file stays."""
+    """``text`` with every mapping of the layout in order; the first and last lines outside the fields stay."""
     lines = text.split("\n")
     if not isinstance(root, Fields) or not root.entries or not is_block(root, lines):
         return text
@@ -20,7 +20,7 @@ def reordered(text: str, root: Node, layout: Layout) -> str:
 
 
 def _in_order(fields: Fields, layout: Layout, lines: Sequence[str], *, start: int, end: int) -> list[str]:
-    tail = end_of(fields.entries[-1], lines, end=end)  # what is behind belongs to the mapping as a whole
+    tail = end_of(fields.entries[-1], lines, end=end)  # later lines belong to the mapping as a whole
     chunks = chunks_of(fields, lines, start=start, end=tail)
     place = {name: number for number, name in enumerate(layout.fields)}
     pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: place.get(pair[0].name, len(place)))

@@ -1,4 +1,4 @@
-"""How keys and values are spelled: quotes where a reader could err, durations and sizes with their unit, one space."""
+"""Spell keys and values: quotes where a YAML reader could misread, durations and sizes with a unit, one space."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from topicops.steps.specs.fields import WHOLE_NUMBER
 _NUMBERLIKE = re.compile(r"[-+.]?[0-9].*")
 _SMALLEST_UNIT = re.compile(r"[0-9]+(?:ms|B)")
 _PLAINLY = re.compile(r"[\w ./,;:()'+-]*")
-"""What people would not quote; a pattern with a star they would."""
+"""Text that people write without quotes; a pattern with a star is usually quoted."""
 _PLAIN_DOUBLE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class Edit(NamedTuple):
-    """Other characters for those of one line, columns from 1."""
+    """Replaces characters of one line; columns count from 1."""
 
     line: int
     column: int
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
 
 
 def respelled(text: str, root: Node, layout: Layout) -> str:
-    """``text`` with each key, value and flow collection of one line as it is to be written."""
+    """``text`` with each key, value and one-line flow collection in its standard spelling."""
     lines = text.split("\n")
     by_line: dict[int, list[Edit]] = {}
     for edit in _edits(root, layout, lines):
@@ -46,7 +46,7 @@ def respelled(text: str, root: Node, layout: Layout) -> str:
 
 
 def _edited(line: str, edits: list[Edit]) -> str:
-    """The line with all edits; a comment behind them keeps its column where there is room."""
+    """The line with all edits; a comment after them keeps its column where there is room."""
     if not edits:
         return line
     last = max(edit.end_column for edit in edits)
@@ -100,7 +100,7 @@ def _source(span: Span, lines: Sequence[str]) -> str:
 
 
 def _flow(node: Node, layout: Layout | None, lines: Sequence[str]) -> str:
-    """A collection between brackets, on one line and in order."""
+    """A collection in brackets, on one line, its fields in order."""
     match node:
         case Items():
             below = layout.each if layout else None
@@ -143,13 +143,13 @@ def _value(node: Text, layout: Layout | None, lines: Sequence[str], *, inside: b
 
 
 def _text(node: Text, source: str, *, inside: bool) -> str:
-    """Quoted exactly where some reader takes the plain words for something else."""
+    """The text, quoted only where some YAML reader would misread it without quotes."""
     shown = scalar(node.text, inside=inside)
     if node.plain:
         is_misread = _NUMBERLIKE.fullmatch(node.text) or node.text.lower() in MISREAD_WORDS
         return shown if is_misread else source
     if any(character not in source for character in node.text):
-        return source  # written with escapes, and for a reason
+        return source  # its escapes are kept
     is_ours = "\\" not in shown and "\\" not in source
     return shown if is_ours and (shown.startswith('"') or _PLAINLY.fullmatch(shown)) else source
 
@@ -174,7 +174,7 @@ def _config(name: str, node: Text, lines: Sequence[str], *, inside: bool) -> str
 
 
 def _duration(text: str) -> str | None:
-    """As it is written, but for milliseconds that are whole seconds or more."""
+    """The text as it is written; milliseconds get a larger unit where it divides them."""
     try:
         number = read_duration_ms(text)
     except ConfigValueError:

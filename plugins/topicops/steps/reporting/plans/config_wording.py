@@ -1,4 +1,4 @@
-"""A config's value as a reviewer reads it: what it is in plain units, and who says so."""
+"""A config's value for reviewers: also in a larger unit, and whether it is an override or the broker default."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from topicops.model.specs.spellings import largest_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
 _LONGEST_INTEGER = 19
-"""Digits of 64 bits; a znode may hold more, which Python would not even read."""
+"""The digits of a 64-bit integer. A znode may hold more than Python converts to a number."""
 _LONGEST_COUNT = 9_999
-"""Above it a larger unit reads no better than the number itself."""
+"""A larger count in another unit is no easier to read than the number itself."""
 _WITHOUT_END = frozenset({"retention.ms", "retention.bytes"})
-"""Here -1 means that nothing goes."""
+"""For these configs -1 means no limit."""
 
 
-def config_words(name: str, value: str) -> str:
+def config_text(name: str, value: str) -> str:
     """``retention.ms: 604800000 (7d)``."""
     return f"{name}: {_joined(value, _in_plain_units(name, value))}"
 
 
-def config_change_words(name: str, before: str | None, after: str | None, broker_defaults: Mapping[str, str]) -> str:
+def config_change_text(name: str, before: str | None, after: str | None, broker_defaults: Mapping[str, str]) -> str:
     """``retention.ms: 604800000 (7d, broker default) -> 86400000 (1d, override)``.
 
     Args:
         before: Canonical; None: no override, so that the brokers' default is in force.
-        after: Canonical; None: the override goes.
+        after: Canonical; None: the override is removed.
         broker_defaults: No entry: not known.
     """
     both_overrides = before is not None and after is not None
@@ -34,7 +34,7 @@ def config_change_words(name: str, before: str | None, after: str | None, broker
 
 
 def _side(name: str, value: str | None, default: str | None, *, alone: bool) -> str:
-    """``alone``: the other side comes from the same place, which then goes without saying."""
+    """One value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:
         return _joined(value, _in_plain_units(name, value), "" if alone else "override")
     if default is None:
@@ -49,7 +49,7 @@ def _joined(value: str, *remarks: str) -> str:
 
 
 def _in_plain_units(name: str, value: str) -> str:
-    """In the largest unit that leaves no rest; empty where that is no help."""
+    """The number in the largest unit that divides it; empty where that is no easier to read."""
     if value == "-1" and name in _WITHOUT_END:
         return "no limit"
     unit_of_config = TOPIC_CONFIGS[name].unit if name in TOPIC_CONFIGS else None

@@ -1,4 +1,4 @@
-"""A plan for a pull request: what a reviewer must look at first, and all that is said fits into one comment."""
+"""A plan for a pull request: risky changes first, and short enough for one comment."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fit
 from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
     approval_lines,
-    facts,
+    effect_lines,
     final_line,
     is_grave,
     load_rows,
     origin,
     other_lines,
-    risk_words,
+    risk_text,
     summary_line,
     title,
-    traffic_words,
+    traffic_text,
     why_final,
 )
 
 GRAVE = "Look at these first"
 _ROWS_SHOWN = 12
-"""Replica lists of one change; a table's cell is narrow."""
+"""The most replica lists of one change; a table's cell is narrow."""
 _TABLE = ("| change | what | risk | gate |", "|---|---|---|---|")
 _BRIEF_TABLE = ("| change | owner | risk | gate |", "|---|---|---|---|")
 _NAME_TABLE = ("| change | topics |", "|---|---|")
@@ -38,7 +38,7 @@ _LOAD_TABLE = ("| if all of it runs | replicas | leaders |", "|---|---|---|")
 def plan_markdown(plan: Plan) -> str:
     """Render a comment of at most ``MARKDOWN_LIMIT`` characters.
 
-    The risky changes come first and are never left out: with all their facts, else in brief, else by name alone.
+    The risky changes come first and are never left out: in full, else in brief, else by name alone.
     """
     grave = sorted((g for g in plan.changes if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
     others = [gated for gated in plan.changes if not is_grave(gated)]
@@ -72,7 +72,7 @@ def _other_sections(plan: Plan, others: Sequence[GatedChange]) -> list[Section]:
 
 
 def _grave_lines(plan: Plan, grave: Sequence[GatedChange], room: int) -> list[str]:
-    """All risky changes in the fullest form that fits."""
+    """All risky changes, with as much detail as fits."""
     if not grave:
         return []
     full = Section(title=GRAVE, head=_TABLE, rows=tuple(_row(plan, gated) for gated in grave), noun="changes")
@@ -106,7 +106,7 @@ def _names(names: Sequence[str], room: int) -> str:
 def _brief_row(gated: GatedChange) -> str:
     change = gated.change
     return cells(
-        f"{_sign(gated)} {words(change.topic)}", words(change.owner), words(risk_words(change)), str(gated.gate)
+        f"{_sign(gated)} {words(change.topic)}", words(change.owner), words(risk_text(change)), str(gated.gate)
     )
 
 
@@ -115,10 +115,10 @@ def _brief_row(gated: GatedChange) -> str:
 
 def _row(plan: Plan, gated: GatedChange) -> str:
     change = gated.change
-    said = [*facts(change, most_rows=_ROWS_SHOWN), *change.notes]
+    said = [*effect_lines(change, most_rows=_ROWS_SHOWN), *change.notes]
     if isinstance(change, DeleteTopic):
-        said.append(traffic_words(plan.change_set.activity.get(change.topic)))
-    risk = [words(risk_words(change))]
+        said.append(traffic_text(plan.change_set.activity.get(change.topic)))
+    risk = [words(risk_text(change))]
     if final := why_final(change):
         risk.append(f"**cannot be undone**: {words(final)}")
     gate = "<br>".join([f"**{gated.gate}**", *map(words, gated.reasons)])
@@ -139,7 +139,7 @@ def _blocked_row(blocked: Blocked) -> str:
 
 
 def _reassignment(blocked: Blocked) -> str:
-    """In a fence that is longer than any in it; one line, so that nothing in it can end the fence."""
+    """One line in a code fence that is longer than any run of backquotes in it, so that no text can end the fence."""
     text = printable(blocked.reassignment or "")
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,4 +1,4 @@
-"""A plan for a terminal, in Terraform's shape: a sentence for each change, its facts below, the summary last."""
+"""A plan for a terminal, as Terraform prints it: a sentence for each change, details below it, the summary last."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from topicops.steps.reporting.plans.plan_wording import (
     PARTICIPLES,
     SIGNS,
     approval_lines,
-    facts,
+    effect_lines,
     final_line,
     load_rows,
     origin,
     other_lines,
-    risk_words,
+    risk_text,
     summary_line,
     title,
-    traffic_words,
+    traffic_text,
     why_final,
 )
 
 _ROWS_SHOWN = 256
-"""Replica lists of one change: all, of any topic that a reviewer would read to the end."""
+"""The most replica lists of one change: enough for any topic that a reviewer reads in full."""
 _LONGEST_REASSIGNMENT = 500
-"""Characters of JSON that somebody would still copy from a terminal."""
+"""The most characters of JSON to print; people copy longer JSON from the plan file."""
 _LOAD_SHOWN = 40
-"""Brokers and racks."""
+"""The most rows of brokers and racks."""
 
 
 def plan_text(plan: Plan) -> str:
-    """Every line is printable; what a reviewer must see stands at the end, where a terminal stops."""
+    """Every line is printable; the most important lines are last, where a terminal stops."""
     lines = [f"{title(plan)}:", ""]
     for gated in plan.changes:
         lines += [*_change_lines(plan, gated), ""]
@@ -53,13 +53,13 @@ def _change_lines(plan: Plan, gated: GatedChange) -> Iterator[str]:
         f"  {SIGNS[change.action]} {change.address} {_sentence(gated)}  ({origin(change.location, change.owner)})"
     )
     if change.risk is not Risk.SAFE:
-        yield f"      risk: {risk_words(change)}"
+        yield f"      risk: {risk_text(change)}"
     if final := why_final(change):
         yield f"      cannot be undone: {final}"
     yield from (printable(f"      {gated.gate}: {reason}") for reason in gated.reasons)
-    yield from (f"      {line}" for line in facts(change, most_rows=_ROWS_SHOWN))
+    yield from (f"      {line}" for line in effect_lines(change, most_rows=_ROWS_SHOWN))
     if isinstance(change, DeleteTopic):
-        yield f"      {traffic_words(plan.change_set.activity.get(change.topic))}"
+        yield f"      {traffic_text(plan.change_set.activity.get(change.topic))}"
     yield from (printable(f"      note: {note}") for note in change.notes)
 
 

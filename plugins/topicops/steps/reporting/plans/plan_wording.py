@@ -1,4 +1,4 @@
-"""What is said about a plan, in text and Markdown alike: one printable fact a line."""
+"""The sentences about a plan that text and Markdown share; each is one printable line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topicops.model.printable import plural, printable
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.plans.config_wording import config_change_words, config_words
+from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 
 SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
 PARTICIPLES: Mapping[Action, str] = {
@@ -23,9 +23,9 @@ PARTICIPLES: Mapping[Action, str] = {
     "delete": "deleted",
 }
 _NAMES_WIDTH = 200
-"""Characters of a list of names; the first is shown however long it is."""
+"""The most characters of a list of names; the first name is always shown whole."""
 _REPLICAS_WIDTH = 80
-"""Characters of a line of replica lists."""
+"""The most characters of a line of replica lists."""
 
 
 def title(plan: Plan) -> str:
@@ -48,7 +48,7 @@ def summary_line(plan: Plan) -> str:
 
 
 def final_line(plan: Plan) -> str:
-    """``Cannot be undone: expand a; delete b, c.``; empty when all can be."""
+    """``Cannot be undone: expand a; delete b, c.``; empty when all changes can be undone."""
     final: dict[Action, list[str]] = {}
     for gated in plan.changes:
         if not gated.change.reversible:
@@ -57,17 +57,17 @@ def final_line(plan: Plan) -> str:
     return printable(f"Cannot be undone: {said}.") if said else ""
 
 
-def facts(change: Change, *, most_rows: int) -> Iterator[str]:
-    """Say what the change does.
+def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
+    """Yield the lines that describe what the change does.
 
     Args:
-        most_rows: So many replica lists are shown; a topic may have a thousand.
+        most_rows: How many replica lists to show at most; a topic may have a thousand.
     """
     match change:
         case CreateTopic():
             yield f"partitions: {change.partitions}"
             yield f"replication factor: {change.replication_factor}"
-            yield from (printable(config_words(name, value)) for name, value in sorted(change.configs.items()))
+            yield from (printable(config_text(name, value)) for name, value in sorted(change.configs.items()))
             yield from _replica_lines(change.assignment, most_rows)
         case ExpandTopic():
             yield f"partitions: {change.partitions_before} -> {change.partitions}"
@@ -75,7 +75,7 @@ def facts(change: Change, *, most_rows: int) -> Iterator[str]:
         case ConfigureTopic():
             for name in sorted(change.configs):
                 before, after = change.configs_before.get(name), change.configs[name]
-                yield printable(config_change_words(name, before, after, change.broker_defaults))
+                yield printable(config_change_text(name, before, after, change.broker_defaults))
         case DeleteTopic():
             yield f"partitions: {change.partitions}"
             yield printable(f"topic id: {change.topic_id or 'none'}")
@@ -85,7 +85,7 @@ def facts(change: Change, *, most_rows: int) -> Iterator[str]:
 
 
 def why_final(change: Change) -> str:
-    """What no later change brings back; empty when the change can be undone."""
+    """Why no later change can undo this one; empty when the change can be undone."""
     if change.reversible:
         return ""
     match change:
@@ -101,7 +101,7 @@ def why_final(change: Change) -> str:
             assert_never(change)
 
 
-def risk_words(change: Change) -> str:
+def risk_text(change: Change) -> str:
     """``risky, TOP403 expanding a keyed topic``."""
     codes = [f"{code} {CODES[code].title}" if code in CODES else code for code in change.codes]
     return printable(", ".join((change.risk, *codes)))
@@ -117,30 +117,30 @@ def origin(location: Location, owner: str) -> str:
     return f"{location}, {owner}" if owner else str(location)
 
 
-def traffic_words(activity: TopicActivity | None) -> str:
-    """What the brokers said of a topic that is to go."""
+def traffic_text(activity: TopicActivity | None) -> str:
+    """What the brokers report about a topic that is to be deleted."""
     if activity is None or activity.end_offsets is None:
         return "traffic: could not be read"
     groups = "groups could not be read" if activity.groups is None else f"groups: {some(activity.groups) or 'none'}"
     return printable(f"traffic: end offsets add up to {sum(activity.end_offsets.values())}; {groups}")
 
 
-def drift_words(drift: Drift) -> str:
-    shown = config_words(drift.config, drift.value)
+def drift_line(drift: Drift) -> str:
+    shown = config_text(drift.config, drift.value)
     where = origin(drift.location, drift.owner)
     return printable(f"drift: {drift.topic} has {shown}, which no spec names; it stays  ({where})")
 
 
-def paused_words(paused: Paused) -> str:
+def paused_line(paused: Paused) -> str:
     until = f"until {paused.until}" if paused.until else "without end"
     return printable(f"paused: {paused.topic} {until}: {paused.reason}  ({origin(paused.location, paused.owner)})")
 
 
 def other_lines(plan: Plan) -> list[str]:
-    """What is no change: drift, pauses, unmanaged topics, what could not be asked."""
+    """All that is not a change: drift, paused topics, warnings, unmanaged topics."""
     found = plan.change_set
-    lines = [drift_words(drift) for drift in found.drift]
-    lines += [paused_words(paused) for paused in found.paused]
+    lines = [drift_line(drift) for drift in found.drift]
+    lines += [paused_line(paused) for paused in found.paused]
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
@@ -148,7 +148,7 @@ def other_lines(plan: Plan) -> list[str]:
 
 
 def approval_lines(plan: Plan) -> list[str]:
-    """How to let the held changes run, as far as an approval can; nothing when none is held."""
+    """How to let the held changes run, and which no approval lets run; empty when none is held."""
     return [line for line in (approval_line(plan), final_hold_line(plan)) if line]
 
 
@@ -158,13 +158,13 @@ def approval_line(plan: Plan) -> str:
 
 
 def final_hold_line(plan: Plan) -> str:
-    """What no approval lifts."""
+    """How many changes are held by a limit that no approval lifts."""
     final = sum(not gated.approvable for gated in plan.with_gate(GateWord.HELD))
     return f"{final} held by a limit that no approval lifts: merge another limit, or fewer deletes" if final else ""
 
 
 def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    """Who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only where they say more than brokers."""
+    """Who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only where a rack has several brokers."""
     load = plan.change_set.load
     rows = [
         (f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else ""), row.before, row.after)
@@ -172,11 +172,11 @@ def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
     ]
     if any(rack.brokers > 1 for rack in load.racks):
         rows += [(f"rack {row.rack}, {row.brokers} brokers", row.before, row.after) for row in load.racks]
-    return [(printable(who), *growth_words(before, after)) for who, before, after in rows]
+    return [(printable(who), *growth_texts(before, after)) for who, before, after in rows]
 
 
 def some(names: Iterable[str]) -> str:
-    """The first names in order, as many as a line holds, and how many more there are."""
+    """The first names in order, as many as fit on a line, and how many more there are."""
     listed = sorted(names)
     room, shown = _NAMES_WIDTH, listed[:1]
     for name in listed[1:]:
@@ -188,8 +188,8 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def growth_words(before: Share, after: Share) -> tuple[str, str]:
-    """Of the replicas and of the leaders: ``120 -> 126 (+6)``, or only the number when it stays."""
+def growth_texts(before: Share, after: Share) -> tuple[str, str]:
+    """For replicas and for leaders: ``120 -> 126 (+6)``, or only the number when it does not change."""
     pairs = ((before.replicas, after.replicas), (before.leaders, after.leaders))
     replicas, leaders = (f"{old} -> {new} ({new - old:+d})" if new != old else f"{old}" for old, new in pairs)
     return replicas, leaders
@@ -205,7 +205,7 @@ def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
 
 
 def _wrapped(label: str, rows: Sequence[str]) -> Iterator[str]:
-    """In columns, the label before the first line."""
+    """The rows in columns, with the label before the first line."""
     width = max(map(len, rows), default=0)
     per_line = max(1, _REPLICAS_WIDTH // (width + 2))
     for first in range(0, len(rows), per_line):

@@ -40,7 +40,7 @@ def _heading(result: QualityResult) -> str:
 def _history(result: QualityResult) -> str:
     if result.rows_failed_before is None:
         return ""
-    if result.is_old_trouble:
+    if result.is_pre_existing:
         return "; it was so before the changes"
     return f"; {result.rows_failed - result.rows_failed_before} of them new since the changes"
 

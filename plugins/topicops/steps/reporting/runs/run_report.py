@@ -1,4 +1,4 @@
-"""What a run did, what went wrong and what to do next: text, Markdown and JSON from the same facts."""
+"""What a run did, what went wrong and what to do next: as text, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_li
 FORMAT_VERSION = "1.1"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``."""
 
-SIDES: Mapping[Source, tuple[str, str]] = {
+COMPARED_VIEWS: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
     "kafka": ("the brokers' metadata", "their log directories"),
 }
-"""What verify looks at, first and second."""
+"""The two views of each topic that verify compares, by source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """All that a finished run left behind, however far it came."""
+    """The results of a run, also of one that ended early."""
 
     environment: str
     plan: Plan | None = None
-    """None: the run ended before there was one."""
+    """None: the run ended before it had a plan."""
     outcomes: tuple[Outcome, ...] = ()
     checks: tuple[Check, ...] = ()
     quality_before: tuple[QualityResult, ...] = ()
@@ -41,9 +41,9 @@ class RunReport:
     """Why the run ended early, one sentence."""
     interrupted: bool = False
     source: Source = "zookeeper"
-    """Where the live state was read, and so what the two sides of verify are."""
+    """Where the live state was read; this decides which two views verify compares."""
     notes: tuple[str, ...] = ()
-    """How the run was secured, and what it found of earlier ones; sentences."""
+    """Sentences: which lease the run held, and what it recovered of earlier runs."""
 
     @property
     def summary(self) -> RunSummary:
@@ -59,7 +59,7 @@ class RunReport:
 
     @property
     def is_success(self) -> bool:
-        """Nothing failed: held, skipped and blocked changes, and old trouble, fail nothing."""
+        """Nothing failed. Held, skipped and blocked changes are no failure, nor are problems from before the run."""
         in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
@@ -67,7 +67,7 @@ class RunReport:
 
 
 def headline(report: RunReport) -> str:
-    """One sentence that says how it ended."""
+    """One sentence: how the run ended."""
     summary = report.summary
     if report.interrupted:
         return f"Interrupted: {_counts(report)}."
@@ -82,7 +82,7 @@ def headline(report: RunReport) -> str:
     if summary.count(*IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}."
     if summary.unhealthy:
-        return f"Applied, not verified: {_counts(report)}, {_trouble(report)}."
+        return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}."
     return (
         f"Applied and verified: {_counts(report)}."
         if report.checks
@@ -107,7 +107,7 @@ def report_text(report: RunReport) -> str:
 
 
 def report_markdown(report: RunReport) -> str:
-    """Render the report for a pull request or Airflow; at most ``MARKDOWN_LIMIT`` characters, trouble first."""
+    """Render the report for a pull request or Airflow; at most ``MARKDOWN_LIMIT`` characters, problems first."""
     lines = [f"### {markdown(headline(report))}", "", *(f"- {words(line)}" for line in _problem_lines(report))]
     if report.plan:
         lines += [markdown(summary_line(report.plan)), ""]
@@ -127,7 +127,7 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
 
 
 def verdict_table(checks: Sequence[Check]) -> str:
-    """Markdown: one row a topic with its gravest verdict and what is wrong; empty when nothing was looked at."""
+    """Markdown: one row a topic with its worst verdict and what is wrong; empty when nothing was checked."""
     gravest = sorted(checks, key=lambda check: (check.topic, -list(Verdict).index(check.verdict), check.id))
     rows = [_verdict_row(topic, list(found)) for topic, found in groupby(gravest, key=lambda check: check.topic)]
     return "\n".join(["| topic | verdict | what is wrong |", "|---|---|---|", *rows]) if rows else ""
@@ -147,7 +147,7 @@ def report_json(report: RunReport) -> dict[str, object]:
         "failed_tasks": list(report.failed_tasks),
         "summary": _summary_json(report),
         "outcomes": [_outcome_json(outcome) for outcome in report.outcomes],
-        "sides": list(SIDES[report.source]),
+        "sides": list(COMPARED_VIEWS[report.source]),
         "checks": [_check_json(check) for check in report.checks if check.message],
         "quality": {
             "before": [_quality_json(rule) for rule in report.quality_before],
@@ -159,7 +159,7 @@ def report_json(report: RunReport) -> dict[str, object]:
 
 
 def next_steps(report: RunReport) -> Iterator[str]:
-    """Say what a person does now, the most urgent first; nothing when all is well."""
+    """Yield what a person should do now, the most urgent first; nothing when all is well."""
     summary = report.summary
     if count := summary.count(OutcomeStatus.UNKNOWN):
         yield f"{count} of unknown outcome: run topicops verify --environment {report.environment}, then plan again."
@@ -171,7 +171,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{count} not sent: apply the same plan again; changes that are in place are left alone."
     if summary.unhealthy:
         verify = f"topicops verify --environment {report.environment}"
-        yield f"{_trouble(report)}: see to the brokers named, then run {verify}."
+        yield f"{_unhealthy_text(report)}: see to the brokers named, then run {verify}."
     if report.plan:
         yield from (f"{line}." for line in (approval_line(report.plan), final_hold_line(report.plan)) if line)
     if summary.skipped:
@@ -186,20 +186,20 @@ def _counts(report: RunReport) -> str:
 
 
 def _verified(report: RunReport) -> str:
-    """The headline of a run that only looked: at the whole cluster, or at what a plan names."""
+    """The headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
     subject = "What the plan names" if report.plan else "The cluster"
     if report.summary.unhealthy:
-        return f"{subject} is not healthy: {_trouble(report)}, {_topics(report.checks)} checked."
+        return f"{subject} is not healthy: {_unhealthy_text(report)}, {_topics(report.checks)} checked."
     return f"{subject} is healthy: {_topics(report.checks)} checked."
 
 
-def _trouble(report: RunReport) -> str:
+def _unhealthy_text(report: RunReport) -> str:
     """``no controller is elected, 2 topics not healthy``."""
     unhealthy = report.summary.unhealthy
-    said = [check.message for check in unhealthy if not check.topic]
+    parts = [check.message for check in unhealthy if not check.topic]
     if any(check.topic for check in unhealthy):
-        said.append(f"{_topics(unhealthy)} not healthy")
-    return ", ".join(said)
+        parts.append(f"{_topics(unhealthy)} not healthy")
+    return ", ".join(parts)
 
 
 def _topics(checks: Sequence[Check]) -> str:
@@ -246,20 +246,20 @@ def _outcome_rows(outcomes: Sequence[Outcome]) -> list[str]:
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     if not checks:
         return []
-    troubled = {check.topic for check in checks if not check.is_healthy}
-    healthy = {check.topic for check in checks} - troubled
+    unhealthy = {check.topic for check in checks if not check.is_healthy}
+    healthy = {check.topic for check in checks} - unhealthy
     grave = sorted(
         (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
     )
     return [
-        f"{plural(len(healthy), 'topic')} healthy, by {SIDES[source][0]} and {SIDES[source][1]}",
+        f"{plural(len(healthy), 'topic')} healthy, by {COMPARED_VIEWS[source][0]} and {COMPARED_VIEWS[source][1]}",
         *(_check_line(check) for check in grave),
         *_remark_lines(checks),
     ]
 
 
 def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
-    """What healthy topics have to tell, one line for each check: they may be many."""
+    """Messages about healthy topics: one line for each check, because there may be many topics."""
     remarks = sorted((c for c in checks if c.is_healthy and c.message), key=lambda check: (check.id, check.topic))
     for check_id, group in groupby(remarks, key=lambda check: check.id):
         first, *others = group
@@ -268,8 +268,8 @@ def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _verdict_row(topic: str, checks: Sequence[Check]) -> str:
-    trouble = "; ".join(f"{check.id}: {words(check.message)}" for check in checks if not check.is_healthy)
-    return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {trouble} |"
+    reasons = "; ".join(f"{check.id}: {words(check.message)}" for check in checks if not check.is_healthy)
+    return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {reasons} |"
 
 
 def _check_line(check: Check) -> str:
