@@ -139,7 +139,7 @@ def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_d
 
     planned, applied = guarded.plan(), guarded.apply()
 
-    assert "the reader lacks DescribeConfigs on the cluster (topicops doctor tells)" in planned.out, planned.err
+    assert "the reader lacks DescribeConfigs on the cluster (see topicops doctor)" in planned.out, planned.err
     assert "traffic: could not be read" in planned.out
     assert applied.status == 6, applied.out + applied.err
     assert "owned.going delete: refused: its end offsets were not read when the plan was made (TOP409)" in applied.out

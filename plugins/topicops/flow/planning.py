@@ -36,8 +36,8 @@ from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 
 SILENT_BROKERS = (
-    "no broker told its defaults of topic configs, so that the worse is assumed: either none answered within the "
-    "deadline, or the reader lacks DescribeConfigs on the cluster (topicops doctor tells)"
+    "no broker gave its defaults of topic configs, so the plan assumes the worse case: either no broker answered in "
+    "time, or the reader lacks DescribeConfigs on the cluster (see topicops doctor)"
 )
 
 BLIND_SPOTS = (

@@ -25,7 +25,7 @@ def open_journals_folder(run: Run) -> Path:
 def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
-    What cannot be settled is said too, and stays open: safety does not hang on it.
+    An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
 
     Raises:
         ClusterError: The cluster cannot be read.
@@ -35,26 +35,26 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
     with abandoned(folder) as entries:
         for entry in entries:
             try:
-                sentences += _settle(run, entry, reader)
+                sentences += _recover(run, entry, reader)
                 unregister(folder, entry)
             except ArtifactError as error:
-                sentences.append(f"run {entry.origin.run} ended in the middle, and cannot be settled: {error}")
+                sentences.append(f"run {entry.origin.run} ended in the middle; its requests cannot be checked: {error}")
     for sentence in sentences:
         run.progress(f"Earlier: {sentence}")
     return sentences
 
 
-def _settle(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
+def _recover(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if journal.exists() else ()
     found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
     if not found:
         return []
     mutations = [each.mutation for each in found if each.mutation is not None]
-    seams = PORT_WRAPPERS.get()
+    wrappers = PORT_WRAPPERS.get()
     if missing := _without_line(run, entry, intents, mutations):
-        seams.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
-    seams.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
+        wrappers.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
+    wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
     return [each.sentence for each in found]
 
 

@@ -148,7 +148,7 @@ def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, c
     flow.apply(run, actions=["delete"])
     flow.report(run)
 
-    assert "cannot be settled" in flow.render_report(run, "text")
+    assert "its requests cannot be checked" in flow.render_report(run, "text")
     assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
 
 

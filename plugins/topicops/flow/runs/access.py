@@ -42,7 +42,7 @@ class Access:
 
     environment: Environment
     run: str
-    """Name of the run; shown to whoever waits for the lease."""
+    """Name of the run; shown to other runs that wait for the lease."""
     home: Path
     connections: ConnectionSource
     """Finds a connection by its id; asks for each of them once."""
@@ -132,7 +132,7 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
 @contextmanager
 def zookeeper_reader(access: Access) -> Iterator[ZooKeeperReader]:
-    """Read from ZooKeeper; where that fails because the brokers run with KRaft, the error says so."""
+    """Read from ZooKeeper. If that fails because the brokers run with KRaft, the error names that reason."""
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     with ExitStack() as stack:
@@ -211,11 +211,11 @@ class PortWrappers:
         return audit
 
     def earlier_journal(self, journal: Journal) -> Journal:
-        """Of a run that ended in the middle, while what it left open is settled."""
+        """The journal of a run that ended in the middle, while its open intents are closed."""
         return journal
 
     def earlier_audit(self, audit: AuditLog) -> AuditLog:
         return audit
 
 
-PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("SEAMS", default=PortWrappers())  # noqa: B039 - it has no state
+PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("PORT_WRAPPERS", default=PortWrappers())  # noqa: B039 - it has no state

@@ -57,7 +57,7 @@ def not_sent(gated: GatedChange, reason: str) -> Outcome:
 
 
 def as_if_done(gated: GatedChange) -> Outcome:
-    """For a plan that another run applied, or nobody yet: verify then checks that the cluster is as it says."""
+    """For a plan that this run did not apply: verify then checks that the cluster is as the plan wants it."""
     return Outcome.of(gated, OutcomeStatus.DONE)
 
 
