@@ -1,4 +1,4 @@
-"""Where Airflow meets the steps: tasks, operators, the provider's metadata and the plugin.
+"""The Airflow part: tasks, DAGs, the provider's metadata and the plugin.
 
 Only light imports at module level: Airflow loads these modules when it parses DAGs.
 """

@@ -1,7 +1,7 @@
-"""Asking a person about held changes, and doing what the answer says, no more.
+"""Ask a person about held changes, and send exactly what was approved.
 
-Three things must hold at the time of sending: the recorded answer is Approve, the set is still part of the newest held
-set, and each change's own precondition. The first two are looked at here, by each task for itself.
+When a change is sent, three things must be true: the recorded answer is Approve, the set is still part of the newest
+held set, and the change's own precondition holds. Each task checks the first two here.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ HIGHEST_ASK = 1000
 class AskForApproval(TriggerDagRunOperator):
     """Starts the approval DAG for this run's held set, unless the same set has been asked about already.
 
-    The run id is ``<digest of the set>.<n>``. The next n is taken when the last run of that set failed or timed out, or
-    was approved and the same changes are due once more. A rejected set rests until it changes.
+    The run id is ``<digest of the set>.<n>``. The next n is used when the last run of that set failed or timed out, or
+    was approved and the same changes are needed again. A rejected set is not asked about until it changes.
     """
 
     def execute(self, context: Context) -> None:
@@ -49,7 +49,7 @@ class AskForApproval(TriggerDagRunOperator):
 
 
 def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> str:
-    """The run that shall ask about a set. Raises ``AirflowSkipException`` when there is no need to."""
+    """The run that is to ask about a set. Raises ``AirflowSkipException`` when no question is needed."""
     for n in range(1, HIGHEST_ASK):
         run_id = f"{digest}.{n}"
         if not ti.get_dr_count(dag_id=dag_id, run_ids=[run_id]):
@@ -58,7 +58,7 @@ def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> st
         if state in ("queued", "running"):
             raise AirflowSkipException(f"this set is being asked about: {dag_id}, run {run_id}")
         if state == "success" and was_rejected(ti, dag_id, run_id):
-            raise AirflowSkipException(f"this set was rejected: {dag_id}, run {run_id}; it rests until it changes")
+            raise AirflowSkipException(f"this set was rejected: {dag_id}, run {run_id}; it waits until it changes")
     raise AirflowFailException(f"one set of held changes was asked about {HIGHEST_ASK} times; look at {dag_id}")
 
 
@@ -68,9 +68,9 @@ def was_rejected(ti: RuntimeTaskInstanceProtocol, dag_id: str, run_id: str) -> b
 
 
 def load(site: Site, context: Context) -> XComValue:
-    """A fresh plan, narrowed to the changes in question, and the question itself as Markdown.
+    """A new plan with only the changes in question, and the question as Markdown.
 
-    Skips, and so do all tasks but the report, when a change is due no more or no approval could let it run.
+    Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
     from topicops.flow.runs.held_changes import read_held
     from topicops.model.plans.plan_file import changes_to_json
@@ -83,7 +83,7 @@ def load(site: Site, context: Context) -> XComValue:
         flow.diff(run, engine="python")
         flow.plan(run, only=None)
         flow.gate(run, approved=())
-        # Only what an approval can lift: a part of too many deletes must not look like few.
+        # Only what an approval can lift: a part of too many deletes must not pass as few.
         wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
         if not digests or len(wanted) < len(digests):
             missing = len(digests) - len(wanted)
@@ -98,7 +98,7 @@ def load(site: Site, context: Context) -> XComValue:
 
 
 def read_question(path: str) -> str:
-    """The text that stands above the buttons; rendered by the task, so that XCom carries only the path."""
+    """The text above the buttons; the task reads it from its file, so that XCom carries only the path."""
     return Path(path).read_text(encoding="utf-8")
 
 
@@ -117,7 +117,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 
 def report(site: Site, context: Context) -> XComValue:
-    """The answer, and the report of what was sent; or what replaced the set, when nothing was sent because of that."""
+    """Log the answer and report what was sent, or which set replaced this one."""
     answer, states = answer_of(context), tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
     replaced = replacement(site, context, digests_of(context)) if answer == "approved" and not was_sent else ""
@@ -132,9 +132,9 @@ def report(site: Site, context: Context) -> XComValue:
 
 
 def answer_of(context: Context) -> str:
-    """``approved``, ``rejected`` or ``none``. Only a recorded Approve is one; a rejection leaves no record at all.
+    """``approved``, ``rejected`` or ``none``. Only a recorded Approve counts; Airflow records no rejection.
 
-    A cleared run may skip the question; the record of its earlier try still stands then, and counts for nothing.
+    A run that was cleared may skip the question; then the record of its earlier try is ignored.
     """
     if tasks.task_states(context).get("approve") != "success":
         return "none"
@@ -144,7 +144,7 @@ def answer_of(context: Context) -> str:
 
 
 def approver_of(context: Context) -> str | None:
-    """Who pressed the button, as Airflow knows them."""
+    """The Airflow user who answered."""
     record = context["ti"].xcom_pull(task_ids="approve")
     user = record.get("responded_by_user") if isinstance(record, dict) else None
     return f"{user.get('name')} (id {user.get('id')})" if isinstance(user, dict) else None
@@ -156,7 +156,7 @@ def digests_of(context: Context) -> frozenset[str]:
 
 
 def replacement(site: Site, context: Context, digests: Collection[str]) -> str:
-    """What stands in place of the set by now; empty while the newest held set still holds all of it."""
+    """What replaced the set; empty while the newest held set still contains all of it."""
     from topicops.flow.runs.held_changes import read_held
 
     with step(site, context) as (_, run):

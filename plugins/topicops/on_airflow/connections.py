@@ -1,4 +1,4 @@
-"""Connections as Airflow knows them: from its secrets backends, variables or database, whichever holds the id."""
+"""Airflow's connections, from its secrets backends, environment variables or database."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from topicops.model.errors import UsageError
 from topicops.model.ports import ConnectionFields
 
 SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")
-"""Properties of librdkafka that Airflow's list of sensitive names does not know."""
+"""Secret properties of librdkafka that are not in Airflow's list of sensitive names."""
 
 
 def from_airflow(connection_id: str) -> ConnectionFields:
-    """Fills ``edges.connections.ConnectionSource``; works in a running task only, and puts secrets on Airflow's mask.
+    """Fills ``edges.connections.ConnectionSource``; works only in a running task; Airflow masks its secrets.
 
     Raises:
         UsageError: Airflow has no connection of that id.
@@ -42,7 +42,7 @@ def from_airflow(connection_id: str) -> ConnectionFields:
 
 
 def _by_other_names(extra: Mapping[str, object]) -> Iterator[str]:
-    """Whole, and line by line: a log may show a key with its lines apart."""
+    """Mask the whole text and each line, because a log may split a key into lines."""
     for name in SECRETS_BY_OTHER_NAMES:
         text = str(extra.get(name) or "")
         yield from (text, *text.splitlines())

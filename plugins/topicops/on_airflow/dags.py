@@ -1,12 +1,12 @@
-"""The DAGs of one environment: which task stands where. What a task does is in ``tasks``.
+"""The DAGs of one environment: their tasks and the order of these. What a task does is in ``tasks``.
 
 The trigger rules decide whether a delete can run after a failure or a rejection, so each is here for a reason:
 
-- ``gate`` (or ``approve``) is a direct upstream of every task that changes the cluster; a skip or a failure of it
-  reaches each of them without a detour. Airflow's rejection skips only direct downstream tasks.
+- ``gate`` (or ``approve``) is a direct upstream of every task that changes the cluster; its skip or failure
+  reaches each of them directly. Airflow's rejection skips only direct downstream tasks.
 - create, expand and configure have no edge between them; the lease keeps them apart.
 - delete runs when none of the three failed.
-- ``all_done`` stands on ``report`` alone. It waits for all tasks that could still be running, and judges them all.
+- Only ``report`` has ``all_done``: it waits for all tasks that could still run, and includes all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEFAULT_ARGS: Mapping[str, object] = {
     "retry_delay": timedelta(seconds=10),
     "execution_timeout": timedelta(hours=2),
 }
-"""Every task may run twice: steps write whole artifacts, and a change that took effect is found as already so."""
+"""Every task may run twice: steps write whole artifacts, and a change that took effect is recognised as already so."""
 
 ANSWER_WITHIN = "8h"
 
@@ -43,12 +43,12 @@ PIPELINE_DOC = """
 Compares the topic files with the live cluster, sends the changes that may run unattended, and verifies them.
 It never waits for a person: what needs an approval is held, and asked about in `{approval}`.
 
-`mode` **plan** looks and changes nothing; **apply** sends. `approved` takes digests of changes that a review let
-through; `only` narrows the run to topics whose name matches the pattern.
+`mode` **plan** changes nothing; **apply** sends changes. `approved` takes the digests of changes that a review has
+approved; `only` limits the run to topics whose name matches the pattern.
 """
 DRIFT_DOC = """
-Tells where the live cluster of `{environment}` is not as the topic files say, and what `{pipeline}` would do about it.
-It reads alone: no lease, no question, no change. A difference fails nothing; a step that cannot be trusted does.
+Shows where the live cluster of `{environment}` differs from the topic files, and what `{pipeline}` would change.
+It only reads: no lease, no question, no change. A difference does not fail the run; a failed task does.
 """
 APPROVAL_DOC = """
 Asks one person about one set of held changes of `{environment}`. Approve sends exactly those whose precondition still
@@ -59,7 +59,7 @@ Step = Callable[[Site, Context], XComValue]
 
 
 def environments(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file; taken from the names alone, so that parsing reads no YAML."""
+    """The environments that have a file, by file name, so that parsing a DAG reads no YAML."""
     stems = sorted(path.stem for path in (topics / "environments").glob("*.yaml"))
     return tuple(stem for stem in stems if "." not in stem)
 
@@ -70,7 +70,7 @@ def environment_dags(environment: str, topics: Path) -> tuple[DAG, ...]:
 
 
 def pipeline_dag(site: Site) -> DAG:
-    """``topic_pipeline_<environment>``: from the files to a verified cluster, without waiting for anybody."""
+    """``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
     with DAG(
         dag_id=site.pipeline_id,
         schedule=os.environ.get("TOPICOPS_SCHEDULE") or None,
@@ -97,7 +97,7 @@ def pipeline_dag(site: Site) -> DAG:
 
 
 def approval_dag(site: Site) -> DAG:
-    """``topic_approval_<environment>``: one question about one held set, and what follows from the answer."""
+    """``topic_approval_<environment>``: asks about one held set and sends what is approved."""
     with DAG(
         dag_id=site.approval_id,
         schedule=None,
@@ -125,7 +125,7 @@ def approval_dag(site: Site) -> DAG:
 
 
 def drift_dag(site: Site) -> DAG:
-    """``topic_drift_<environment>``: the pipeline up to the plan, and then what differs."""
+    """``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
         dag_id=site.drift_id,
         schedule=os.environ.get("TOPICOPS_DRIFT_SCHEDULE") or None,
@@ -142,7 +142,7 @@ def drift_dag(site: Site) -> DAG:
 
 
 def _looking(site: Site) -> BaseOperator:
-    """What every plan begins with; gives the last of the four."""
+    """The four tasks that make every plan; returns the last one."""
     diff = _step("diff", tasks.diff, site)
     chain(
         _step("validate", tasks.validate, site),
@@ -164,7 +164,7 @@ def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success
 def _changes_to_report(
     before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site
 ) -> BaseOperator:
-    """The part that both DAGs share: the four kinds of changes after ``before``, then the proof and the report."""
+    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report."""
     create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
     delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
     verify = _step("verify", tasks.verify, site)
@@ -180,7 +180,7 @@ def _changes_to_report(
 
 def pipeline_params() -> dict[str, Param]:
     return {
-        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan looks; apply sends."),
+        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan only reads; apply sends."),
         "approved": digests_param("Digests of changes that may run although they need an approval."),
         "only": only_param(),
     }

@@ -1,4 +1,4 @@
-"""Steps whose task has a button that leads to the tab about them, beside the other links of its details."""
+"""Operators whose task details have a link to the Plan or the Quality tab."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ STEP_OPERATORS: dict[str, type[PythonOperator]] = {
     "quality_before": QualityStep,
     "quality_after": QualityStep,
 }
-"""By task id; a step that is not named here has no tab of its own."""
+"""By task id; the other steps have no tab."""

@@ -1,4 +1,4 @@
-"""The plugin by which Airflow lists this package: the tabs of a run and of a task, and the pages behind them."""
+"""The plugin that Airflow loads: the tabs of a run and of a task, and the pages behind them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAN_ROUTE, QUALITY_ROUTE, TASK_QUALITY_ROUTE = "topicops-plan", "topicops-quali
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
-    """The pages, imported at the first request: every process of Airflow imports this module, one serves pages."""
+    """The pages, imported at the first request: every Airflow process imports this module, only one serves pages."""
     app = await asyncio.to_thread(_pages)
     await app(scope, receive, send)
 
@@ -30,7 +30,7 @@ def _pages() -> ASGIApp:
 
 
 def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, str]:
-    """A tab; Airflow fills in the ids, percent-encoded."""
+    """A tab; Airflow inserts the ids, percent-encoded."""
     href = f"{PREFIX}/dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
     return {"name": name, "href": href, "destination": destination, "url_route": url_route}
 

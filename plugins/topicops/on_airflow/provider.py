@@ -1,6 +1,6 @@
-"""What Airflow reads of this package before it imports anything else of it: the connection type for ZooKeeper.
+"""The provider metadata, which Airflow reads first: the connection type for ZooKeeper.
 
-Airflow calls this in every process that it starts, so nothing but constants may be touched here.
+Airflow calls this in every process that it starts, so this module uses only constants.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ CHROOT_PATTERN = "^(/[A-Za-z0-9._-]+)*$"
 
 
 def provider_info() -> dict[str, object]:
-    """The provider's metadata, in the shape of Airflow's ``provider_info.schema.json``."""
+    """The provider's metadata, in the form of Airflow's ``provider_info.schema.json``."""
     return {
         "package-name": "topicops",
         "name": "topicops",

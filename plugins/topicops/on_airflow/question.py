@@ -1,4 +1,4 @@
-"""The question that an approver reads: one table row a change, the gravest first."""
+"""The question that an approver reads: one table row a change, the riskiest first."""
 
 from __future__ import annotations
 

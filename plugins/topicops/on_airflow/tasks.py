@@ -1,4 +1,4 @@
-"""What each task does: open the run's folder, take one step, hand on paths, digests and counts.
+"""What each task does: open the run's folder, take one step, return paths, digests and counts.
 
 The steps themselves are in ``topicops.flow``, which is imported when a task runs and not when a DAG file is parsed.
 """
@@ -40,14 +40,14 @@ XComValue = dict[str, object]
 """What a task returns: paths, digests and counts."""
 
 NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
-"""Errors that a second try cannot mend."""
+"""Errors that a second try cannot fix."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""
 FAILED_STATES = ("failed", "upstream_failed")
 
 
 class Flow(Protocol):
-    """What the tasks need of ``topicops.flow``."""
+    """The functions of ``topicops.flow`` that the tasks use."""
 
     def open_run(
         self,
@@ -89,7 +89,7 @@ def installed_flow() -> Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What the DAGs of one environment are about."""
+    """The environment and folders that its DAGs share."""
 
     environment: str
     topics: Path
@@ -110,7 +110,7 @@ class Site:
 
 @contextmanager
 def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
-    """The steps and this run's folder; a problem in between becomes Airflow's failure, retried where that can help."""
+    """The steps and this run's folder; an error becomes an Airflow failure, with retries where they can help."""
     from topicops.on_airflow.connections import from_airflow
 
     flow = site.flow()
@@ -137,9 +137,9 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
 
 @contextmanager
 def logged_once() -> Iterator[None]:
-    """The steps log each change, and the run says it as progress: a task's log takes the latter.
+    """Log each change once: the run's progress lines stay, the same lines of the steps' own logger are dropped.
 
-    Tasks in other threads are left alone.
+    Only in this thread; tasks in other threads log as before.
     """
     logger, thread = logging.getLogger("topicops.steps.applying.ledger"), threading.get_ident()
 
@@ -154,7 +154,7 @@ def logged_once() -> Iterator[None]:
 
 
 def validate(site: Site, context: Context) -> XComValue:
-    """Every problem of every file in the log, or the desired topics."""
+    """Write the desired topics, or log every problem of every file and fail."""
     with step(site, context) as (flow, run):
         if context["params"].get("mode") == "apply":
             refuse_overtaken(run, context)
@@ -162,7 +162,7 @@ def validate(site: Site, context: Context) -> XComValue:
 
 
 def snapshot(site: Site, context: Context) -> XComValue:
-    """The live cluster, partition states too: the gate wants to know of offline partitions."""
+    """The live cluster with partition states, because the gate counts offline partitions."""
     with step(site, context) as (flow, run):
         return flow.snapshot(run, states=True).to_xcom()
 
@@ -174,7 +174,7 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
 
 def diff(site: Site, context: Context) -> XComValue:
-    """What differs between files and cluster, by Spark."""
+    """The differences between files and cluster, computed by Spark."""
     with step(site, context) as (flow, run):
         return flow.diff(run, engine="spark").to_xcom()
 
@@ -186,7 +186,7 @@ def plan(site: Site, context: Context) -> XComValue:
 
 
 def gate(site: Site, context: Context) -> XComValue:
-    """Which changes run, which are held, which are skipped; where changes may be sent, also the newest held set."""
+    """Which changes run, which are held, which are skipped; in mode apply, also the newest held set."""
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
     from topicops.flow.runs.latest_plan import LatestPlan, note_plan
 
@@ -208,7 +208,7 @@ def gate(site: Site, context: Context) -> XComValue:
 
 
 def plan_to_look_at(site: Site, context: Context) -> XComValue:
-    """The ordered changes, and what the gate would say of each. Nobody is asked, and the held set stays as it is."""
+    """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
         gated = flow.gate(run, approved=())
@@ -217,7 +217,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 
 
 def drift(site: Site, context: Context) -> XComValue:
-    """Where the cluster is not as the files say, one line a difference, and counts. A difference fails nothing."""
+    """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     with step(site, context) as (flow, run):
         return flow.record_drift(run, only=only_of(context)).to_xcom()
 
@@ -272,7 +272,7 @@ def send(
 
 
 def verify(site: Site, context: Context) -> XComValue:
-    """Whether each touched topic is right on both sides; what is not fails the run in ``report``, after the rules."""
+    """Verify each changed topic in both views; a failed check fails the run in ``report``, after the rules."""
     with step(site, context) as (flow, run):
         summary = flow.verify(run)
         log_verdicts(run)
@@ -303,7 +303,7 @@ def report(site: Site, context: Context) -> XComValue:
 
 
 def failed_tasks(context: Context) -> list[str]:
-    """Tasks of the run that failed; those that only could not start because of one are left out."""
+    """Tasks of the run that failed; not those that could not start because another failed."""
     states = task_states(context)
     by_state = {wanted: sorted(name for name, state in states.items() if state == wanted) for wanted in FAILED_STATES}
     return by_state["failed"] or by_state["upstream_failed"]
@@ -342,7 +342,7 @@ def log_changes(plan: Plan) -> None:
 
 
 def log_outcomes(run: Run, action: Action) -> None:
-    """The last word of a task that sends: one row a change, as Markdown."""
+    """The last log entry of a task that sends: one row a change, as Markdown."""
     from topicops.flow import read_outcomes
     from topicops.steps.reporting.runs.run_report import outcome_table
 
@@ -351,16 +351,16 @@ def log_outcomes(run: Run, action: Action) -> None:
 
 
 def log_verdicts(run: Run) -> None:
-    """The last word of verify: one row a topic, as Markdown."""
+    """The last log entry of verify: one row a topic, as Markdown."""
     from topicops.model.runs.results import Check
     from topicops.steps.reporting.runs.run_report import verdict_table
 
     table = verdict_table(run.store.read_value("checks.json", tuple[Check, ...]))
-    log.info("%s", f"\n{table}" if table else "nothing was changed, so nothing is to be verified")
+    log.info("%s", f"\n{table}" if table else "nothing was changed, so there is nothing to verify")
 
 
 def approvable_changes(plan: Plan) -> dict[str, str]:
-    """What an approval could let run: ``<action> topic.<name>`` by digest."""
+    """The changes that an approval could let run: ``<action> topic.<name>`` by digest."""
     held = plan.with_gate(GateWord.HELD)
     return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.approvable}
 

@@ -1,4 +1,4 @@
-"""The tabs that Airflow shows of a run: artifacts are read, made into HTML on the server, and shown as they are.
+"""The tabs that Airflow shows for a run: HTML that the server makes from the run's artifacts.
 
-``reading`` and the page modules import no Airflow, so that they are tested without it; ``app`` alone knows the server.
+``reading`` and the page modules import no Airflow, so that tests need none; only ``app`` imports the server.
 """

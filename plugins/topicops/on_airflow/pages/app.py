@@ -1,6 +1,6 @@
 """The routes of the pages, each behind Airflow's own check: who may read runs of that DAG may read its pages.
 
-Airflow guards nothing that a plugin mounts, so the whole app depends on the check; a route cannot be added without it.
+Airflow checks nothing that a plugin mounts, so the check is a dependency of the whole app, and of each new route.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     """The app that the plugin mounts.
 
     Args:
-        home: Where the runs lie; asked for at each request.
+        home: Gives the folder of the runs; called at each request.
     """
     may_read_runs = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])

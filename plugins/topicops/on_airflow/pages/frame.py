@@ -1,4 +1,4 @@
-"""What both pages have in common: the head of the page, and plain words where there is nothing to show."""
+"""Shared by both pages: the head of the page, and a sentence where there is nothing to show."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from topicops.on_airflow.pages.markup import Html, tag
 from topicops.on_airflow.pages.reading import RunOf
 
 STATIC = "static/"
-"""Beside both pages, so that whoever may see the page may see these too, and nobody else."""
+"""The folder of stylesheet and script, next to both pages and so behind the same check."""
 
 
 def heading(title: str, run: RunOf) -> Html:
-    """The iframe may show another run than the page around it, so the run is always named."""
+    """The head names the run, because the iframe may show another run than the page around it."""
     about = tag("p", tag("code", run.dag_id), " ", tag("code", run.run_id), cls="muted")
     return tag("header", tag("h1", title), about)
 

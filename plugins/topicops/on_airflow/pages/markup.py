@@ -1,6 +1,6 @@
-"""HTML that cannot be broken out of: text is always escaped, and only ``Html`` stands as it is.
+"""HTML without injection: text is always escaped, and only ``Html`` is used as it is.
 
-There is no way to make ``Html`` from a text of somebody else's, and none to write a script or a style into a page.
+Only these functions make ``Html``; none makes it from foreign text, and none writes a script or a style.
 """
 
 from __future__ import annotations

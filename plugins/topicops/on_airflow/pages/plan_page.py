@@ -1,4 +1,4 @@
-"""The Plan tab: what a reviewer must know of each change, what an approval would cover, and how the replicas lie."""
+"""The Plan tab: what a reviewer must know of a change, what an approval would cover, and how replicas are spread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from topicops.steps.reporting.plans.plan_wording import (
 )
 
 CHANGES_SHOWN = 500
-"""Above it a page is slow and nobody reads on; all are in the plan file."""
+"""More would make the page slow; the plan file has all changes."""
 LOADS_SHOWN = 60
 """Brokers, or racks."""
 _ROWS_SHOWN = 256
@@ -125,11 +125,11 @@ def _question_lines(question: Question) -> Iterator[Html]:
         page = f"../../../dags/{_part(question.dag_id)}/runs/{_part(question.run_id)}"
         link = tag("a", tag("code", f"{question.dag_id} {question.run_id}"), href=page, cls="airflow")
         yield tag("p", "Asked in ", link)
-        # The script fills it in with the reader's own rights; without them, or it, this stands.
-        yield tag("p", "That run tells the answer.", id="answer", data_api=api, role="status")
+        # The script replaces this text, with the reader's own rights; without script or rights it stays.
+        yield tag("p", "That run has the answer.", id="answer", data_api=api, role="status")
     if question.replaced_by:
         replaced = tag("code", question.replaced_by)
-        yield tag("p", "A newer held set stands in its place, so an approval sends nothing: ", replaced)
+        yield tag("p", "A newer held set has replaced this one, so an approval sends nothing: ", replaced)
 
 
 def _part(name: str) -> str:
@@ -168,24 +168,24 @@ def _change_row(plan: Plan, gated: GatedChange, outcome: Outcome | None) -> Iter
 
 
 def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
-    """Every fact; the replica lists folded away, since a topic may have a thousand."""
+    """What the change does; replica lists are folded, because a topic may have a thousand."""
     change = gated.change
-    said = list(effect_lines(change, most_rows=_ROWS_SHOWN))
+    shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
     if isinstance(change, CreateTopic | ExpandTopic):
-        first = next((at for at, line in enumerate(said) if line.startswith("replicas:")), len(said))
-        yield lines(said[:first])
-        yield _replicas(change, said[first:])
+        first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
+        yield lines(shown[:first])
+        yield _replicas(change, shown[first:])
     else:
-        yield lines(said)
+        yield lines(shown)
     if isinstance(change, DeleteTopic):
         yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
     yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
 
 
-def _replicas(change: CreateTopic | ExpandTopic, said: Sequence[str]) -> Html:
+def _replicas(change: CreateTopic | ExpandTopic, rows: Sequence[str]) -> Html:
     new = "new " if isinstance(change, ExpandTopic) else ""
     label = f"replicas of {len(change.assignment):,} {new}partitions"
-    return tag("details", tag("summary", label), tag("div", lines(said), cls="replicas"))
+    return tag("details", tag("summary", label), tag("div", lines(rows), cls="replicas"))
 
 
 def _outcome(outcome: Outcome | None) -> Html | None:

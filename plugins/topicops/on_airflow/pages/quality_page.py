@@ -1,4 +1,4 @@
-"""The Quality tab: what fails and since when, all rules of both suites, the last runs as a strip."""
+"""The Quality tab: which rules fail and since when, all rules of both suites, and a strip of the last runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html |
 
 
 def _verdict(reports: Sequence[QualityReport]) -> Html:
-    """One line that says it all, and from where it is known."""
+    """The overall result in one line, with environment, cluster and time."""
     results = [result for report in reports for result in report.results]
     newest = max(reports, key=lambda report: report.checked_at)
     rows = sum(result.rows_checked for result in results)
     where = f"{newest.environment}, cluster {newest.cluster_id}; {_moment(newest.checked_at)}; {rows:,} rows looked at"
     tone = _tone(results)
-    said = _sentence(results, is_whole=len(reports) == len(_SUITES))
-    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", said, cls="verdict")
+    verdict = _sentence(results, is_whole=len(reports) == len(_SUITES))
+    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", verdict, cls="verdict")
     return together(sentence, tag("p", where, cls="muted"))
 
 
@@ -58,10 +58,10 @@ def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
         return f"All {len(results)} rules hold{'' if is_whole else ' so far'}."
     critical = sum(result.is_critical_failure for result in failed)
     old = sum(result.is_pre_existing for result in failed)
-    said = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
-    said += [f"{critical or 'none'} critical"]
-    said += [f"{'all' if old == len(failed) else old} as before the changes"] if old else []
-    return f"{', '.join(said)}."
+    parts = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
+    parts += [f"{critical or 'none'} critical"]
+    parts += [f"{'all' if old == len(failed) else old} as before the changes"] if old else []
+    return f"{', '.join(parts)}."
 
 
 # ---- one suite ----
@@ -74,8 +74,8 @@ def _suite(suite: str, report: QualityReport | None) -> Html:
     has_past = suite == "after"
     head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
     rows = [_rule_row(result, has_past=has_past) for result in report.results]
-    said = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {_moment(report.checked_at)}."
-    return together(tag("h2", title), tag("p", said, cls="muted"), table(head, rows, cls="rules"))
+    summary = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {_moment(report.checked_at)}."
+    return together(tag("h2", title), tag("p", summary, cls="muted"), table(head, rows, cls="rules"))
 
 
 def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
@@ -101,10 +101,10 @@ def _card(result: QualityResult) -> Html:
 
 
 def _counts(result: QualityResult) -> str:
-    said = f"{result.rows_failed:,} of {result.rows_checked:,} rows fail"
+    failed = f"{result.rows_failed:,} of {result.rows_checked:,} rows fail"
     shown = len(result.examples)
     more = f" Shown: {shown}." if 0 < shown < result.rows_failed else ""
-    return f"{said}; {_history(result)}.{more}"
+    return f"{failed}; {_history(result)}.{more}"
 
 
 def _history(result: QualityResult) -> str:
@@ -117,7 +117,7 @@ def _history(result: QualityResult) -> str:
 
 
 def _failing_rows(examples: Sequence[FailingRow]) -> Html:
-    """One column for each name that any of the rows has, in the order in which they first come."""
+    """One column for each name that any of the rows has, in order of first appearance."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
     rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
     return table([*(name.replace("_", " ") for name in names), "since"], rows, cls="rows")
@@ -177,7 +177,7 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
 
 
 def _tone(results: Iterable[QualityResult]) -> str:
-    """The worst of them."""
+    """The tone of the worst result."""
     found = list(results)
     if any(result.is_critical_failure for result in found):
         return "bad"
@@ -191,5 +191,5 @@ def _moment(at: datetime) -> str:
 
 
 def _number(count: int | None) -> Html:
-    """With digits of one width; nothing where it is not known."""
+    """A number in digits of equal width; empty where it is not known."""
     return tag("span", "" if count is None else f"{count:,}", cls="number")

@@ -1,6 +1,6 @@
-"""What the pages show of one run, from its artifacts. Reads only; of one DAG id and one run id, and of no other.
+"""Read what the pages show of one run from its artifacts: one DAG id and one run id, and no other.
 
-A page is opened while its run is still going, before it or long after: whatever is not there, or damaged, is said.
+A page may be opened before, during or long after its run, so it reports each artifact that is missing or damaged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RunOf:
 
     @property
     def environment(self) -> str | None:
-        """None: the DAG is none of ours."""
+        """None: the DAG is not one of topicops."""
         match = _OURS.fullmatch(self.dag_id)
         return match["environment"] if match else None
 
@@ -57,9 +57,9 @@ class QualityModel:
     before: QualityReport | None = None
     after: QualityReport | None = None
     history: tuple[RunQuality, ...] = ()
-    """Of the last runs of the DAG, newest first."""
+    """The last runs of the DAG, newest first."""
     problems: tuple[str, ...] = ()
-    """Files that are there and cannot be read."""
+    """Files that exist and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Question:
     run_id: str | None
     """The newest run that asked; None: nobody was asked."""
     replaced_by: str = ""
-    """The run whose held set stands in its place; empty while the newest set still holds all of it."""
+    """The run whose held set replaced it; empty while the newest set still contains all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +82,12 @@ class PlanModel:
     question: Question | None = None
     """None: nothing is held that an approval could let run."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By digest; of the changes that a task has come to."""
+    """By digest; only of changes that a task has processed."""
     problems: tuple[str, ...] = ()
 
 
 def read_quality(home: Path, run: RunOf) -> QualityModel:
-    """Every file is read on its own: a damaged one hides no other."""
+    """Each file is read on its own, so a damaged file does not hide the others."""
     if run.environment is None:
         return QualityModel(run=run)
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
@@ -101,7 +101,7 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
 
 
 def read_plan(home: Path, run: RunOf) -> PlanModel:
-    """The plan with the gate's words, what came of each change, and where the approval stands."""
+    """The plan with the gate's words, the outcome of each change, and the state of the approval."""
     if run.environment is None:
         return PlanModel(run=run)
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
@@ -133,9 +133,9 @@ class _Reading:
         try:
             return read(self._run)
         except (ArtifactError, FormatVersionError) as error:
-            # Where the folder lies on the server is nobody's business who looks at a page.
-            said = str(error).removeprefix(f"{self._run.store.folder}/").removeprefix(f"{name}: ")
-            self.problems.append(f"{name}: {said}")
+            # A page must not show where the folder is on the server.
+            problem = str(error).removeprefix(f"{self._run.store.folder}/").removeprefix(f"{name}: ")
+            self.problems.append(f"{name}: {problem}")
             return None
 
     def quality(self, suite: QualitySuite) -> QualityReport | None:

@@ -1,4 +1,4 @@
-"""Values that are fine alone and wrong together; judged on what is written, never on a broker's defaults.
+"""Values that are valid alone and wrong together; only written values count, never a broker's defaults.
 
 Source: org.apache.kafka.storage.internals.log.LogConfig#validate (3.9) for what Kafka refuses; the warnings are ours.
 """
@@ -136,7 +136,7 @@ def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
             yield topic.configs["segment.jitter.ms"].finding(
                 "TOP328",
                 summary,
-                "some segments would begin at once, again and again",
+                "some segments would be replaced by a new one at once",
                 topic=topic.label,
                 against=topic.configs["segment.ms"],
                 why="the age at which segments begin",

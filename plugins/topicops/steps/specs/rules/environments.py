@@ -1,4 +1,4 @@
-"""Environments: a cluster has its id and a lease that can be had, an exception has an end that is still to come."""
+"""Environments: a production cluster has its id, the lease is possible, and no exception is over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
 def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
     cluster = view.environment_spec.section("cluster")
     if cluster.get("class", str) == "production" and "id" not in cluster:
-        remedy = "read it from the znode /cluster/id; without it a wrong cluster cannot be told"
+        remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
         yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
     version = cluster.get("kafkaVersion", str)
     if version is not None and not release(version):
@@ -29,7 +29,7 @@ def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
     source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
     if source == "kafka" and cluster.get_or("lease", CLUSTER_DEFAULTS.lease) == "zookeeper":
         named = "lease" if "lease" in cluster else "source"
-        summary = "with source: kafka the lease cannot lie in ZooKeeper"
+        summary = "with source: kafka the lease cannot be in ZooKeeper"
         remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
         yield Finding("TOP325", cluster.file, cluster.values[named].span, summary, remedy)
 

@@ -1,4 +1,4 @@
-"""Names two by two: the same, the same to Kafka's metrics, or the same to a person's eye."""
+"""Pairs of names: equal, equal in Kafka's metrics, or easy to confuse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
 
 
 def skeleton(name: str) -> str:
-    """Equal for names that a tired person takes for each other."""
+    """Equal for names that are easy to confuse."""
     text = name.translate(_LOOK_ALIKE_CHARACTERS).lower()
     for pair, single in _LOOK_ALIKE_PAIRS:
         text = text.replace(pair, single)
@@ -30,7 +30,7 @@ def names_do_not_clash(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:
-    """A pair that clashes in any way has the same skeleton, so few pairs need a look."""
+    """Groups of names with one skeleton; any two names that clash have the same one."""
     groups: defaultdict[str, list[TopicSource]] = defaultdict(list)
     for topic in topics:
         if topic.name is not None:
@@ -52,7 +52,7 @@ def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
         why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
         return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name", earlier)
     return _finding(
-        later, "TOP304", f"{other} looks like {one}", "choose a name that nobody takes for the other", earlier
+        later, "TOP304", f"{other} looks like {one}", "choose a name that is not so easily confused", earlier
     )
 
 

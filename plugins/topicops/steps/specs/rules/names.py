@@ -1,4 +1,4 @@
-"""Names one by one: what Kafka allows, what the file is called, what nobody may touch."""
+"""Single names: legal in Kafka, equal to the file's name, not protected."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LONGEST_NAME = 249
 """A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
-"""Nothing is wrong with these, which is seen soonest."""
+"""Names that are surely legal; tested first, because that is fast."""
 
 
 def name_problem(name: str) -> tuple[str, str] | None:
-    """Code and sentence for a name that Kafka refuses, in the order in which Kafka looks."""
+    """Code and sentence for a name that Kafka refuses, in the order in which Kafka checks."""
     if name in (".", ".."):
         return "TOP209", f"{name!r} is no name: it means a folder"
     if len(name) > LONGEST_NAME:
@@ -29,7 +29,7 @@ def name_problem(name: str) -> tuple[str, str] | None:
 
 
 def folded(name: str) -> str:
-    """As Kafka's metrics spell a name; two topics may not share it. Source: Topic#unifyCollisionChars."""
+    """A name as Kafka's metrics spell it; two topics may not share it. Source: Topic#unifyCollisionChars."""
     return name.replace(".", "_")
 
 

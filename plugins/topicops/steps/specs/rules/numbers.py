@@ -46,7 +46,7 @@ def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:
-    """Where the environment says so; None where it leaves the limit to the default."""
+    """The limit in the environment file; None where the file leaves it to the default."""
     section = view.environment_spec.section(block)
     found = section.values.get(name)
     return Setting(found.value, section.file, found.span, found.key) if found else None

@@ -89,7 +89,7 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
 
 
 def _certain_name(name: str, value: Value, section: Section, view: EnvironmentView) -> str | None:
-    """The only config that ``name`` can stand for: not there yet, usable here, and able to take the value."""
+    """The only config that ``name`` can stand for, if it is not written yet, usable here, and takes the value."""
     of_broker = config_name_of_broker_setting(name)
     if of_broker and not same_unit(of_broker, name):
         return None
@@ -104,7 +104,7 @@ def _certain_name(name: str, value: Value, section: Section, view: EnvironmentVi
 
 
 def _is_half_a_name(name: str) -> bool:
-    """Whether several configs go on from here: ``retention`` may be of time or of size."""
+    """Whether several configs start with this name: ``retention`` may be of time or of size."""
     return sum(known.startswith(f"{name}.") for known in TOPIC_CONFIGS) > 1
 
 
@@ -128,7 +128,7 @@ def _code_of(error: ConfigValueError) -> str:
 
 
 def _can_be_judged(config: TopicConfig, view: EnvironmentView) -> bool:
-    """Whether the value means anything: a config that cannot be used is one problem, not two."""
+    """Whether to check the value: a config that cannot be used is one problem, not two."""
     return config.name not in THROTTLE_LISTS and _version_problem(config, view) is None
 
 
