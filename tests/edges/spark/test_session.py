@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from topicops.edges.java import find_java
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, driver_java, start_directly
+from topicops.edges.spark.driver import archive_path, driver_java
 from topicops.edges.spark.session import SparkKind, spark_kind, spark_session
 from topicops.model.errors import TopicopsError, UsageError
 
@@ -90,31 +90,37 @@ def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_not
     ended = run_alone()
 
     assert ended.stderr == ""
-    said, result = ended.stdout.splitlines()
-    assert said.startswith("Spark's driver did not start directly from its archive: Spark's Java process ended with")
+    reported, result = ended.stdout.splitlines()
+    assert reported.startswith(f"Spark's driver did not start from its class-data archive {tmp_path}/spark-")
     counted, uses_archive, has_own_handler, folder = result.split()
     assert (counted, uses_archive, has_own_handler) == ("10", "False", "True")
     assert not Path(folder).exists()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_direct_start_fails_spark_starts_its_own_way(tmp_path: Path) -> None:
+def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "spark-env.sh").write_text("exit 7\n")
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /tmp\n")
+    elsewhere = dict.fromkeys(("SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR", "TOPICOPS_CACHE"), str(tmp_path))
+
+    ended = run_alone(**elsewhere, PYSPARK_GATEWAY_PORT="1", SPARK_SUBMIT_OPTS="-no-such-flag")
+
+    assert ended.stderr == ""
+    assert ended.stdout.startswith("10 False True ")
+
+
+def test_a_java_process_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
-    java.write_text(f'#!/bin/sh\ncase "$*" in *PythonGatewayServer) exit 7;; esac\nexec {find_java().resolve()} "$@"\n')
+    java.write_text(
+        f'#!/bin/sh\n[ "$1" = -version ] && exec {find_java().resolve()} -version\necho no memory >&2\nexit 7\n'
+    )
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
 
     ended = run_alone(JAVA_HOME=str(tmp_path / "jdk"), TOPICOPS_CACHE=str(tmp_path))
 
-    assert ended.stderr == ""
-    said, result = ended.stdout.splitlines()
-    assert said == "Spark's driver did not start directly: Spark's Java process ended with 7"
-    assert result.startswith("10 False True ")
-
-
-def test_a_java_process_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TopicopsError, match="ended with 1"):
-        start_directly(Path("/bin/false"), tmp_path, [])
+    assert ended.returncode == 1
+    assert "TopicopsError: Spark could not be started; the end of its log:\n  no memory\n" in ended.stderr
 
 
 def test_without_a_fitting_java_one_sentence_says_what_to_install(

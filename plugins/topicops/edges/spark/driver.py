@@ -1,23 +1,19 @@
-"""Spark's Java process: one for each Python process, started directly (decision 0012).
+"""Spark's Java process: one for each Python process.
 
-Spark's own start first runs another JVM that only prints the command line. The command line of a driver on this machine
-is known, so this module starts it: C1 compiler, serial collector, and the class-data archive of
-``edges.spark.class_archive`` if there is one that fits. Without it the JVM loads its classes from the jars, only
-slower. If the direct start fails, Spark's own start is used.
+Spark starts it. A driver on this machine gets a small JVM (C1 compiler, serial collector) and the class-data archive of
+``edges.spark.class_archive`` if there is one that fits (decision 0012). Without it the JVM loads its classes from the
+jars, only slower.
 """
 
 from __future__ import annotations
 
 import atexit
-import functools
 import logging
 import os
+import shlex
 import shutil
-import struct
-import subprocess
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -35,27 +31,9 @@ from topicops.edges.processes import last_lines
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
-_START_TIMEOUT_S = 120.0
-_POLL_S = 0.02
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
-
-# Source: org.apache.spark.launcher.JavaModuleOptions (4.3), without the incubating vector module, which is for MLlib.
-_OPENED = (
-    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
-    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
-    "sun.security.action", "sun.util.calendar",
-)  # fmt: skip
-_MODULE_FLAGS = (
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-    "--sun-misc-unsafe-memory-access=allow",
-    "--enable-native-access=ALL-UNNAMED",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-)
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-_HEAP = "-Xmx1g"
+_HEAP = "1g"
 
 _log = logging.getLogger(__name__)
 logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -67,8 +45,6 @@ class SparkDriver:
 
     gateway: JavaGateway
     folder: Path
-    process: subprocess.Popen[bytes] | None
-    """None after Spark's own start: pyspark has the handle."""
 
     @property
     def uses_archive(self) -> bool:
@@ -78,9 +54,8 @@ class SparkDriver:
 
     def end(self, *, timeout_s: float) -> None:
         """End the JVM, and wait until it has written its archive."""
-        if self.process is not None and self.process.stdin is not None:
-            self.process.stdin.close()
-            self.process.wait(timeout_s)
+        self.gateway.proc.stdin.close()
+        self.gateway.proc.wait(timeout_s)
 
 
 _started: list[SparkDriver] = []
@@ -94,7 +69,9 @@ def local_driver() -> SparkDriver:
         TopicopsError: There is no suitable Java, or the driver could not be started.
     """
     if not _started:
-        _started.append(_start(driver_java(), _own_folder()))
+        java, folder = driver_java(), _own_folder()
+        archive = archive_path(java)
+        _started.append(_start_archived(java, folder, archive) if archive.is_file() else _start_local(java, folder))
     return _started[0]
 
 
@@ -105,29 +82,13 @@ def uses_archive() -> bool:
 
 def training_driver(archive: Path) -> SparkDriver:
     """The driver of this process, which will write ``archive`` when it ends."""
-    _started.append(start_directly(driver_java(), _own_folder(), [f"-XX:ArchiveClassesAtExit={archive}"]))
+    _started.append(_start_local(driver_java(), _own_folder(), f"-XX:ArchiveClassesAtExit={archive}"))
     return _started[0]
 
 
-def _start(java: Path, folder: Path) -> SparkDriver:
-    """Try three ways, the fastest first. An archive that is so damaged that the JVM ends is removed."""
-    archived = archive_flags(java, folder)
-    for flags in (archived, ()) if archived else ((),):
-        try:
-            driver = start_directly(java, folder, flags)
-        except (TopicopsError, OSError, struct.error) as error:
-            _log.info("Spark's driver did not start directly%s: %s", " from its archive" if flags else "", error)
-            continue
-        if archived and not flags:
-            archive_path(java).unlink(missing_ok=True)
-        return driver
-    return _start_by_spark(_small_driver_conf(), folder, {"JAVA_HOME": _home_of(java), "SPARK_LOCAL_IP": LOOPBACK})
-
-
 def cluster_driver(settings: tuple[tuple[str, str], ...]) -> SparkDriver:
-    """A driver for a cluster manager, started by Spark itself, which reads ``spark-defaults.conf`` and the like."""
-    conf = SparkConf(loadDefaults=False).setAll(list(settings))
-    return _start_by_spark(conf, _own_folder(), {"JAVA_HOME": _home_of(driver_java())})
+    """A driver for a cluster manager; it reads ``spark-defaults.conf`` and the like."""
+    return _start(dict(settings), _own_folder(), _java_first(driver_java()))
 
 
 def log4j2_flag() -> str:
@@ -139,81 +100,57 @@ def archive_path(java: Path) -> Path:
 
     The JVM accepts an archive only with the Java and the jars that it was created with, so its name depends on them.
     """
-    jars = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in _class_path()]
+    jars = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in sorted(pyspark_jars().glob("*.jar"))]
     binary = java.resolve()
-    key = repr([str(binary), binary.stat().st_mtime_ns, binary.stat().st_size, jars, _MODULE_FLAGS, _SMALL_JVM])
+    key = repr([str(binary), binary.stat().st_mtime_ns, binary.stat().st_size, jars, _SMALL_JVM])
     return default_cache() / f"spark-{pyspark_version}-{sha256(key.encode()).hexdigest()[:16]}.jsa"
 
 
-def archive_flags(java: Path, folder: Path) -> tuple[str, ...]:
-    """The JVM flags that use the archive; none while it does not exist."""
-    archive = archive_path(java)
-    if not archive.is_file():
-        return ()
-    return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={_archive_log(folder)}"
-
-
-def start_directly(java: Path, folder: Path, flags: Sequence[str]) -> SparkDriver:
-    """Start the driver's JVM without Spark's launcher and connect to it.
-
-    Raises:
-        TopicopsError: The JVM ended, or wrote no address in time.
-    """
-    address = folder / "gateway"
-    command = [str(java), *_MODULE_FLAGS, *_SMALL_JVM, _HEAP, *flags, log4j2_flag(), *_places(folder)]
-    command.append("org.apache.spark.api.python.PythonGatewayServer")
-    environment = os.environ | {
-        "CLASSPATH": os.pathsep.join(map(str, _class_path())),
-        "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_CONNECT_MODE": "0",
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
-    }
-    with _log_file(folder).open("wb") as log:
-        # The JVM ends when its stdin is closed, at the latest with this process. Ctrl-C reaches this process alone.
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
-        )
+def _start_archived(java: Path, folder: Path, archive: Path) -> SparkDriver:
+    """Start from the archive. One that is so damaged that the JVM ends is removed."""
     try:
-        return SparkDriver(gateway=_connect(process, address), folder=folder, process=process)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
+        return _start_local(java, folder, f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={_archive_log(folder)}")
+    except TopicopsError:
+        _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
+    driver = _start_local(java, folder)
+    archive.unlink(missing_ok=True)
+    return driver
 
 
-def _connect(process: subprocess.Popen[bytes], address: Path) -> JavaGateway:
-    """Read port and secret from the file that Spark writes: two big-endian ints (port, length), then the secret."""
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while not address.is_file():
-        if process.poll() is not None:
-            raise TopicopsError(f"Spark's Java process ended with {process.returncode}")
-        if time.monotonic() > deadline:
-            raise TopicopsError(f"Spark's Java process wrote no address within {_START_TIMEOUT_S:.0f} s")
-        time.sleep(_POLL_S)
-    port, length = struct.unpack_from(">ii", content := address.read_bytes())
-    secret = content[8 : 8 + length].decode()
-    address.unlink()
-    with _environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
-        return launch_gateway()  # type: ignore[no-untyped-call]
+def _start_local(java: Path, folder: Path, *flags: str) -> SparkDriver:
+    """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
+    places = f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log"
+    options = shlex.join([*_SMALL_JVM, log4j2_flag(), *places, *flags])
+    environment = {
+        **_java_first(java),
+        "SPARK_HOME": str(pyspark_jars().parent),
+        "SPARK_CONF_DIR": str(folder / "no-settings"),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
+        "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
+        # Spark would add these to the class path or the flags, and the archive might no longer fit.
+        **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
+        # Under spark-submit pyspark would connect to the JVM that runs already.
+        "PYSPARK_GATEWAY_PORT": None,
+    }
+    return _start({"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}, folder, environment)
 
 
-def _places(folder: Path) -> tuple[str, ...]:
-    return f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log"
+def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, str | None]) -> SparkDriver:
+    """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
 
-
-def _start_by_spark(conf: SparkConf, folder: Path, environment: Mapping[str, str]) -> SparkDriver:
-    log_file = _log_file(folder)
+    The JVM ends when its stdin is closed, at the latest with this process.
+    """
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    log_file = folder / "driver.log"
     with log_file.open("ab") as log, _environment(environment):
         try:
-            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": log, "stderr": log, "start_new_session": True}
+            )
         except (PySparkRuntimeError, OSError) as error:
             raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}") from error
-    return SparkDriver(gateway=gateway, folder=folder, process=None)
-
-
-def _small_driver_conf() -> SparkConf:
-    conf = SparkConf(loadDefaults=False)
-    return conf.set("spark.driver.extraJavaOptions", " ".join((*_SMALL_JVM, log4j2_flag())))
+    return SparkDriver(gateway=gateway, folder=folder)
 
 
 def driver_java() -> Path:
@@ -223,14 +160,9 @@ def driver_java() -> Path:
         raise TopicopsError(f"Spark: {error}") from error
 
 
-def _home_of(java: Path) -> str:
-    return str(java.resolve().parent.parent)
-
-
-@functools.cache
-def _class_path() -> tuple[Path, ...]:
-    """Only jars, in a fixed order: the archive needs both."""
-    return tuple(sorted(pyspark_jars().glob("*.jar")))
+def _java_first(java: Path) -> dict[str, str | None]:
+    """The environment in which Spark's scripts take this Java, even where it is a script without a home."""
+    return {"JAVA_HOME": None, "PATH": f"{java.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def _own_folder() -> Path:
@@ -239,24 +171,24 @@ def _own_folder() -> Path:
     return folder
 
 
-def _log_file(folder: Path) -> Path:
-    return folder / "driver.log"
-
-
 def _archive_log(folder: Path) -> Path:
     return folder / "archive.log"
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a moment: pyspark reads some settings only there."""
+def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for a moment, or remove them (None): Spark's scripts read some settings only there."""
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+    _set_environment(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set_environment(before)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
