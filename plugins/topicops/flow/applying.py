@@ -186,7 +186,7 @@ def _role_of(action: Action) -> Role:
 
 
 def _may_run(gated: GatedChange, approved: Collection[str]) -> bool:
-    """Whether the gate may let the change run; its first word is never softened but by an approval."""
+    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
     return gated.gate is GateWord.RUN or (gated.approvable and gated.digest in approved)
 
 

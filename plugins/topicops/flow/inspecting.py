@@ -125,7 +125,7 @@ def _whole_snapshot(reader: LiveReader, access: Access, unread: dict[Area, Unrea
 
 
 def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
-    """Live topics that a role may have to change for git: the deleter those with a tombstone."""
+    """Live topics that a role may have to change: the deleter gets those with a tombstone."""
     named = [topic for name, topic in sorted(desired.topics.items()) if name in live]
     return {
         "applier": [topic.name for topic in named if topic.lifecycle is not Lifecycle.ABSENT],

@@ -155,7 +155,8 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     Args:
         only: A glob; topics that do not match it are left out.
     """
-    environment, access = read_environment(run), run.access(read_environment(run))
+    environment = read_environment(run)
+    access = run.access(environment)
     desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()
     live = _with_needed_states(access, desired, live, delta, at)
     defaults, activity, warnings = _ask_brokers(access, delta)
