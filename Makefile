@@ -12,6 +12,8 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
 MORE ?=
+# A hundred processes of the tests import the package: with this variable each would compile it anew.
+unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
 .PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample check format bench lock clean java

@@ -48,6 +48,14 @@ def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
 
 
 def _with_leaders(changed: Assignment, rows: Assignment) -> Assignment:
-    """The changed rows, each with a leader. Other topics do not count: they would make more leaders move."""
+    """The changed rows, each with a leader. Other topics do not count: they would make more leaders move.
+
+    Rows that lost their leader choose first. The others choose anew only if that makes the topic more even still.
+    """
     others = Load.of([{p: row for p, row in rows.items() if p not in changed}])
-    return spread_leaders(changed, topic=others, cluster=others)
+    kept = {p: rows[p][:1] for p, row in changed.items() if rows[p] and rows[p][0] in row}
+    first = spread_leaders({**changed, **kept}, topic=others, cluster=others)
+    ordered = {
+        p: (*first[p][:1], *(broker for broker in row if broker not in first[p][:1])) for p, row in changed.items()
+    }
+    return spread_leaders(ordered, topic=others, cluster=others)
