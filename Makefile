@@ -6,10 +6,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-ARCHIVE := $(VENV)/.spark-archive
+ARCHIVES := $(VENV)/.class-archives
 UV_VERSION := 0.13.9
 PYTEST := $(BIN)/python -m pytest
-WORKERS ?= 2
+WORKERS ?= 3
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
 MORE ?=
 # A hundred processes of the tests import the package: with this variable each would compile it anew.
@@ -21,12 +21,12 @@ SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: java $(INSTALLED) $(ARCHIVE)  ## Create .venv and install what is locked
+setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 
 demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow
 	@$(BIN)/topicops demo
 
-test: setup  ## Run all tests but the long ones, two at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
+test: setup  ## Run all tests but the long ones, three at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
 	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
 
 test-fast: setup  ## Run what needs no server: seconds
@@ -91,7 +91,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(ARCHIVE): $(INSTALLED)
-	@echo "Preparing Spark's class archive, once for each version" >&2
+$(ARCHIVES): $(INSTALLED)
+	@echo "Preparing the class archives of Spark and Kafka, once for each version" >&2
 	@$(BIN)/python -m topicops.edges.spark.class_archive
+	@$(BIN)/python -m topicops.edges.local.class_archive
 	@touch $@

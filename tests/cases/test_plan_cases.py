@@ -58,15 +58,11 @@ def is_at_or_below(path: str, top: str) -> bool:
 
 
 def make_znodes(chroot: Chroot, znodes: Mapping[str, str]) -> None:
-    """All of one depth at once. Registrations are ephemeral, as Kafka's are."""
-    for depth in sorted({path.count("/") for path in znodes}):
-        pending = [
-            chroot.client.create_async(path, text.encode(), ephemeral=EPHEMERAL.fullmatch(path) is not None)
-            for path, text in znodes.items()
-            if path.count("/") == depth
-        ]
-        for answer in pending:
-            answer.get(timeout=60)
+    """In one request. Registrations are ephemeral, as Kafka's are."""
+    transaction = chroot.client.transaction()
+    for path in sorted(znodes):
+        transaction.create(path, znodes[path].encode(), ephemeral=EPHEMERAL.fullmatch(path) is not None)
+    assert transaction.commit() == sorted(znodes)
 
 
 def write_files(case: Json, folder: Path, chroot: Chroot) -> None:

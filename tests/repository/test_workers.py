@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.workers import SECONDS, SHARED, LongestFirst
+from fixtures.workers import SECONDS, UNITS, LongestFirst
 
 TESTS = Path(__file__).parents[1]
 
@@ -21,21 +21,22 @@ class Planned(LongestFirst):
         return self._split_scope(test)
 
 
-@pytest.mark.parametrize("file", SECONDS)
+@pytest.mark.parametrize("file", sorted(SECONDS.keys() - UNITS.keys()))
 def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
     assert (TESTS / file).is_file()
     assert Planned().unit_of(f"tests/{file}::test_it[a::b]") == f"tests/{file}"
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("file", "unit"),
     [
-        pytest.param("cluster/test_scenarios.py", id="three brokers"),
-        pytest.param("cluster/faults/test_killed_tool.py", id="three brokers, by another fixture"),
-        pytest.param("cluster/test_rights.py", id="a guarded broker"),
-        pytest.param("edges/spark/test_diff.py", id="Spark"),
-        pytest.param("airflow/test_dag_runs.py", id="Airflow's database"),
+        ("cluster/test_scenarios.py", "three brokers"),
+        pytest.param("cluster/faults/test_killed_tool.py", "three brokers", id="three brokers, by another fixture"),
+        pytest.param("cluster/test_rights.py", "three brokers", id="a guarded broker"),
+        pytest.param("airflow/test_real_runs.py", "three brokers", id="three brokers, Spark and Airflow's database"),
+        ("edges/spark/test_diff.py", "Spark"),
+        ("airflow/test_dag_runs.py", "Airflow"),
     ],
 )
-def test_files_that_share_a_server_are_one_unit(file: str) -> None:
-    assert Planned().unit_of(f"tests/{file}::test_it") == SHARED
+def test_files_that_share_a_server_are_one_unit(file: str, unit: str) -> None:
+    assert Planned().unit_of(f"tests/{file}::test_it") == unit

@@ -1,4 +1,4 @@
-"""The folder of what can be made or fetched again: jars, Spark's class archive, parsed specs."""
+"""The folder of what can be made or fetched again: jars, class archives of Spark and Kafka, parsed specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Java that runs Kafka and Spark, and the jars that pyspark brings."""
+"""The Java that runs Kafka and Spark, the jars that pyspark brings, and where class-data archives (CDS) are kept."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
+from topicops.edges.cache_folder import default_cache
 from topicops.model.errors import LocalClusterError
 
 JAVA_VERSIONS = (17, 21)
@@ -57,3 +59,14 @@ def pyspark_jars() -> Path:
     if spec is None or spec.origin is None:
         raise LocalClusterError("pyspark is not installed; install topicops again")
     return Path(spec.origin).parent / "jars"
+
+
+def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequence[str]) -> Path:
+    """The path of a class-data archive in the cache folder, whether it exists or not: decision 0012.
+
+    The JVM accepts an archive only with the Java, the jars and the flags that it was created with, so its name depends
+    on them.
+    """
+    files = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in (java.resolve(), *jars)]
+    key = repr([files, flags])
+    return default_cache() / f"{title}-{sha256(key.encode()).hexdigest()[:16]}.jsa"

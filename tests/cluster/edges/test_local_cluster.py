@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
+from topicops.edges.local.class_archive import train_archive
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.readiness import ask_broker
 from topicops.edges.local.state import ClusterState, Server, read_state, write_state
@@ -61,6 +63,20 @@ def test_the_brokers_stand_on_three_racks_under_the_chroot(local_cluster: LocalC
     assert local_cluster.zookeeper_hosts.endswith("/kafka")
     assert racks == {1: "r1", 2: "r2", 3: "r3"}
     assert local_cluster.cluster_id == cluster_id
+
+
+def test_brokers_and_zookeeper_load_their_classes_from_the_archive(local_cluster: LocalCluster) -> None:
+    archive = train_archive()  # `make setup` has created it: this returns at once
+    pids = [process.pid for process in local_cluster.status().processes]
+    mapped = [{file.path for file in psutil.Process(pid).memory_maps()} for pid in pids]
+    assert archive is not None
+    assert [str(archive) in files for files in mapped] == [True] * 4
+
+
+def test_where_no_archive_can_be_kept_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "file"))
+    assert train_archive() is None
 
 
 def test_a_second_up_says_that_it_runs_and_reuses_it(local_cluster: LocalCluster) -> None:

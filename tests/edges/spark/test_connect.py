@@ -11,6 +11,9 @@ import pytest
 
 from topicops.edges.java import find_java, pyspark_jars
 from topicops.edges.processes import free_port
+from topicops.edges.spark.driver import archive_path
+
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 ON_CONNECT = """
 from topicops.edges.spark.quality import check_quality
@@ -42,7 +45,7 @@ def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": f"{SMALL_JVM} -XX:SharedArchiveFile={archive_path(find_java())}",
         "spark.local.dir": str(folder),
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",

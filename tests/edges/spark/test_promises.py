@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import SparkSession
 
-from topicops.edges.spark.quality import check_quality
 from topicops.model.runs import quality_rules
 from topicops.model.runs.quality_rows import Afterwards, rows_after
 from topicops.model.runs.quality_rules import RULES, Rule
-from topicops.model.runs.results import FailingRow
+from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.testing import builders
 
 NEW = Rule(
@@ -24,7 +25,7 @@ NEW = Rule(
 
 
 def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, check_quality: Callable[..., tuple[QualityResult, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quality_rules, "RULES", (*RULES, NEW))
     rows = {name: dict.fromkeys(range(partitions), (1, 2, 3)) for name, partitions in {"one": 1, "two": 2}.items()}

@@ -101,12 +101,12 @@ def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_not
 def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_path: Path) -> None:
     (tmp_path / "spark-env.sh").write_text("exit 7\n")
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /tmp\n")
-    elsewhere = dict.fromkeys(("SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR", "TOPICOPS_CACHE"), str(tmp_path))
+    elsewhere = dict.fromkeys(("SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR"), str(tmp_path))
 
     ended = run_alone(**elsewhere, PYSPARK_GATEWAY_PORT="1", SPARK_SUBMIT_OPTS="-no-such-flag")
 
     assert ended.stderr == ""
-    assert ended.stdout.startswith("10 False True ")
+    assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
 
 
 def test_a_java_process_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:

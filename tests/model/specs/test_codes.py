@@ -38,12 +38,19 @@ def test_warnings_are_codes_in_use() -> None:
     assert [code for code in WARNINGS if CODES[code].is_reserved] == []
 
 
+def nodes_of(file: Path) -> Iterator[ast.AST]:
+    """The syntax of a module without its docstrings and without the sets that only look codes up."""
+    left: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    while left:
+        node = left.pop()
+        if not is_no_producer(node):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
+
+
 def texts_of(file: Path) -> Iterator[str]:
-    """The strings of a module without its docstrings and without the sets that only look codes up."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    ignored = {id(node) for outer in ast.walk(tree) if is_no_producer(outer) for node in ast.walk(outer)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in ignored:
+    for node in nodes_of(file):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
@@ -123,11 +130,11 @@ def words_of_the_tests() -> frozenset[str]:
 def words_of(file: Path) -> Iterator[str]:
     if file == Path(__file__):
         return
-    for text in texts_of(file):
-        yield from re.findall(r"\w+", text)
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes_of(file):
         if isinstance(node, ast.Name):
             yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from re.findall(r"\w+", node.value)
 
 
 @pytest.mark.parametrize("code", OF_A_RUN)

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
@@ -120,7 +120,7 @@ class LocalCluster:
         racks: Sequence[str | None] | None = None,
         fresh: bool = False,
         progress: Progress = quiet,
-    ) -> LocalCluster:
+    ) -> Self:
         """Start what is not running, and return when every broker answers on its port and knows every broker.
 
         Args:

@@ -1,9 +1,11 @@
-"""Command lines and property files of the local cluster's servers; pure text."""
+"""Command lines and property files of the local cluster's servers, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from topicops.edges.java import class_archive_path
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
@@ -112,6 +114,11 @@ def properties_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
+def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
+    """Where the class-data archive of brokers is, if there is one."""
+    return class_archive_path("kafka", java, class_path, _JVM_FLAGS)
+
+
 def zookeeper_command(
     java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
@@ -135,5 +142,7 @@ def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 
 def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:
+    archive = class_archive(java, class_path)
+    classes = [f"-XX:SharedArchiveFile={archive}"] if archive.is_file() else []
     logging = [f"-Dlog4j.configuration=file:{log4j}"] if log4j else []
-    return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *logging, "-cp", ":".join(map(str, class_path))]
+    return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *classes, *logging, "-cp", ":".join(map(str, class_path))]

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
@@ -25,8 +24,7 @@ from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from topicops.edges.cache_folder import default_cache
-from topicops.edges.java import find_java, pyspark_jars
+from topicops.edges.java import class_archive_path, find_java, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.model.errors import LocalClusterError, TopicopsError
 
@@ -96,14 +94,9 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """The path of the class-data archive for this Java and these jars, whether it exists or not.
-
-    The JVM accepts an archive only with the Java and the jars that it was created with, so its name depends on them.
-    """
-    jars = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in sorted(pyspark_jars().glob("*.jar"))]
-    binary = java.resolve()
-    key = repr([str(binary), binary.stat().st_mtime_ns, binary.stat().st_size, jars, _SMALL_JVM])
-    return default_cache() / f"spark-{pyspark_version}-{sha256(key.encode()).hexdigest()[:16]}.jsa"
+    """The path of the class-data archive for this Java and these jars, whether it exists or not."""
+    jars = sorted(pyspark_jars().glob("*.jar"))
+    return class_archive_path(f"spark-{pyspark_version}", java, jars, _SMALL_JVM)
 
 
 def _start_archived(java: Path, folder: Path, archive: Path) -> SparkDriver:
