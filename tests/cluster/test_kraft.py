@@ -24,14 +24,8 @@ BROKERS = (1, 2, 3)
 
 
 @pytest.fixture(scope="module")
-def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """A KRaft cluster of this module's own."""
-    home = fast_folder / "kraft-cluster"
-    try:
-        yield LocalCluster.up(home, kraft=True)
-    finally:
-        if cluster := LocalCluster.find(home):
-            cluster.down(now=True)
+def cluster(kraft_cluster: LocalCluster) -> LocalCluster:
+    return kraft_cluster
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -25,20 +25,21 @@ KAFKAS_OPTION = {"unavailable": "--unavailable-partitions"} | {
 
 
 @pytest.fixture(scope="module")
-def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """Three brokers, all of them running, with topics on them."""
-    home = fast_folder / "kraft-insight"
-    try:
-        cluster = LocalCluster.up(home, kraft=True)
-        admin = new_admin(cluster.bootstrap_servers)
-        configs = {"under-min": {"min.insync.replicas": "3"}}
-        new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in ROWS.items()]
-        for future in admin.create_topics(new).values():
-            future.result(60)
-        yield cluster
-    finally:
-        if cluster := LocalCluster.find(home):
-            cluster.down(now=True)
+def cluster(kraft_cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """Three brokers, all of them running, with topics on them, which are gone afterwards."""
+    admin = new_admin(kraft_cluster.bootstrap_servers)
+    configs = {"under-min": {"min.insync.replicas": "3"}}
+    new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in ROWS.items()]
+    wait_for(admin.create_topics(new))
+    yield kraft_cluster
+    kraft_cluster.start_broker(STOPPED)
+    admin = new_admin(kraft_cluster.bootstrap_servers)
+    wait_for(admin.delete_topics(list(ROWS)))
+
+
+def wait_for(answers: Mapping[str, Future[None]]) -> None:
+    for answer in answers.values():
+        answer.result(60)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
         pytest.param("airflow/test_real_runs.py", "three brokers", id="three brokers, Spark and Airflow's database"),
         ("edges/spark/test_diff.py", "Spark"),
         ("airflow/test_dag_runs.py", "Airflow"),
+        ("cluster/test_kraft.py", "KRaft"),
     ],
 )
 def test_files_that_share_a_server_are_one_unit(file: str, unit: str) -> None:

@@ -12,8 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from topicops.edges.java import find_java
+from topicops.edges.local import server_files
 from topicops.edges.local.class_archive import train_archive
 from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.local.jars import kafka_jars
 from topicops.edges.local.readiness import ask_broker
 from topicops.edges.local.state import ClusterState, Server, read_state, write_state
 from topicops.edges.processes import ProcessMark, free_port, mark_of, spawn, stop
@@ -77,6 +80,19 @@ def test_where_no_archive_can_be_kept_nothing_fails(tmp_path: Path, monkeypatch:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "file"))
     assert train_archive() is None
+
+
+def test_kafkas_tool_takes_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
+    """One random id in 64 does."""
+    settings = server_files.kraft_properties(
+        1, rack="", port=1, controller_ports={1: 2}, data=tmp_path / "data", extra={}
+    )
+    file = tmp_path / "server.properties"
+    file.write_text(server_files.properties_text(settings), encoding="utf-8")
+    dashed = "-" + "A" * 21
+    command = server_files.format_command(find_java(), kafka_jars(), file, cluster_id=dashed)
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    assert f"cluster.id={dashed}" in (tmp_path / "data" / "meta.properties").read_text(encoding="utf-8")
 
 
 def test_a_second_up_says_that_it_runs_and_reuses_it(local_cluster: LocalCluster) -> None:

@@ -15,23 +15,28 @@ from topicops.edges.spark.driver import archive_path
 
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
-ON_CONNECT = """
-from topicops.edges.spark.quality import check_quality
+DIFF = """
 from topicops.edges.spark.diff import spark_diff
 from topicops.edges.spark.session import spark_session
 from topicops.model.plans.delta import DesiredRow, LiveRow
-from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
 from topicops.steps.planning.diff import diff
 
 desired = [DesiredRow("orders", "present", 6, 3, None, "{}"), DesiredRow("new", "present", 1, 1, None, "{}")]
 live = [LiveRow("orders", 3, 3, 3, "a", "{}"), LiveRow("foreign", 1, 1, 1, "b", "{}")]
-healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
-rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
 with spark_session() as spark:
     print(type(spark).__module__)
     with spark_session() as lent:
         print(lent is spark)
     print(spark_diff(spark, desired, live) == diff(desired, live), spark_diff(spark, [], []) == diff([], []))
+"""
+QUALITY = """
+from topicops.edges.spark.quality import check_quality
+from topicops.edges.spark.session import spark_session
+from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
+
+healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
+rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
+with spark_session() as spark:
     results = check_quality(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
     print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
@@ -76,9 +81,9 @@ def wait_for_port(server: subprocess.Popen[bytes], port: int, log: Path) -> None
     pytest.fail(f"the Connect server did not come up:\n{log.read_text()[-2000:]}")
 
 
-def test_diff_and_quality_run_on_spark_connect_as_they_are(connect_server: str) -> None:
+def printed_on(connect_server: str, program: str) -> list[str]:
     ended = subprocess.run(
-        [sys.executable, "-c", ON_CONNECT],
+        [sys.executable, "-c", program],
         env=os.environ | {"TOPICOPS_SPARK": connect_server},
         capture_output=True,
         text=True,
@@ -86,9 +91,15 @@ def test_diff_and_quality_run_on_spark_connect_as_they_are(connect_server: str) 
         check=False,
     )
     assert ended.stderr == ""
-    assert ended.stdout.splitlines() == [
-        "pyspark.sql.connect.session",
-        "True",
-        "True True",
+    return ended.stdout.splitlines()
+
+
+def test_the_diff_runs_on_spark_connect_as_it_is(connect_server: str) -> None:
+    assert printed_on(connect_server, DIFF) == ["pyspark.sql.connect.session", "True", "True True"]
+
+
+@pytest.mark.soak
+def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: str) -> None:
+    assert printed_on(connect_server, QUALITY) == [
         "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
     ]

@@ -81,6 +81,7 @@ def test_a_running_session_is_lent_out_and_left_running(spark: SparkSession) -> 
     assert spark.range(3).count() == 3
 
 
+@pytest.mark.soak
 def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
