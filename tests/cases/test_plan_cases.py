@@ -27,7 +27,7 @@ TABLE = Path(os.environ.get("TOPICOPS_PLAN_CASES") or Path(__file__).parents[1] 
 CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
 PLAN_SCHEMA = plan_schema()
-IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 20)][:20]
+IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 6)][:6]
 ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "python"]
 HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"
 EPHEMERAL = re.compile(r"/brokers/ids/[^/]+|/controller")

@@ -417,16 +417,16 @@ def test_another_topic_id_than_the_brokers_logs_have_is_seen_though_zookeeper_an
 
 def elect_first_replicas(cluster: LocalCluster, topic: str) -> None:
     """By Kafka's own election, which gives new leader epochs and leaves the ISRs alone."""
-    admin = new_admin(cluster.bootstrap_servers, socket_timeout_ms="10000")
     partitions = [TopicPartition(topic, p) for p in look(cluster).topics[topic].assignment]
 
     def is_elected() -> bool:
-        # Whoever was the controller a moment ago may not answer.
+        # Whoever was the controller a moment ago may not answer: each try is a new client's.
+        admin = new_admin(cluster.bootstrap_servers, socket_timeout_ms="5000")
         with suppress(KafkaException, TimeoutError):
-            admin.elect_leaders(ElectionType.PREFERRED, partitions).result(15)
+            admin.elect_leaders(ElectionType.PREFERRED, partitions).result(5)
         return has_first_leaders(cluster, topic)
 
-    until(is_elected)
+    until(is_elected, timeout_s=120)
 
 
 def has_first_leaders(cluster: LocalCluster, topic: str) -> bool:
