@@ -16,8 +16,12 @@ from topicops.edges.java import find_java
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
 from topicops.edges.local.server_files import class_archive
-from topicops.edges.local.state import Server
-from topicops.model.errors import TopicopsError
+from topicops.edges.local.state import Server, broker_role
+from topicops.edges.processes import stop
+from topicops.model.errors import LocalClusterError, TopicopsError
+
+_BROKER = 1
+_WRITING_S = 120.0
 
 _log = logging.getLogger(__name__)
 
@@ -41,20 +45,27 @@ class _TrainingCluster(LocalCluster):
     """Its broker writes the archive into the home folder when it stops."""
 
     @property
-    def made(self) -> Path:
+    def _made(self) -> Path:
         return self.home / "made.jsa"
+
+    def written(self) -> bytes:
+        """The archive, whole: a JVM dies of one that is cut off."""
+        if stop([self._running(broker_role(_BROKER))], grace_s=_WRITING_S):
+            raise LocalClusterError(f"the broker did not write its classes within {_WRITING_S:.0f} s")
+        return self._made.read_bytes()
 
     def _command(self, server: Server) -> list[str]:
         java, *arguments = super()._command(server)
-        return [java, *([f"-XX:ArchiveClassesAtExit={self.made}"] if server.broker else []), *arguments]
+        return [java, *([f"-XX:ArchiveClassesAtExit={self._made}"] if server.broker else []), *arguments]
 
 
 def _train(archive: Path) -> None:
-    """Run one broker, then copy its complete archive: the JVM dies of an empty one, as a power cut may leave it."""
     with tempfile.TemporaryDirectory(prefix=f"{archive.stem}-", dir=archive.parent, ignore_cleanup_errors=True) as home:
-        cluster = _TrainingCluster.up(Path(home), brokers=1)
-        cluster.down()
-        write_atomically(archive, cluster.made.read_bytes())
+        cluster = _TrainingCluster.up(Path(home), brokers=_BROKER)
+        try:
+            write_atomically(archive, cluster.written())
+        finally:
+            cluster.down(now=True)
 
 
 if __name__ == "__main__":
