@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from topicops.edges.cache_folder import default_cache
-from topicops.model.errors import LocalClusterError
+from topicops.model.errors import LocalClusterError, TopicopsError
 
 JAVA_VERSIONS = (17, 21)
 _TIMEOUT_S = 20.0
+
+_log = logging.getLogger(__name__)
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
@@ -70,3 +73,15 @@ def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequ
     files = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in (java.resolve(), *jars)]
     key = repr([files, flags])
     return default_cache() / f"{title}-{sha256(key.encode()).hexdigest()[:16]}.jsa"
+
+
+def created_archive(title: str, path: Callable[[], Path], create: Callable[[Path], None]) -> Path | None:
+    """The archive, created if it is missing; None when that fails: it is optional, without it a start takes longer."""
+    try:
+        archive = path()
+        if not archive.is_file():
+            create(archive)
+    except (TopicopsError, OSError, subprocess.SubprocessError) as error:
+        _log.warning("no class-data archive for %s, which will start more slowly: %s", title, error)
+        return None
+    return archive

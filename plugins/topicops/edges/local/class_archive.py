@@ -6,39 +6,26 @@ seconds. Decision 0012 has the gain.
 
 from __future__ import annotations
 
-import logging
 import sys
 import tempfile
 from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.java import find_java
+from topicops.edges.java import created_archive, find_java
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
 from topicops.edges.local.server_files import class_archive
 from topicops.edges.local.state import Server, broker_role
 from topicops.edges.processes import stop
-from topicops.model.errors import LocalClusterError, TopicopsError
+from topicops.model.errors import LocalClusterError
 
 _BROKER = 1
 _WRITING_S = 120.0
 
-_log = logging.getLogger(__name__)
-
 
 def train_archive() -> Path | None:
-    """The archive for this Java and these jars, created if it is missing; None when that fails.
-
-    It is optional: without an archive the servers only start more slowly.
-    """
-    try:
-        archive = class_archive(find_java(), kafka_jars())
-        if not archive.is_file():
-            _train(archive)
-    except (TopicopsError, OSError) as error:
-        _log.warning("no class-data archive for Kafka, which will start more slowly: %s", error)
-        return None
-    return archive
+    """The archive for this Java and these jars, created if it is missing; None when that fails."""
+    return created_archive("Kafka", lambda: class_archive(find_java(), kafka_jars()), _train)
 
 
 class _TrainingCluster(LocalCluster):

@@ -137,15 +137,8 @@ def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, cluster_id: str) -> list[str]:
     """The command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
-    tool = [
-        "kafka.tools.StorageTool",
-        "format",
-        "--ignore-formatted",
-        f"--cluster-id={cluster_id}",
-        "-c",
-        str(properties),
-    ]
-    return [*_java(java, class_path, heap_mb=128, log4j=None), *tool]
+    tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", f"--cluster-id={cluster_id}"]
+    return [*_java(java, class_path, heap_mb=128, log4j=None), *tool, "-c", str(properties)]
 
 
 def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:

@@ -7,7 +7,6 @@ module can go.
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import tempfile
@@ -15,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.edges.java import created_archive
 from topicops.edges.spark.driver import archive_path, driver_java
-from topicops.model.errors import TopicopsError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,22 +23,10 @@ if TYPE_CHECKING:
 _MODULE = "topicops.edges.spark.class_archive"
 _TRAINING_TIMEOUT_S = 300.0
 
-_log = logging.getLogger(__name__)
-
 
 def train_archive() -> Path | None:
-    """The archive for this Java and this Spark, created if it is missing; None when that fails.
-
-    It is optional: without an archive the driver only starts more slowly.
-    """
-    try:
-        archive = archive_path(driver_java())
-        if not archive.is_file():
-            _train(archive)
-    except (TopicopsError, OSError, subprocess.SubprocessError) as error:
-        _log.warning("no class-data archive for Spark, which will start more slowly: %s", error)
-        return None
-    return archive
+    """The archive for this Java and this Spark, created if it is missing; None when that fails."""
+    return created_archive("Spark", lambda: archive_path(driver_java()), _train)
 
 
 def _train(archive: Path) -> None:
