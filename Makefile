@@ -92,7 +92,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@touch $@
 
 $(ARCHIVES): $(INSTALLED)
-	@echo "Preparing the class archives of Spark and Kafka, once for each version" >&2
+	@echo "Preparing the class archives of Spark and Kafka, once for each version: about two minutes" >&2
 	@$(BIN)/python -m topicops.edges.spark.class_archive
 	@$(BIN)/python -m topicops.edges.local.class_archive
 	@touch $@

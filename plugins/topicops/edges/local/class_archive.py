@@ -14,6 +14,7 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import created_archive, find_java
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
+from topicops.edges.local.progress import Progress, quiet
 from topicops.edges.local.server_files import class_archive
 from topicops.edges.local.state import Server, broker_role
 from topicops.edges.processes import stop
@@ -23,9 +24,9 @@ _BROKER = 1
 _WRITING_S = 120.0
 
 
-def train_archive() -> Path | None:
+def train_archive(progress: Progress = quiet) -> Path | None:
     """The archive for this Java and these jars, created if it is missing; None when that fails."""
-    return created_archive("Kafka", lambda: class_archive(find_java(), kafka_jars()), _train)
+    return created_archive("Kafka", lambda: class_archive(find_java(), kafka_jars(progress=progress)), _train)
 
 
 class _TrainingCluster(LocalCluster):
@@ -55,5 +56,10 @@ def _train(archive: Path) -> None:
             cluster.down(now=True)
 
 
+def _show(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"Kafka's class-data archive: {train_archive() or 'none, see the log'}\n")
+    created = train_archive(_show)
+    sys.stdout.write(f"Kafka's class-data archive: {created or 'none, see the log'}\n")

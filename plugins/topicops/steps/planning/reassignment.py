@@ -54,8 +54,6 @@ def _with_leaders(changed: Assignment, rows: Assignment) -> Assignment:
     """
     others = Load.of([{p: row for p, row in rows.items() if p not in changed}])
     kept = {p: rows[p][:1] for p, row in changed.items() if rows[p] and rows[p][0] in row}
-    first = spread_leaders({**changed, **kept}, topic=others, cluster=others)
-    ordered = {
-        p: (*first[p][:1], *(broker for broker in row if broker not in first[p][:1])) for p, row in changed.items()
-    }
+    leaders = {p: row[0] for p, row in spread_leaders({**changed, **kept}, topic=others, cluster=others).items()}
+    ordered = {p: (leaders[p], *(broker for broker in row if broker != leaders[p])) for p, row in changed.items()}
     return spread_leaders(ordered, topic=others, cluster=others)
