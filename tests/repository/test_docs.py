@@ -217,8 +217,8 @@ def as_documented(info: FieldInfo) -> str | None:
             return f"`{str(flag).lower()}`"
         case timedelta() as time:
             return f"`{time.total_seconds():g}s`"
-        case tuple():
-            return "`[]`"
+        case tuple() as several:
+            return f"`[{', '.join(several)}]`"
         case dict():
             return "`{}`"
         case value:

@@ -39,6 +39,12 @@ class Risk(StrEnum):
         return list(Risk).index(self)
 
 
+Permission = Literal["refuse", "allow"]
+ApprovalWay = Literal["question", "parameter", "review"]
+"""Airflow's question, a parameter of a run or of the command, or an approving review of the pull request."""
+PRODUCTION_RESTS_FOR = timedelta(hours=24)
+
+
 class ZooKeeperEndpoint(Written):
     """Either a connection id or an address with its chroot."""
 
@@ -105,7 +111,20 @@ class Policy(Written):
     unlisted_configs: Literal["report", "remove"] = "report"
     unattended: Risk = Risk.NOTICE
     """The highest risk that runs without an approval."""
-    delete_active: Literal["refuse", "allow"] = "refuse"
+    delete_active: Permission = "refuse"
+    rests_for: timedelta | None = None
+    """A topic is in use if it had a record or a commit of a group within this time; None: the default of the class."""
+    delete_by_name: Permission | None = None
+    """Deletes from brokers without topic ids, which delete by name; None: the default of the class."""
+    plans_without_files: Permission = "refuse"
+    """Saved plans where no topic files are that could ask for their changes."""
+    approvals: tuple[ApprovalWay, ...] = ("question", "parameter")
+    """Which ways to approve count."""
+    approvers: tuple[str, ...] = ()
+    """Airflow's user names; empty: every user whom Airflow lets answer."""
+    author_approves: Risk = Risk.DESTRUCTIVE
+    """The highest risk that the author of a change may approve alone."""
+    approval_lasts: timedelta = timedelta(hours=24)
     exceptions: tuple[PolicyException, ...] = ()
 
 
@@ -136,6 +155,21 @@ class EnvironmentSpec(Written):
     apply: Apply = Apply()
     verify: Verify = Verify()
     overrides: Mapping[str, Override] = Field(default_factory=dict)
+
+    @property
+    def rests_for(self) -> timedelta:
+        """``policy.restsFor``; by default 24 hours in production, and no time at all in a sandbox."""
+        written = self.policy.rests_for
+        return written if written is not None else PRODUCTION_RESTS_FOR if self._is_production else timedelta(0)
+
+    @property
+    def delete_by_name(self) -> Permission:
+        """``policy.deleteByName``; by default ``refuse`` in production, ``allow`` in a sandbox."""
+        return self.policy.delete_by_name or ("refuse" if self._is_production else "allow")
+
+    @property
+    def _is_production(self) -> bool:
+        return self.cluster.cluster_class == "production"
 
 
 BUILT_IN_PROTECTED_TOPICS = ("__*", "_schemas", "_confluent*")
