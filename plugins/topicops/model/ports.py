@@ -86,6 +86,8 @@ class AnswerKind(StrEnum):
     """It had no effect; after a wait and a new reading it may be sent again."""
     CONTROLLER_MOVED = "controller moved"
     """It went to a broker that is no longer the controller: read back; a change without effect may be sent again."""
+    SEND_ALONE = "send alone"
+    """The client refused a request of several changes, because of one of them, and sent nothing: send each alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,13 @@ class TopicAdmin(Protocol):
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         """Ask the brokers for a dry run; deletes have none and count as accepted."""
+        ...
+
+    def get_ready(self, change: Change) -> None:
+        """Connect and wait, at most 20 s, until the brokers have a controller: a request of this kind may follow.
+
+        It then goes out without such a wait, or is answered ``RETRY`` because there is no controller.
+        """
         ...
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]: ...

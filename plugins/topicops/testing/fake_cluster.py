@@ -108,6 +108,7 @@ class FakeCluster:
         self._frozen: dict[int, BrokerView] = {}
         self._faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self._rejected: dict[str, str] = {}
+        self._before_ready: deque[Callable[[], None]] = deque()
         self._before_requests: deque[Callable[[], None]] = deque()
         for broker in self._racks:
             self.start_broker(broker)
@@ -155,6 +156,10 @@ class FakeCluster:
 
     def reject_dry_run(self, topic: str, error: str = REFUSED_BY_POLICY.error) -> None:
         self._rejected[topic] = error
+
+    def while_waiting_for_controller(self, action: Callable[[], None]) -> None:
+        """Call ``action`` when a request waits for a controller."""
+        self._before_ready.append(action)
 
     def before_next_request(self, action: Callable[[], None]) -> None:
         """Call ``action`` after all reads and right before a request arrives."""
@@ -254,6 +259,10 @@ class FakeCluster:
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         return [self._dry_run(change) for change in changes]
+
+    def get_ready(self, change: Change) -> None:  # noqa: ARG002 - any change waits for the same
+        while self._before_ready:
+            self._before_ready.popleft()()
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
         return self._request("create", changes)

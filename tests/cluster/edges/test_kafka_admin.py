@@ -12,6 +12,7 @@ from kafka.protocol.admin import AlterClientQuotasRequest
 from fixtures.admin import new_admin
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients import CLIENT_ID, BrokerConnections
+from topicops.edges.kafka.controller_watch import ControllerWatch
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import LiveTopic
@@ -20,7 +21,7 @@ from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.specs.environment import Policy
+from topicops.model.specs.environment import Apply, Policy
 from topicops.steps.applying.apply import apply
 from topicops.testing.changes import (
     configure_topic,
@@ -33,6 +34,7 @@ from topicops.testing.changes import (
 )
 from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
 
+DONE = OutcomeStatus.DONE
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
 
 
@@ -42,6 +44,7 @@ class Workbench:
 
     admin: KafkaAdmin
     reader: ZooKeeperReader
+    bootstrap_servers: str
     names: list[str] = field(default_factory=list)
 
     def name(self, word: str) -> str:
@@ -71,7 +74,7 @@ def workbench(local_cluster: LocalCluster) -> Iterator[Workbench]:
     properties = {"bootstrap.servers": local_cluster.bootstrap_servers}
     admin = KafkaAdmin(properties)
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
-        bench = Workbench(admin, reader)
+        bench = Workbench(admin, reader, local_cluster.bootstrap_servers)
         yield bench
         leftovers = [name for name in bench.names if bench.exists(name)]
         if leftovers:
@@ -170,29 +173,54 @@ def test_delete_with_something_that_is_no_id_is_not_sent(workbench: Workbench) -
 
 
 def test_bad_topics_fail_and_the_others_of_their_request_succeed(
-    local_cluster: LocalCluster, workbench: Workbench
+    workbench: Workbench,
 ) -> None:
-    admin = KafkaAdmin({"bootstrap.servers": local_cluster.bootstrap_servers})
     good = [create_topic(workbench.name(f"good-{i}"), (1, 2)) for i in range(2)]
     uneven = create_topic(workbench.name("uneven"), (1, 2), (1,))
     unknown = create_topic(workbench.name("unknown"), (1,), configs={"retention.mz": "1"})
     unbuildable = replace(create_topic(workbench.name("unbuildable"), (1,)), partitions=3)
 
-    answers = admin.create([good[0], uneven, unknown, unbuildable, good[1]])
-    admin.close()
+    plan = plan_of(good[0], uneven, unknown, unbuildable, good[1])
+    lease = FakeLease()
+    outcomes = apply_with(workbench, plan, lease=lease, validate_only=False)
 
-    assert [answer.kind for answer in answers] == [
-        AnswerKind.ACCEPTED,
-        AnswerKind.FAILED,
-        AnswerKind.FAILED,
-        AnswerKind.FAILED,
-        AnswerKind.ACCEPTED,
-    ]
-    assert answers[1].error.startswith("INVALID_REPLICA_ASSIGNMENT (39): ")
-    assert answers[2].error.startswith("INVALID_CONFIG (40): ")
+    failed = OutcomeStatus.FAILED
+    assert [outcome.status for outcome in outcomes] == [DONE, failed, failed, failed, DONE]
+    assert outcomes[1].message.startswith("INVALID_REPLICA_ASSIGNMENT (39): ")
+    assert outcomes[2].message.startswith("INVALID_CONFIG (40): ")
+    assert [outcome.sent for outcome in outcomes] == [True, True, True, False, True]
+    assert lease.confirmations == 2 + len(outcomes)  # before the first reading, the whole request, each alone
     assert [workbench.exists(change.topic) for change in (*good, uneven, unknown, unbuildable)] == [True] * 2 + [
         False
     ] * 3
+
+
+def test_a_lease_lost_while_a_request_waits_for_a_controller_leaves_it_unsent(workbench: Workbench) -> None:
+    topic, lease = workbench.name("late"), FakeLease()
+    workbench.admin._watch = _SlowWatch(workbench.admin, lease.lose)
+
+    (outcome,) = apply_with(workbench, plan_of(create_topic(topic, (1,))), lease=lease, validate_only=False)
+
+    assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
+    assert not workbench.exists(topic)
+
+
+def test_a_topic_made_again_while_its_delete_by_name_waits_for_a_controller_stays(workbench: Workbench) -> None:
+    live = workbench.create("again", (1,))
+
+    def make_again() -> None:
+        assert_accepted([admin.delete(delete_topic(live))])
+        workbench.wait_until_gone(live.name)
+        assert_accepted(admin.create([create_topic(live.name, (1,))]))
+
+    admin = KafkaAdmin({"bootstrap.servers": workbench.bootstrap_servers})
+    workbench.admin._watch = _SlowWatch(workbench.admin, make_again)
+
+    (outcome,) = apply_with(workbench, plan_of(replace(delete_topic(live), topic_id=None)))
+    admin.close()
+
+    assert outcome.status is OutcomeStatus.REFUSED
+    assert workbench.live(live.name).topic_id != live.topic_id
 
 
 def test_existing_name_is_refused_and_the_topic_left_alone(workbench: Workbench) -> None:
@@ -296,21 +324,39 @@ def test_unreachable_brokers_have_no_cluster_id() -> None:
         KafkaAdmin(NO_BROKER, request_timeout_s=2.0).cluster_id()
 
 
-def apply_with(workbench: Workbench, plan: Plan) -> Sequence[Outcome]:
+def apply_with(
+    workbench: Workbench, plan: Plan, *, lease: FakeLease | None = None, validate_only: bool = True
+) -> Sequence[Outcome]:
     """What apply makes of it, with everything but the cluster pretended."""
     return apply(
         plan,
         ApplyPorts(
             reader=workbench.reader,
             admin=workbench.admin,
-            lease=FakeLease(),
+            lease=lease or FakeLease(),
             journal=FakeJournal(),
             audit=FakeAuditLog(),
             questions=None,
         ),
-        environment=sandbox().model_copy(update={"policy": Policy(delete_active="allow")}),
+        environment=sandbox().model_copy(
+            update={"policy": Policy(delete_active="allow"), "apply": Apply(validate_only=validate_only)}
+        ),
         clock=Clock(),
     )
+
+
+class _SlowWatch(ControllerWatch):
+    """Waits for a controller, once, while something else happens."""
+
+    def __init__(self, admin: KafkaAdmin, meanwhile: Callable[[], object]) -> None:
+        super().__init__(admin._applier_properties)
+        self._meanwhile: Callable[[], object] | None = meanwhile
+
+    def has_controller(self, forget: Callable[[], None]) -> bool:
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile:
+            meanwhile()
+        return super().has_controller(forget)
 
 
 @contextmanager

@@ -704,6 +704,44 @@ def test_a_lease_lost_while_the_intent_is_written_keeps_the_request_in(world: Wo
     assert [kind for kind, _ in world.journal.lines] == ["intent", "outcome"]
 
 
+def test_a_lease_lost_while_a_request_waits_for_a_controller_leaves_it_unsent(world: World) -> None:
+    world.cluster.while_waiting_for_controller(world.lease.lose)
+
+    (outcome,) = world.apply(world.plan(create_topic("a", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (NOT_SENT, False)
+    assert world.requests() == []
+
+
+def test_a_request_that_the_client_refuses_whole_goes_out_one_by_one_each_with_the_lease_confirmed(
+    world: World,
+) -> None:
+    refused = Fault(AnswerKind.SEND_ALONE, "the client refuses one of them", left=False)
+    for topic in "abc":
+        world.cluster.script(topic, refused)
+    world.lease.confirmations_left = 4  # one before the first reading, one for the whole request, two for single ones
+
+    outcomes = world.apply(world.plan(*[create_topic(name, (1, 2)) for name in "abc"]))
+
+    assert [outcome.status for outcome in outcomes] == [DONE, DONE, FAILED]
+    assert [request.topics for request in world.cluster.requests] == [("a", "b", "c"), ("a",), ("b",)]
+    assert not outcomes[2].sent
+
+
+def test_a_topic_made_again_while_its_delete_waits_for_a_controller_stays(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    plan = world.plan(delete_topic(live))
+
+    def make_again() -> None:
+        world.cluster.remove_topic("t")
+        world.cluster.put_topic("t", (1, 2))
+
+    world.cluster.while_waiting_for_controller(make_again)
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
+    assert world.requests() == []
+
+
 def test_a_lost_cluster_leaves_everything_unsent(world: World) -> None:
     plan = world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2)))
     world.cluster.unreachable = True

@@ -86,6 +86,10 @@ class KafkaAdmin:
         self._deleter_properties = applier if deleter is None else deleter
         self._deleter = Confluent(self._deleter_properties)
         self._watch = ControllerWatch(applier)
+        self._has_controller: bool | None = None
+        """What ``get_ready`` found for the next request; None: not asked."""
+        self._delete_target: int | Answer | None = None
+        """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
         self._deletes_resume_at = 0.0
         """When a quota lets the next delete by id through; nothing is sent before."""
         self._connections: BrokerConnections | None = None
@@ -119,6 +123,14 @@ class KafkaAdmin:
             answers |= zip(chosen, send([changes[index] for index in chosen]), strict=True)
         return [dry_run_answer(answers[index]) for index in range(len(changes))]
 
+    def get_ready(self, change: Change) -> None:
+        """Wait for a controller, and connect to it, so that the next request of this kind goes out at once."""
+        if isinstance(change, DeleteTopic) and change.topic_id is not None:
+            self._delete_target = self._found_delete_target()
+            return
+        client = self._deleter if isinstance(change, DeleteTopic) else self._applier
+        self._has_controller = self._watch.has_controller(client.discard)
+
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
         """Create topics, each with the replicas of its plan."""
         return self._answers(changes, self._create)
@@ -143,10 +155,21 @@ class KafkaAdmin:
         self._watch.close()
 
     def _dry_runs(self) -> Iterator[tuple[type[Change], Callable[[Any], Sequence[Answer]]]]:
-        yield CreateTopic, lambda changes: self._answers(changes, partial(self._create, validate_only=True))
-        yield ExpandTopic, lambda changes: self._answers(changes, partial(self._expand, validate_only=True))
-        yield ConfigureTopic, lambda changes: self._answers(changes, partial(self._configure, validate_only=True))
+        yield CreateTopic, lambda changes: self._dry_run(changes, partial(self._create, validate_only=True))
+        yield ExpandTopic, lambda changes: self._dry_run(changes, partial(self._expand, validate_only=True))
+        yield ConfigureTopic, lambda changes: self._dry_run(changes, partial(self._configure, validate_only=True))
         yield DeleteTopic, lambda changes: [self._deletable(change) for change in changes]
+
+    def _dry_run(self, changes: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Futures]) -> list[Answer]:
+        answers = self._answers(changes, call)
+        if any(answer.kind is AnswerKind.SEND_ALONE for answer in answers):
+            return [answer for change in changes for answer in self._answers([change], call)]
+        return answers
+
+    def _may_send(self, forget: Callable[[], None]) -> bool:
+        """Whether there is a controller; asks only where no ``get_ready`` came before."""
+        known, self._has_controller = self._has_controller, None
+        return self._watch.has_controller(forget) if known is None else known
 
     def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool = False) -> Futures:
         topics = [_new_topic(change) for change in changes]
@@ -171,15 +194,14 @@ class KafkaAdmin:
         """Send the changes as one request, and wait for an answer to each."""
         if not changes:
             return []
-        if not self._watch.has_controller(self._applier.discard):
+        if not self._may_send(self._applier.discard):
             return [NO_CONTROLLER] * len(changes)
         try:
             futures = call(changes)
         except (KafkaException, ValueError, TypeError) as error:
-            if len(changes) > 1:
-                # The client refused before anything was sent: send them one by one, so that only the bad one fails.
-                return [answer for change in changes for answer in self._answers([change], call)]
-            return [Answer(AnswerKind.FAILED, error_text(error), left=False)]
+            # The client refused before anything was sent; sent alone, only the bad change fails.
+            kind = AnswerKind.SEND_ALONE if len(changes) > 1 else AnswerKind.FAILED
+            return [Answer(kind, error_text(error), left=False)] * len(changes)
         successor = self._await(list(futures.values()))
         wait_s = self._applier.throttle_left_s()
         answers = [replace(self._answer(change, futures[change.topic], successor), wait_s=wait_s) for change in changes]
@@ -222,7 +244,7 @@ class KafkaAdmin:
         return ACCEPTED
 
     def _delete_by_name(self, change: DeleteTopic) -> Answer:
-        if not self._watch.has_controller(self._deleter.discard):
+        if not self._may_send(self._deleter.discard):
             return NO_CONTROLLER
         try:
             future: Future[Any] = self._deleter.client().delete_topics([change.topic], **self._timeouts)[change.topic]
@@ -247,27 +269,30 @@ class KafkaAdmin:
             return Answer(AnswerKind.FAILED, f"{change.topic_id!r} is not a topic id; plan again", left=False)
         if (wait_s := self._deletes_resume_at - time.monotonic()) > 0:
             return Answer(AnswerKind.RETRY, "a quota holds back the next delete; nothing was sent", wait_s, left=False)
+        target, self._delete_target = self._delete_target, None
+        if target is None:
+            target = self._found_delete_target()
+        return target if isinstance(target, Answer) else self._delete_at(target, change, topic_id)
+
+    def _found_delete_target(self) -> int | Answer:
+        """The controller, over an open connection; or the answer to a delete that cannot be sent to any."""
         try:
             if not self._watch.has_controller(self._drop_connections):
                 return NO_CONTROLLER
-            connections = self._connected()
-            controller = self._controller_for(connections)
+            return self._controller_for(self._connected())
         except ClusterError as error:
             self._drop_connections()
             return Answer(AnswerKind.RETRY, str(error), left=False)
         except UsageError as error:
             return Answer(AnswerKind.FAILED, str(error), left=False)
-        return self._delete_at(controller, change, topic_id, connections)
 
     def _controller_for(self, connections: BrokerConnections) -> int:
         """The broker just seen as controller, if its address is known; it refuses if it is no longer the controller."""
         seen = self._watch.just_seen
         return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
 
-    def _delete_at(
-        self, controller: int, change: DeleteTopic, topic_id: uuid.UUID, connections: BrokerConnections
-    ) -> Answer:
-        request = {controller: self._delete_request(topic_id)}
+    def _delete_at(self, controller: int, change: DeleteTopic, topic_id: uuid.UUID) -> Answer:
+        connections, request = self._connected(), {controller: self._delete_request(topic_id)}
         future = run_in_thread(lambda: connections.ask(request, timeout_s=self._request_timeout_s))
         successor = self._await([future])
         if not future.done():

@@ -1,4 +1,7 @@
-"""The protocol of one request: read the topics, note the intent, confirm the lease, send, find out what it did."""
+"""The protocol of one request: wait for a controller, read the topics, note the intent, confirm the lease, send.
+
+Nothing waits between the confirmation and the request. After the answer it finds out what the request did.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,10 @@ class Sender:
         """Send the batch as one request, and again what must wait: as long as a quota asks, and a few times more."""
         waits, quota_left_s = iter(RETRY_WAITS_S), QUOTA_PATIENCE_S
         while batch := self._send_once(batch):
+            if self.ledger.sent[batch[0].digest].answer.kind is AnswerKind.SEND_ALONE:
+                for gated in batch:
+                    self.send_until_decided([gated])
+                return
             quota_s = max(self.ledger.sent[gated.digest].answer.wait_s for gated in batch)
             wait = quota_s or next(waits, None)
             quota_left_s -= quota_s
@@ -86,9 +93,11 @@ class Sender:
 
     def _send_once(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
         """Send those of the batch that still may be sent; give those that have to wait, the others are decided."""
-        self.in_use.refresh(batch)
         self.pause(self._resume_at - self.clock.now())
         self._stop_if_needed()
+        # All waits come before the topics are read and the lease is confirmed: a new topic may have the name after one.
+        self.ports.admin.get_ready(batch[0].change)
+        self.in_use.refresh(batch)
         ready = self.recheck(batch)
         self.ledger.write()
         if not ready:
