@@ -122,6 +122,26 @@ def test_written_bootstrap_servers_fill_in_for_a_connection_without() -> None:
     assert found == {"bootstrap.servers": "b1:9092", "security.protocol": "SSL"}
 
 
+def test_a_login_goes_to_the_servers_of_its_own_connection_only() -> None:
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.password": SECRET}
+    elsewhere = environment(kafka={"connection": "k", "bootstrapServers": "collector.example:9092"})
+
+    with pytest.raises(UsageError) as refused:
+        kafka_properties(elsewhere, "reader", lambda _: ConnectionFields(conn_type="kafka", extra=login))
+
+    assert f"{FILE}:8: connection 'k' has a login (sasl.mechanism, sasl.password) and no bootstrap.servers" in str(
+        refused.value
+    )
+    assert SECRET not in str(refused.value)
+
+
+def test_servers_of_a_connection_win_over_written_ones() -> None:
+    login = {"bootstrap.servers": "b1:9092", "sasl.password": SECRET}
+    both = environment(kafka={"connection": "k", "bootstrapServers": "collector.example:9092"})
+
+    assert kafka_properties(both, "reader", lambda _: ConnectionFields(conn_type="kafka", extra=login)) == login
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

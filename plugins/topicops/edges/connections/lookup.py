@@ -112,8 +112,9 @@ def kafka_properties(
     place = environment.place_of(f"cluster.kafka.{written}")
     extra = _found(connection_id, place, source).extra
     properties = {name: _property_text(name, value, place) for name, value in extra.items() if value is not None}
-    if endpoint.bootstrap_servers:
-        properties.setdefault(BOOTSTRAP_SERVERS, endpoint.bootstrap_servers)
+    if endpoint.bootstrap_servers and not properties.get(BOOTSTRAP_SERVERS):
+        _require_no_login(properties, f"{place}: connection {connection_id!r}")
+        properties[BOOTSTRAP_SERVERS] = endpoint.bootstrap_servers
     if not properties.get(BOOTSTRAP_SERVERS):
         raise UsageError(f"{place}: connection {connection_id!r} has no {BOOTSTRAP_SERVERS}; add it to its extra")
     if environment.spec.cluster.cluster_class == "production":
@@ -139,6 +140,15 @@ def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
             raise UsageError(
                 f"{where} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
             )
+
+
+def _require_no_login(properties: Mapping[str, str], where: str) -> None:
+    """Raise ``UsageError`` if a connection without servers has a login: who writes a file would choose who gets it."""
+    if login := sorted(name for name in properties if name.startswith("sasl.")):
+        raise UsageError(
+            f"{where} has a login ({', '.join(login)}) and no {BOOTSTRAP_SERVERS}; add them to its extra: "
+            "a file does not choose which servers are sent a login"
+        )
 
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
