@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.local.airflow_client import POLL_S, AirflowClient, AirflowError
 from topicops.edges.processes import (
     ProcessMark,
@@ -137,8 +138,7 @@ def without_airflow_settings(variables: Mapping[str, str]) -> dict[str, str]:
 def airflow_variables(folder: Path, *, dags: Path, port: int, password: str) -> dict[str, str]:
     """Airflow's settings. Also writes the file of passwords that one of them names."""
     passwords = folder / "passwords.json"
-    passwords.write_text(json.dumps({USER: password}), encoding="utf-8")
-    passwords.chmod(0o600)
+    write_atomically(passwords, json.dumps({USER: password}).encode(), mode=0o600)
     bundle = {
         "name": "topicops",
         "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
