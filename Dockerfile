@@ -7,10 +7,13 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 USER airflow
-COPY --chown=airflow:root requirements.lock pyproject.toml README.md LICENSE /opt/topicops/
+COPY --chown=airflow:root requirements.lock requirements-uv.txt pyproject.toml README.md LICENSE /opt/topicops/
 COPY --chown=airflow:root plugins /opt/topicops/plugins
-RUN pip install --no-cache-dir uv==0.13.9 \
+RUN pip install --no-cache-dir --require-hashes -r /opt/topicops/requirements-uv.txt \
     && uv pip install --no-cache --require-hashes -r /opt/topicops/requirements.lock \
     && uv pip install --no-cache --no-deps --no-build-isolation /opt/topicops
+
+# A new volume takes the owner of its folder in the image; without the folder it would be root's.
+RUN mkdir -m 0700 /opt/airflow/state
 
 ENV PYSPARK_PYTHON=/usr/local/bin/python3

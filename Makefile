@@ -7,7 +7,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ARCHIVES := $(VENV)/.class-archives
-UV_VERSION := 0.13.9
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 3
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
@@ -16,10 +15,10 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample check format bench lock clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample check format bench lock compose-secrets pin-images clean java
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 
@@ -67,6 +66,27 @@ bench: setup  ## Run the benchmarks (ONLY=name runs one)
 lock: $(INSTALLED)  ## Resolve requirements.lock anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+	{ sed -n 1p requirements-uv.txt; echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - ; } > requirements-uv.txt.new
+	mv requirements-uv.txt.new requirements-uv.txt
+
+compose-secrets: .env  ## Write .env with new secrets for docker compose; a file that is there stays
+
+.env:
+	@umask 077 && $(PYTHON) -c 'import base64, secrets; \
+	  names = ("API_SECRET", "JWT_SECRET", "DATABASE_PASSWORD"); \
+	  print(*(f"TOPICOPS_{name}={secrets.token_hex(32)}" for name in names), sep="\n"); \
+	  print("TOPICOPS_FERNET_KEY=" + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())' > $@.new
+	@mv $@.new $@
+
+pin-images:  ## Write the digest of today beside each image's tag in Dockerfile and docker-compose.yml (needs docker)
+	@for image in $$(sed -nE 's/^(FROM| +image:) ([a-z0-9/-]+:[^ @]+).*/\2/p' Dockerfile docker-compose.yml \
+	    | grep -v '^topicops-' | sort -u); do \
+	  digest=$$(docker buildx imagetools inspect --format '{{println .Manifest.Digest}}' "$$image") || exit 1; \
+	  [[ $$digest =~ ^sha256:[0-9a-f]{64}$$ ]] || { echo "$$image: docker gave no digest: $$digest" >&2; exit 1; }; \
+	  sed -i -E "s#(FROM|image:) $$image(@sha256:[0-9a-f]+)?#\1 $$image@$$digest#" Dockerfile docker-compose.yml || exit 1; \
+	  echo "$$image@$$digest"; \
+	done
 
 clean:  ## Remove what was built or cached; a running local cluster is stopped first
 	@[ ! -x $(BIN)/topicops ] || $(BIN)/topicops local down
@@ -81,12 +101,12 @@ java:
 	  *) echo "topicops needs Java 17 or 21, found $${major:-none}: install one (Debian: openjdk-17-jre-headless) or point JAVA_HOME at it" >&2; exit 1 ;; \
 	esac
 
-$(INSTALLED): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "topicops needs Python 3.11 to 3.13: run make with PYTHON=python3.11" >&2; exit 1; }
 	@echo "Installing into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
 	@$(BIN)/uv pip install --python $(BIN)/python --require-hashes --compile-bytecode -r requirements.lock
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,21 @@ SERVICES = COMPOSE["services"]
 BROKERS = [name for name in SERVICES if name.startswith("broker-")]
 AIRFLOW = [name for name in SERVICES if name.startswith("airflow-")]
 ENDS_BY_ITSELF = {"airflow-init"}
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+BUILT_HERE = "topicops-airflow:0.1.0"
+IMAGES = {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE), *(s["image"] for s in SERVICES.values())} - {
+    BUILT_HERE
+}
+WITHOUT_DIGEST = {
+    "apache/airflow:3.3.2-python3.11",
+    "confluentinc/cp-kafka:7.9.2",
+    "confluentinc/cp-zookeeper:7.9.2",
+}
+"""Their digests are not known here; `make pin-images` writes them where docker and the registry can be reached."""
+SUBSTITUTED = re.compile(r"(?<!\$)\$\{([A-Z_]+)([^}]*)\}")
+SECRETS = {name for name, _ in SUBSTITUTED.findall((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))}
+FOLDERS_OF_THE_IMAGE = {"/opt/airflow/logs"}
+"""Of Airflow's own image, owned by its user; Dockerfile of apache/airflow, 3.3."""
 
 
 def test_it_has_zookeeper_three_brokers_postgres_and_airflows_services() -> None:
@@ -35,7 +54,12 @@ def test_every_service_tells_whether_it_is_healthy_or_ends_by_itself(service: st
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_image_names_its_version(service: str) -> None:
-    assert re.fullmatch(r"[a-z0-9/-]+:[0-9]+\.[0-9]+(\.[0-9]+)?", SERVICES[service]["image"])
+    assert re.fullmatch(r"[a-z0-9/-]+:[0-9]+\.[0-9]+(\.[0-9]+)?(@sha256:[0-9a-f]{64})?", SERVICES[service]["image"])
+
+
+@pytest.mark.parametrize("image", sorted(IMAGES))
+def test_every_image_has_the_digest_that_is_known(image: str) -> None:
+    assert re.search(r"@sha256:[0-9a-f]{64}$", image) or image in WITHOUT_DIGEST
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -86,5 +110,94 @@ def test_airflows_connections_are_those_that_the_local_environment_names() -> No
 
 
 def test_the_image_installs_what_is_locked() -> None:
-    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert "--require-hashes -r /opt/topicops/requirements.lock" in dockerfile
+    assert "--require-hashes -r /opt/topicops/requirements.lock" in DOCKERFILE
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_secret_has_a_default(service: str) -> None:
+    for name, value in SERVICES[service]["environment"].items():
+        if re.search(r"SECRET|FERNET|PASSWORD$|SQL_ALCHEMY_CONN", name):
+            assert SUBSTITUTED.search(value), name
+        assert all(rest.startswith(":?") for _, rest in SUBSTITUTED.findall(value)), name
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of what make works on."""
+    for name in ("Makefile", "Dockerfile", "docker-compose.yml"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def make(target: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **variables}
+    command = ["make", "--no-print-directory", target]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_make_writes_each_secret_that_the_services_ask_for_readable_by_its_user_only(folder: Path) -> None:
+    made = make("compose-secrets", folder)
+
+    assert made.returncode == 0, made.stderr
+    file = folder / ".env"
+    written = dict(line.split("=", 1) for line in file.read_text(encoding="utf-8").splitlines())
+    assert written.keys() == SECRETS
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len(set(written.values())) == len(written)
+    assert len(base64.urlsafe_b64decode(written.pop("TOPICOPS_FERNET_KEY"))) == 32
+    assert all(len(secret) >= 64 for secret in written.values())  # HS512 asks for 64 bytes
+    assert not (made.stdout + made.stderr).count(written["TOPICOPS_JWT_SECRET"])
+
+
+def test_make_leaves_secrets_that_are_there(folder: Path) -> None:
+    (folder / ".env").write_text("TOPICOPS_JWT_SECRET=mine\n", encoding="utf-8")
+
+    assert make("compose-secrets", folder).returncode == 0
+    assert (folder / ".env").read_text(encoding="utf-8") == "TOPICOPS_JWT_SECRET=mine\n"
+
+
+@pytest.mark.parametrize("ignoring", [".gitignore", ".dockerignore"])
+def test_the_file_of_secrets_stays_out_of_git_and_of_the_image(ignoring: str) -> None:
+    patterns = (ROOT / ignoring).read_text(encoding="utf-8").splitlines()
+    assert {"/.env*", "*"} & set(patterns)
+    assert not any(pattern.startswith("!") and "env" in pattern for pattern in patterns)
+
+
+def test_every_volume_of_airflow_is_on_a_folder_that_airflows_user_owns() -> None:
+    made = set(re.findall(r"mkdir -m 0700 (\S+)", DOCKERFILE.rpartition("USER airflow")[2]))
+    for service in AIRFLOW:
+        mounts = [mount.split(":") for mount in SERVICES[service]["volumes"]]
+        folders = {mount[1] for mount in mounts if mount[0] in COMPOSE["volumes"]}
+        assert folders <= made | FOLDERS_OF_THE_IMAGE
+
+
+def engine(folder: Path, answer: str) -> str:
+    """A ``docker`` that gives ``answer`` for each image; gives the PATH that finds it."""
+    program = folder / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_make_pins_all_images_to_the_digests_that_the_registry_gives(folder: Path) -> None:
+    digest = f"sha256:{'7' * 64}"
+
+    for _ in range(2):  # a second time replaces the digests of the first
+        made = make("pin-images", folder, PATH=engine(folder, digest))
+        assert made.returncode == 0, made.stderr
+        shutil.rmtree(folder / "bin")
+
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in ("Dockerfile", "docker-compose.yml"))
+    pinned = re.findall(r"(?:^FROM|^ +image:) (\S+)", text, re.MULTILINE)
+    assert {image for image in pinned if not image.endswith(f"@{digest}")} == {BUILT_HERE}
+    assert {image.partition("@")[0] for image in pinned} - {BUILT_HERE} == {i.partition("@")[0] for i in IMAGES}
+
+
+def test_make_pins_nothing_where_the_registry_gives_no_digest(folder: Path) -> None:
+    made = make("pin-images", folder, PATH=engine(folder, "Name: docker.io/library/postgres"))
+
+    assert made.returncode != 0
+    assert "docker gave no digest" in made.stderr
+    for name in ("Dockerfile", "docker-compose.yml"):
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes()

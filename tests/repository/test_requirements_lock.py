@@ -1,4 +1,4 @@
-"""requirements.lock: complete, hashed, and free of any index address."""
+"""requirements.lock: complete, hashed, and free of any index address; nothing is installed without a hash."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+UV = (ROOT / "requirements-uv.txt").read_text(encoding="utf-8")
+INSTALLS = {
+    f"{name}: {line.strip()}": line
+    for name in ("Makefile", "Dockerfile", ".github/workflows/topics.yml")
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+    if re.search(r"\b(pip3?|uv) (pip )?install\b", line)
+}
+OUR_OWN = ("--no-deps", "--no-build-isolation")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -28,3 +38,22 @@ def test_every_declared_dependency_is_locked() -> None:
     names = {re.split(r"[\[<>=~! ]", requirement)[0].lower().replace("_", "-") for requirement in declared}
     locked = {line.split("==")[0] for line in LOCK.splitlines() if "==" in line and not line.startswith(" ")}
     assert names <= locked
+
+
+def test_uv_itself_has_a_hash_for_each_of_its_wheels() -> None:
+    name, *hashes = [line.strip(" \\") for line in UV.splitlines() if not line.startswith("#")]
+    assert re.fullmatch(r"uv==[0-9.]+", name)
+    assert len(hashes) > 10
+    assert [h for h in hashes if not re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", h)] == []
+
+
+@pytest.mark.parametrize("line", INSTALLS.values(), ids=INSTALLS)
+def test_whatever_is_installed_is_checked_against_a_hash_or_is_our_own_source(line: str) -> None:
+    assert "--require-hashes" in line or all(option in line for option in OUR_OWN)
+
+
+@pytest.mark.parametrize("name", ["Makefile", "Dockerfile"])
+def test_pip_installs_uv_and_uv_all_else(name: str) -> None:
+    lines = [line for label, line in INSTALLS.items() if label.startswith(f"{name}:")]
+    assert ["requirements-uv.txt" in line for line in lines] == ["uv pip install" not in line for line in lines]
+    assert sum("requirements-uv.txt" in line for line in lines) == 1
