@@ -309,7 +309,7 @@ def test_an_approval_sends_exactly_what_was_asked(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
-    assert flow.approver == "admin (id 1)"
+    assert flow.approval.signature == "admin (id 1)"
 
 
 @pytest.mark.usefixtures("delete_is_held")

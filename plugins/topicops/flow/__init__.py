@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.flow.applying import apply, approval
+    from topicops.flow.applying import apply, approved_digests
     from topicops.flow.authoring import import_topics, topic_id
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
 
 _NAMES = {
-    "applying": ("apply", "approval"),
+    "applying": ("apply", "approved_digests"),
     "authoring": ("import_topics", "topic_id"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
@@ -40,7 +40,7 @@ __all__ = [
     "Summary",
     "apply",
     "apply_plan",
-    "approval",
+    "approved_digests",
     "audit_files",
     "diff",
     "doctor",

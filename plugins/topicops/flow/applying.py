@@ -13,6 +13,7 @@ from topicops.edges.home.open_journals import registered
 from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.guards import (
+    counted_digests,
     gate_again,
     require_planned_target,
     require_same_cluster,
@@ -33,6 +34,7 @@ from topicops.flow.runs.run import Run, audit_folder, lease_note, note, outcomes
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import ApplyPorts, Clock, LiveReader
@@ -45,12 +47,11 @@ from topicops.steps.planning.cluster_guard import require_cluster_id
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
 
-NO_DIGESTS: frozenset[str] = frozenset()
 QUESTION_TIMEOUT_S = 15.0
 """How long brokers may take to answer whether a topic is in use; a plan waits 2 s, a delete is worth more."""
 
 
-def approval(plan: Plan, fingerprint: str) -> frozenset[str]:
+def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
     """The digests that ``--approve FINGERPRINT`` covers: this plan's. Raises ``UsageError`` for another plan's."""
     if fingerprint != plan.fingerprint:
         raise UsageError(f"--approve {fingerprint}: this plan's fingerprint is {plan.fingerprint}; review it first")
@@ -61,8 +62,7 @@ def apply(
     run: Run,
     *,
     actions: Collection[Action] = ACTIONS,
-    approved: Collection[str] = NO_DIGESTS,
-    approver: str | None = None,
+    approval: Approval | None = None,
     lock_timeout_s: float = 0.0,
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
@@ -70,8 +70,7 @@ def apply(
     """``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
-        approved: Digests of held changes that a person has approved.
-        approver: Who approved them, where it is known.
+        approval: Lets the held changes run that it names, as far as the policy counts it.
         attempt: Which try of a task this is; each has a journal of its own.
 
     Raises:
@@ -80,7 +79,7 @@ def apply(
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
     """
     plan = run.read_plan()
-    if not any(_may_run(gated, approved) for gated in plan.changes if gated.change.action in actions):
+    if not any(_may_run(gated, approval) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
     environment, desired = read_specs(run).require()
     access, kind = run.access(environment), kind_of(actions)
@@ -96,6 +95,7 @@ def apply(
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
             live = reader.snapshot(states=plan.change_set.cluster.offline_partitions is not None)
             require_whole(run, environment, live)
+            approved = counted_digests(run, environment, approval, plan.changes)
             final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
             note(run, [sentence for sentence in (lease_note(environment),) if sentence])
             note(run, recover_earlier_runs(run, reader))
@@ -104,7 +104,7 @@ def apply(
             final, stale = refuse_outdated(final, _outdated(run, desired), actions)
             for outcome in stale:
                 run.progress(outcome_line(outcome))
-            sending = _Sending(run, access, final, tuple(actions), approver, interrupted)
+            sending = _Sending(run, access, final, tuple(actions), _signature(approval, approved), interrupted)
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
@@ -185,9 +185,15 @@ def _role_of(action: Action) -> Role:
     return "deleter" if action == "delete" else "applier"
 
 
-def _may_run(gated: GatedChange, approved: Collection[str]) -> bool:
+def _may_run(gated: GatedChange, approval: Approval | None) -> bool:
     """Whether the gate may let the change run: only an approval can soften the gate's first word."""
-    return gated.gate is GateWord.RUN or (gated.approvable and gated.digest in approved)
+    is_named = approval is not None and gated.digest in approval.digests
+    return gated.gate is GateWord.RUN or (gated.approvable and is_named)
+
+
+def _signature(approval: Approval | None, approved: Collection[str]) -> str | None:
+    """Who approved, for the audit log; None unless a part of the approval counts."""
+    return approval.signature if approval and approved else None
 
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:

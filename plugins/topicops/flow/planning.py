@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from topicops.edges.home.artifacts import prune_runs
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.guards import counted_digests
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     KINDS,
@@ -25,6 +26,7 @@ from topicops.flow.runs.run import (
     read_specs,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
@@ -178,14 +180,16 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     )
 
 
-def gate(run: Run, *, approved: Collection[str] = ()) -> GateSummary:
-    """``plan.json``: each change sorted into run, held or skipped; ``approved`` holds digests.
+def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
+    """``plan.json``: each change sorted into run, held or skipped; the approval lets run what the policy counts.
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
     """
     run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json", NOTES_FILE)
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
-    gated = gate_step(run.read_change_set(), read_environment(run), approved=approved)
+    environment, change_set = read_environment(run), run.read_change_set()
+    approved = counted_digests(run, environment, approval, gate_step(change_set, environment).changes)
+    gated = gate_step(change_set, environment, approved=approved)
     path = run.store.write_text("plan.json", plan_to_json(gated))
     counts = {word.value: len(gated.with_gate(word)) for word in GateWord}
     return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)

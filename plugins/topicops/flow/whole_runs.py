@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from topicops.flow.applying import NO_DIGESTS, apply
+from topicops.flow.applying import apply
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
-from topicops.flow.runs.guards import gate_again, require_planned_target, tombstones_of
+from topicops.flow.runs.guards import counted_digests, gate_again, require_planned_target, tombstones_of
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
 from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
 from topicops.model.exit_status import ExitStatus
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
@@ -23,8 +24,7 @@ def apply_plan(
     run: Run,
     saved: Plan,
     *,
-    approved: Collection[str] = NO_DIGESTS,
-    approver: str | None = None,
+    approval: Approval | None = None,
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> ExitStatus:
@@ -35,9 +35,10 @@ def apply_plan(
     snapshot(run, states=True)
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
+    approved = counted_digests(run, environment, approval, saved.changes)
     final = gate_again(saved, environment, live, approved, tombstones=tombstones_of(desired))
     run.store.write_text("plan.json", plan_to_json(final))
-    apply(run, approved=approved, approver=approver, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
+    apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
         verify_or_note_failure(run, interrupted=interrupted)
     report(run, interrupted=interrupted())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Site, XComValue, step
@@ -82,7 +84,7 @@ def load(site: Site, context: Context) -> XComValue:
         flow.snapshot(run, states=True)
         flow.diff(run, engine="python")
         flow.plan(run, only=None)
-        flow.gate(run, approved=())
+        flow.gate(run, approval=None)
         # Only what an approval can lift: a part of too many deletes must not pass as few.
         wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
         if not digests or len(wanted) < len(digests):
@@ -90,7 +92,7 @@ def load(site: Site, context: Context) -> XComValue:
             raise AirflowSkipException(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
         narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
         run.store.write_text("changes.json", changes_to_json(narrowed))
-        summary = flow.gate(run, approved=()).to_xcom()
+        summary = flow.gate(run, approval=None).to_xcom()
         plan = run.read_plan()
         tasks.log_changes(plan)
         question = run.store.write_text(QUESTION, question_markdown(plan))
@@ -111,7 +113,11 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
         digests = digests_of(context)
         if replaced := replacement(site, context, digests):
             raise AirflowSkipException(f"{replaced}: nothing is sent")
-        return tasks.send(site, context, action, approved=digests, approver=approver_of(context))
+        name = approver_of(context)
+        given = Approval(
+            digests=digests, way="question", approver=name, signature=name or "unknown", given_at=datetime.now(UTC)
+        )
+        return tasks.send(site, context, action, approval=given)
 
     return change
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from topicops.flow.quality import QualitySummary
     from topicops.flow.reporting import ReportSummary
     from topicops.flow.runs.outcomes import ApplySummary
+    from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
 
@@ -64,15 +65,14 @@ class Flow(Protocol):
     def quality_before(self, run: Run) -> QualitySummary: ...
     def diff(self, run: Run, *, engine: Engine) -> Summary: ...
     def plan(self, run: Run, *, only: str | None) -> Summary: ...
-    def gate(self, run: Run, *, approved: Collection[str]) -> Summary: ...
+    def gate(self, run: Run, *, approval: Approval | None) -> Summary: ...
     def record_drift(self, run: Run, *, only: str | None) -> Summary: ...
     def apply(
         self,
         run: Run,
         *,
         actions: Collection[Action],
-        approved: Collection[str],
-        approver: str | None,
+        approval: Approval | None,
         lock_timeout_s: float,
         attempt: int,
     ) -> ApplySummary: ...
@@ -193,7 +193,7 @@ def gate(site: Site, context: Context) -> XComValue:
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
             refuse_overtaken(run, context)
-        summary = flow.gate(run, approved=approved_of(context)).to_xcom()
+        summary = flow.gate(run, approval=approval_by_parameter(context)).to_xcom()
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
@@ -211,7 +211,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
-        gated = flow.gate(run, approved=())
+        gated = flow.gate(run, approval=None)
         log_changes(run.read_plan())
         return {**planned.to_xcom(), **gated.to_xcom()}
 
@@ -230,7 +230,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
             raise AirflowSkipException("mode is plan: nothing is sent")
         with step(site, context) as (_, run):
             refuse_overtaken(run, context)
-        return send(site, context, action, approved=approved_of(context))
+        return send(site, context, action, approval=approval_by_parameter(context))
 
     return change
 
@@ -249,16 +249,13 @@ def refuse_overtaken(run: Run, context: Context) -> None:
         )
 
 
-def send(
-    site: Site, context: Context, action: Action, *, approved: Collection[str], approver: str | None = None
-) -> XComValue:
+def send(site: Site, context: Context, action: Action, *, approval: Approval | None) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with step(site, context) as (flow, run), logged_once():
         summary = flow.apply(
             run,
             actions=(action,),
-            approved=approved,
-            approver=approver,
+            approval=approval,
             lock_timeout_s=LEASE_PATIENCE_S,
             attempt=context["ti"].try_number,
         )
@@ -373,5 +370,27 @@ def only_of(context: Context) -> str | None:
     return context["params"].get("only") or None
 
 
-def approved_of(context: Context) -> frozenset[str]:
-    return frozenset(context["params"].get("approved") or ())
+def approval_by_parameter(context: Context) -> Approval | None:
+    """What the run's param ``approved`` names, by whoever triggered the run and when; None: it names nothing.
+
+    The author of the run's changes is not known any better: he who triggers it is taken for the author too.
+    """
+    from topicops.model.plans.approval import Approval
+
+    digests = frozenset(context["params"].get("approved") or ())
+    if not digests:
+        return None
+    name = triggered_by(context)
+    return Approval(
+        digests=digests,
+        way="parameter",
+        approver=name,
+        signature=f"{name or 'unknown'} (by parameter)",
+        given_at=context["dag_run"].run_after,
+        authors=frozenset({name} if name else ()),
+    )
+
+
+def triggered_by(context: Context) -> str | None:
+    """The Airflow user who triggered the run, or the run that triggered it; None: the schedule did."""
+    return context["dag_run"].triggering_user_name or None

@@ -9,18 +9,21 @@ from typing import TypedDict, Unpack
 
 from topicops.model.choices import Placement
 from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import (
+    Change,
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
     ExpandTopic,
     Precondition,
     Target,
+    digest_of,
 )
 from topicops.model.plans.plan import ChangeSet, ClusterState, PlanSource
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
-from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
+from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
 from topicops.model.specs.topic_config import canonical_overrides
 
 CLUSTER_ID = "Nw0Yx8fRTlqHJ0fV3k2k5A"
@@ -269,4 +272,17 @@ def change_set(
         source=PlanSource(commit=None, desired_digest="d" * 64, topics=1),
         cluster=cluster or cluster_state(),
         changes=tuple(changes),
+    )
+
+
+def approval(
+    *changes: Change, way: ApprovalWay = "question", approver: str | None = "bob", given_at: datetime | None = None
+) -> Approval:
+    """An approval of these changes, given just now unless another time is named."""
+    return Approval(
+        digests=frozenset(digest_of(change, TARGET) for change in changes),
+        way=way,
+        approver=approver,
+        signature=f"{approver} (by {way})",
+        given_at=given_at or datetime.now(UTC),
     )

@@ -20,6 +20,7 @@ from topicops.edges.home.topic_count import TopicCount
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow.verifying import record_baseline, verify_or_note_failure
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
+from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Change, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
@@ -58,6 +59,10 @@ def run_of(world: Workspace, plan: Plan) -> flow.Run:
     run = flow.open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
     run.store.write_text("plan.json", plan_to_json(plan))
     return run
+
+
+def approval_of_all(run: flow.Run) -> Approval:
+    return replace(builders.approval(), digests=frozenset(gated.digest for gated in run.read_plan().changes))
 
 
 def outcomes_of(run: flow.Run, action: str) -> Sequence[Outcome]:
@@ -172,7 +177,7 @@ def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, c
     run = run_of(world, plan_of(chroot, DELETE))
     world.path_of("tmp-import").unlink()
 
-    flow.apply(run, actions=["delete"], approved={gated.digest for gated in run.read_plan().changes})
+    flow.apply(run, actions=["delete"], approval=approval_of_all(run))
 
     assert outcomes_of(run, "delete") == ()
 

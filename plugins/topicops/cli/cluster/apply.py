@@ -6,6 +6,7 @@ import os
 import pwd
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Self
@@ -17,6 +18,8 @@ from topicops.cli.runs import new_run
 from topicops.cli.shared_options import FormatOption, TopicsOption
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
+from topicops.model.plans.approval import Approval
+from topicops.model.plans.plan import Plan
 
 
 def apply_command(
@@ -40,14 +43,28 @@ def apply_command(
             lambda: flow.apply_plan(
                 run,
                 saved,
-                approved=flow.approval(saved, approve) if approve else frozenset(),
-                approver=f"{user_name()} with --approve" if approve else None,
+                approval=approval_of(saved, approve) if approve else None,
                 lock_timeout_s=seconds_of(lock_timeout),
                 interrupted=stop.is_asked,
             )
         )
     print_result(flow.render_report(run, output))
     raise typer.Exit(stop.exit_status or ended)
+
+
+def approval_of(saved: Plan, fingerprint: str) -> Approval:
+    """``--approve``: by the policy an approval by parameter, whose author is the approver himself."""
+    from topicops import flow
+
+    name = user_name()
+    return Approval(
+        digests=flow.approved_digests(saved, fingerprint),
+        way="parameter",
+        approver=name,
+        signature=f"{name} with --approve",
+        given_at=datetime.now(UTC),
+        authors=frozenset({name}),
+    )
 
 
 def user_name() -> str:

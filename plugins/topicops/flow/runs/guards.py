@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.run import Run, note, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import WrongTargetError
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.approval import Approval
+from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.environment import Environment
+from topicops.steps.planning.approval_rules import counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.gate import strictest_of
@@ -51,6 +53,17 @@ def tombstones_of(desired: Desired) -> frozenset[str]:
         for name, topic in desired.topics.items()
         if topic.lifecycle is Lifecycle.ABSENT and (topic.not_before is None or topic.not_before <= at)
     )
+
+
+def counted_digests(
+    run: Run, environment: Environment, approval: Approval | None, changes: Sequence[GatedChange]
+) -> frozenset[str]:
+    """The changes that the approval lets run by the policy of now; the report says why the others do not count."""
+    found = counted(approval, changes, environment, now=now())
+    for objection in found.objections:
+        run.progress(objection)
+    note(run, found.objections)
+    return found.digests
 
 
 def gate_again(

@@ -1,0 +1,23 @@
+"""An approval: which changes one person approved, in which way and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from topicops.model.specs.environment import ApprovalWay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """One person's word on exactly these changes. Whether it counts, the environment's policy says."""
+
+    digests: frozenset[str]
+    way: ApprovalWay
+    approver: str | None
+    """Airflow's user name, or the account that runs the command; None: not known."""
+    signature: str
+    """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``."""
+    given_at: datetime
+    authors: frozenset[str] = frozenset()
+    """Who started the runs that found these changes or asked about them."""
