@@ -29,6 +29,14 @@ settings.register_profile("short", max_examples=50, deadline=None)
 settings.load_profile("short")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder of this session for the leases that count for the whole account."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out a folder of which ``-m`` selects nothing: what its tests import takes seconds."""
     if collection_path.parent != TESTS or collection_path.name not in MARKED_FOLDERS:

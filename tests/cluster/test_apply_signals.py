@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,6 +137,33 @@ def test_a_killed_run_is_explained_and_ended_by_the_next(live: Workspace, point:
     assert audited() == list(TOPICS)
     assert all(open_intents(read_journal(journal)) == () for journal in journals())
     assert list((home() / "unsettled" / "local").iterdir()) == []
+
+
+def test_a_file_lease_keeps_apart_two_clones_and_two_environments_of_one_cluster(
+    live: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.cluster["lease"] = "file"
+    planned = live.plan()
+    process = start("before request create #2", "stop")
+    try:
+        until(lambda: is_stopped(process.pid))
+        clone = live.folder / "clone"
+        shutil.copytree(live.folder / "topics", clone / "topics")
+        local = clone / "topics/environments/local.yaml"
+        local.with_name("other.yaml").write_text(local.read_text().replace("name: local", "name: other"))
+        local.unlink()
+        monkeypatch.chdir(clone)
+        monkeypatch.delenv("TOPICOPS_HOME")
+        other = live.run("plan", "--environment", "other", "--engine", "python", "--out", "plan.json")
+        ended = live.apply()
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert other.status == 0, other.err
+    assert ended.status == 5, ended.out + ended.err
+    assert f"pid {process.pid}" in ended.err
+    assert "it does not stop a run of another host or account with another home" in planned.out + planned.err
 
 
 def test_a_journal_that_cannot_be_written_sends_nothing(live: Workspace, local_cluster: LocalCluster) -> None:

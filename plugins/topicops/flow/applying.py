@@ -30,7 +30,7 @@ from topicops.flow.runs.outcomes import (
     read_outcomes,
     write_outcomes,
 )
-from topicops.flow.runs.run import Run, audit_folder, lease_note, note, outcomes_file, read_specs
+from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_specs, safety_notes
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError
@@ -89,7 +89,7 @@ def apply(
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
         require_planned_target(plan, cluster_id, reader.chroot)
-        lease_to_take = access.lease(operation=f"apply {kind}", lock_timeout_s=lock_timeout_s)
+        lease_to_take = access.lease(cluster_id, operation=f"apply {kind}", lock_timeout_s=lock_timeout_s)
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
             reader.catch_up_with(lease)
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
@@ -97,7 +97,7 @@ def apply(
             require_whole(run, environment, live)
             approved = counted_digests(run, environment, approval, plan.changes)
             final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
-            note(run, [sentence for sentence in (lease_note(environment),) if sentence])
+            note(run, [*safety_notes(environment)])
             note(run, recover_earlier_runs(run, reader))
             if reason := _reason_to_wait(run, final, actions):
                 return write_outcomes(run, actions, [not_sent(gated, reason) for gated in _to_run(final, actions)])

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from topicops.edges.home.audit_log import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import CountedSummary, Run, audit_folder, home_folder, read_environment, read_specs
+from topicops.flow.runs.run import (
+    CountedSummary,
+    Run,
+    audit_folder,
+    home_folder,
+    home_is_set,
+    read_environment,
+    read_specs,
+)
 from topicops.model.cluster.doctor_facts import (
     Area,
     DoctorFacts,
@@ -97,7 +105,8 @@ def doctor(run: Run) -> DoctorReport:
     snapshot, zookeeper = _read_source(access, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
     kafka = _read_brokers(access, changing, unread)
-    return examine(DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread), environment)
+    facts = DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread, home_is_set=home_is_set())
+    return examine(facts, environment)
 
 
 def _read_source(

@@ -19,11 +19,11 @@ from topicops.flow.runs.run import (
     Run,
     Summary,
     baseline_file,
-    lease_note,
     now,
     outcomes_file,
     read_environment,
     read_specs,
+    safety_notes,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
@@ -165,8 +165,7 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     live = replace(live, broker_defaults=defaults)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
-    if unguarded := lease_note(environment):
-        warnings = (*warnings, unguarded)
+    warnings = (*warnings, *safety_notes(environment))
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)

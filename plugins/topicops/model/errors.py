@@ -92,6 +92,12 @@ class LeaseHeldError(TopicopsError):
     code = "TOP502"
 
 
+class StrayLeaseError(TopicopsError):
+    """The lease's znode belongs to no session, so no end of a run will ever remove it."""
+
+    code = "TOP808"
+
+
 class LeaseLostError(TopicopsError):
     """The run has lost the lease; nothing more may be sent."""
 

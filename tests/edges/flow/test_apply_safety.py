@@ -131,6 +131,27 @@ def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, 
     assert chroot.client.exists("/topicops") is None
 
 
+def test_production_without_a_set_home_is_noted_in_the_report(
+    world: Workspace, chroot: Chroot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOPICOPS_HOME")
+    world.cluster["class"] = "production"
+    world.write_environment()
+    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+
+    flow.apply(run, actions=["delete"])
+    flow.report(run)
+
+    note = "TOPICOPS_HOME is not set, in class production: each working folder has its own audit log"
+    assert note in flow.render_report(run, "text")
+    monkeypatch.setenv("TOPICOPS_HOME", str(run.home))
+    again = run_of(world, plan_of(chroot, CREATE, DELETE))
+    again.store.remove("notes.json")
+    flow.apply(again, actions=["delete"])
+    flow.report(again)
+    assert note not in flow.render_report(again, "text")
+
+
 def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
     world: Workspace, chroot: Chroot
 ) -> None:

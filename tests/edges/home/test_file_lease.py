@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.file_lease import FileLease, NoLease
+from topicops.edges.home.file_lease import FileLease, NoLease, lease_files
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 
 HOLD = """
 import sys
 from pathlib import Path
 from topicops.edges.home.file_lease import FileLease
-with FileLease(Path(sys.argv[1]), run="other/1", operation="apply"):
+with FileLease([Path(sys.argv[1])], run="other/1", operation="apply"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def lease(path: Path, *, run: str = "cli/1", lock_timeout_s: float = 0) -> FileLease:
-    return FileLease(path, run=run, operation="apply", lock_timeout_s=lock_timeout_s)
+    return FileLease([path], run=run, operation="apply", lock_timeout_s=lock_timeout_s)
 
 
 def test_a_second_lease_is_told_who_holds_the_first(path: Path) -> None:
@@ -84,6 +84,45 @@ def test_a_lease_whose_folder_is_no_folder_any_more_is_lost(path: Path) -> None:
 def test_a_file_that_cannot_be_opened_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=str(tmp_path)):
         lease(tmp_path).__enter__()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_with_its_path(path: Path) -> None:
+    path.parent.touch()
+
+    with pytest.raises(ArtifactError, match=str(path)):
+        lease(path).__enter__()
+
+
+def test_all_files_of_a_lease_must_be_free(tmp_path: Path) -> None:
+    of_host, of_home, of_another_home = (tmp_path / name for name in ("host.lock", "home.lock", "other.lock"))
+
+    def lease_of(*paths: Path) -> FileLease:
+        return FileLease(paths, run="cli/1", operation="apply")
+
+    with lease_of(of_host, of_home) as held:
+        for paths in ([of_host, of_another_home], [tmp_path / "other-host.lock", of_home]):
+            with pytest.raises(LeaseHeldError):
+                lease_of(*paths).__enter__()
+        held.confirm()
+        of_home.unlink()
+        with pytest.raises(LeaseLostError, match=str(of_home)):
+            held.confirm()
+    with lease_of(of_host, of_another_home) as next_one:
+        next_one.confirm()
+
+
+def test_the_files_are_named_by_the_cluster_and_lie_with_the_account_and_in_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert lease_files(tmp_path / "home", "a/../b") == (
+        tmp_path / "state/topicops/leases/a%2F..%2Fb.lock",
+        tmp_path / "home/lease/a%2F..%2Fb.lock",
+    )
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    of_account, _ = lease_files(tmp_path, "id")
+    assert of_account == tmp_path / "person/.local/state/topicops/leases/id.lock"
 
 
 def test_no_lease_is_always_ours() -> None:

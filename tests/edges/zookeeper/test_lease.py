@@ -20,6 +20,7 @@ from topicops.model.errors import (
     LeaseHeldError,
     LeaseLostError,
     LoginRefusedError,
+    StrayLeaseError,
     WrongTargetError,
 )
 
@@ -51,6 +52,19 @@ def test_a_lease_is_an_ephemeral_znode_that_names_its_holder_and_goes_with_it(ho
         assert sorted(entry) == ["host", "operation", "pid", "run", "since", "version"]
         assert (entry["run"], entry["operation"]) == ("cli/1", "apply plan 3f9c")
     assert cluster.exists(LEASE) is None
+
+
+def test_a_znode_of_no_session_is_no_lease_and_waiting_for_it_is_not_advised(hosts: str, cluster: KazooClient) -> None:
+    cluster.create(LEASE, b"{}", makepath=True)
+
+    with pytest.raises(StrayLeaseError, match=f"no lease.* remove it: .* delete .*{LEASE}") as caught:
+        lease(hosts, lock_timeout_s=60).__enter__()
+
+    assert caught.value.code == "TOP808"
+    assert "wait" not in str(caught.value)
+    cluster.delete(LEASE)
+    with lease(hosts) as held:
+        held.confirm()
 
 
 def test_a_second_run_is_told_who_holds_the_lease(hosts: str) -> None:

@@ -43,6 +43,15 @@ def test_a_server_tells_version_mode_and_as_whom_it_sees_us(laid: Chroot, zookee
     assert (found.migration, found.features, found.feature_problem) == ("none", None, "")
 
 
+def test_a_lease_that_belongs_to_no_session_is_seen_and_a_real_one_is_not(laid: Chroot) -> None:
+    laid.client.create("/topicops/lease", ephemeral=True, makepath=True)
+    of_a_session = facts(laid).stray_lease
+    laid.client.delete("/topicops/lease")
+    laid.client.create("/topicops/lease")
+
+    assert (of_a_session, facts(laid).stray_lease) == ("", f"{laid.path}/topicops/lease")
+
+
 def test_a_server_of_the_connection_that_is_away_says_why(laid: Chroot, zookeeper: ZooKeeperServer) -> None:
     found = facts(laid, hosts=f"127.0.0.1:1,{zookeeper.hosts}{laid.path}")
 

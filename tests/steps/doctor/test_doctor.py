@@ -130,6 +130,9 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "lease-right": (
         zookeeper(may_hold_lease=False), Severity.ERROR, "TOP804", "sasl:topicops) may not create the lease",
     ),
+    "stray-lease": (
+        zookeeper(stray_lease="/kafka/topicops/lease"), Severity.ERROR, "TOP808", "/kafka/topicops/lease is no lease",
+    ),
     "kafka-rights": (
         healthy(kafka=replace(KAFKA, operations={**KAFKA.operations, "applier": frozenset({"DESCRIBE"})})),
         Severity.WARNING, "TOP804", "applier (User:ops): CREATE",
@@ -211,7 +214,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip
 """What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""
-OTHER_FAULTS = {"few-brokers"}
+OTHER_FAULTS = {"few-brokers", "unset-home"}
 
 
 def ids_of(examination: DoctorReport) -> list[str]:
@@ -239,6 +242,18 @@ def test_nothing_is_found_where_all_is_well() -> None:
     assert (examination.findings, examination.rules_not_applied) == ((), ())
     assert examination.rules_applied == len(RULES)
     assert not examination.has_errors
+
+
+def test_a_production_environment_without_a_set_home_is_found() -> None:
+    facts, sandbox = healthy(home_is_set=False), environment()
+    cluster = sandbox.spec.cluster.model_copy(update={"cluster_class": "production"})
+    production = replace(sandbox, spec=sandbox.spec.model_copy(update={"cluster": cluster}))
+
+    [finding] = examine(facts, production).findings
+
+    assert (finding.id, finding.severity) == ("unset-home", Severity.WARNING)
+    assert "TOPICOPS_HOME is not set" in finding.message
+    assert examine(facts, sandbox).findings == ()
 
 
 def test_fewer_brokers_than_the_environment_asks_for_are_found() -> None:

@@ -1,92 +1,135 @@
-"""Leases without ZooKeeper: a locked file, which works on one host only; and no lease at all."""
+"""Leases without ZooKeeper: locked files; and no lease at all."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote
 
 import msgspec
 
 from topicops.edges.file_locks import try_lock
-from topicops.edges.home.lease_holder import holder_text, this_process
+from topicops.edges.home.lease_holder import LeaseHolder, holder_text, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 
 POLL_S = 0.1
 
 
+def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
+    """The files to lock: one for all runs of this host and account, one for all runs with this home.
+
+    Raises:
+        ArtifactError: This account has no home folder.
+    """
+    name = f"{quote(cluster_id, safe='')}.lock"
+    return state_folder() / "leases" / name, home / "lease" / name
+
+
+def state_folder() -> Path:
+    """``$XDG_STATE_HOME/topicops``, else ``~/.local/state/topicops``; the same whatever the working folder is."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    if Path(named).is_absolute():
+        return Path(named) / "topicops"
+    try:
+        return Path.home() / ".local" / "state" / "topicops"
+    except RuntimeError as error:
+        raise ArtifactError("this account has no home folder for the lease; set XDG_STATE_HOME") from error
+
+
 class FileLease:
-    """Implements ``model.ports.Lease`` by ``flock``, for the processes of one host; it ends with its process.
+    """Implements ``model.ports.Lease`` by locks on files; it ends with its process.
 
     Args:
-        path: The file; made if it is missing, and never removed: only its lock counts.
+        paths: The files, locked in this order; made if they are missing, and never removed: only their locks count.
         lock_timeout_s: How long to wait for another holder.
 
     Raises:
-        LeaseHeldError: On entering: another process has it.
+        LeaseHeldError: On entering: another process holds one of them.
+        ArtifactError: On entering: one of them cannot be opened, locked or written.
     """
 
-    def __init__(self, path: Path, *, run: str, operation: str, lock_timeout_s: float = 0.0) -> None:
-        self._path = path
+    def __init__(self, paths: Sequence[Path], *, run: str, operation: str, lock_timeout_s: float = 0.0) -> None:
+        self._paths = paths
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
-        self._descriptor = -1
+        self._files: list[tuple[Path, int]] = []
+        """The locked files with their descriptors."""
         self._is_lost = False
 
     def __enter__(self) -> Self:
+        deadline = time.monotonic() + self._lock_timeout_s
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            raise ArtifactError(f"{self._path}: cannot be opened ({error.strerror}); check TOPICOPS_HOME") from error
-        try:
-            self._lock()
-            self._name_holder()
+            for path in self._paths:
+                self._lock(path, deadline)
         except BaseException:
-            os.close(self._descriptor)
+            self._close()
             raise
         return self
-
-    def _name_holder(self) -> None:
-        try:
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, msgspec.json.encode(self._holder), 0)
-        except OSError as error:
-            raise ArtifactError(f"{self._path}: cannot be written ({error.strerror}); check the disk") from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.ftruncate(self._descriptor, 0)
-        os.close(self._descriptor)
+        for _, handle in self._files:
+            with suppress(OSError):
+                os.ftruncate(handle, 0)
+        self._close()
 
     def confirm(self) -> None:
-        """Raise ``LeaseLostError`` if the path now leads to another file: our lock does not stop other runs then.
+        """Raise ``LeaseLostError`` if a path now leads to another file: our lock does not stop other runs then.
 
         A lost lease stays lost, even if the file comes back: another run may have begun meanwhile.
         """
-        try:
-            is_ours = os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._descriptor))
-        except OSError:
-            is_ours = False
-        self._is_lost |= not is_ours
+        gone = [path for path, handle in self._files if not _is_same_file(path, handle)]
+        self._is_lost |= bool(gone)
         if self._is_lost:
-            raise LeaseLostError(f"the lease {self._path} was removed or replaced; nothing more is sent: run it again")
+            names = " and ".join(map(str, gone or self._paths))
+            raise LeaseLostError(f"the lease {names} was removed or replaced; nothing more is sent: run it again")
 
     def zxid(self) -> None:
         """None: this lease is not in ZooKeeper."""
 
-    def _lock(self) -> None:
-        deadline = time.monotonic() + self._lock_timeout_s
-        while not try_lock(self._descriptor):
-            if time.monotonic() >= deadline:
-                holder = holder_text(os.pread(self._descriptor, 4096, 0))
-                raise LeaseHeldError(
-                    f"the lease {self._path} is held by {holder}; wait until it ends, or give --lock-timeout"
-                )
-            time.sleep(POLL_S)
+    def _lock(self, path: Path, deadline: float) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            self._files.append((path, handle))
+            while not try_lock(handle):
+                if time.monotonic() >= deadline:
+                    raise LeaseHeldError(_held_message(path, os.pread(handle, 4096, 0)))
+                time.sleep(POLL_S)
+            _write_holder(handle, self._holder)
+        except OSError as error:
+            raise ArtifactError(f"{path}: the lease cannot be taken ({error.strerror}); {_REMEDY}") from error
+
+    def _close(self) -> None:
+        for _, handle in self._files:
+            with suppress(OSError):  # a network file system may report a lost connection here
+                os.close(handle)
+        self._files.clear()
+
+
+_REMEDY = "check the folder, or set XDG_STATE_HOME and TOPICOPS_HOME to folders where files can be locked"
+
+
+def _is_same_file(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _held_message(path: Path, entry: bytes) -> str:
+    return f"the lease {path} is held by {holder_text(entry)}; wait until it ends, or give --lock-timeout"
+
+
+def _write_holder(handle: int, holder: LeaseHolder) -> None:
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, msgspec.json.encode(holder), 0)
 
 
 class NoLease:

@@ -25,6 +25,7 @@ from topicops.model.errors import (
     LeaseHeldError,
     LeaseLostError,
     LoginRefusedError,
+    StrayLeaseError,
     TopicopsError,
     WrongTargetError,
 )
@@ -37,8 +38,15 @@ CLUSTER_ID = "/cluster/id"
 ALL_RIGHTS = 31
 OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
 """All rights for the identity that the session logged in as; everyone may read who holds the lease."""
+NO_SESSION = (0, -(1 << 63))
+"""``ephemeralOwner`` of a persistent znode and of a container: no end of a session removes them."""
 LONGEST_WATCH_S = 2.0
 """How long a waiting run relies on the watch before it reads the lease again."""
+
+
+def is_stray(lease: Znode) -> bool:
+    """Whether the znode belongs to no session: another hand made it, or a backup brought it back."""
+    return lease.stat.ephemeralOwner in NO_SESSION
 
 
 class ZooKeeperLease:
@@ -53,6 +61,7 @@ class ZooKeeperLease:
 
     Raises:
         LeaseHeldError: On entering: another run held it for all of ``lock_timeout_s``.
+        StrayLeaseError: On entering: the znode belongs to no session; waiting does not help.
         WrongTargetError: On entering: no Kafka cluster under this chroot; nothing was created.
         ClusterError: On entering: ZooKeeper cannot be reached, or does not let us write below ``/topicops``.
     """
@@ -161,6 +170,11 @@ class ZooKeeperLease:
                 continue
             if holder.stat.ephemeralOwner == self._session_id:
                 return  # our own create, whose answer was lost
+            if is_stray(holder):
+                raise StrayLeaseError(
+                    f"{self.session.hosts}{LEASE} is no lease: it belongs to no session, and will not go by itself; "
+                    f"remove it: zookeeper-shell HOST:PORT delete {self.session.chroot}{LEASE}"
+                )
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LeaseHeldError(self._held_message(holder))

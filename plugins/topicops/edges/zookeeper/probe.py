@@ -18,7 +18,7 @@ from kazoo.protocol.serialization import int_struct, read_string
 from kazoo.security import Permissions
 
 from topicops.edges.zookeeper import znodes
-from topicops.edges.zookeeper.lease import ROOT
+from topicops.edges.zookeeper.lease import LEASE, ROOT, is_stray
 from topicops.edges.zookeeper.multi_read import read_batched, read_pipelined
 from topicops.edges.zookeeper.reader import BROKERS, CONFIGS, MIGRATION, TOPICS, ZooKeeperReader
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
@@ -75,7 +75,7 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
     registrations = _registrations(session)
     features, feature_problem = _features(session)
     identities = identities_of(session)
-    root = session.get(ROOT)
+    root, lease = session.get(ROOT), session.get(LEASE)
     stamped = [znode for znode in (*registrations.values(), session.get(TOPICS), root) if znode is not None]
     return ZooKeeperFacts(
         hosts=session.hosts,
@@ -87,6 +87,7 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
         features=features,
         feature_problem=feature_problem,
         has_lease_root=root is not None,
+        stray_lease=f"{session.chroot}{LEASE}" if lease is not None and is_stray(lease) else "",
         may_hold_lease=_may_create(session, ROOT if root else "/", identities),
         topics_without_config=_topics_without_config(session),
         clocks_ahead_ms={broker: _ahead_ms(znode) for broker, znode in registrations.items()},

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     OpenReader = Callable[["Access"], AbstractContextManager[LiveReader]]
-    OpenLease = Callable[["Access", str, float], AbstractContextManager[Lease]]
+    OpenLease = Callable[["Access", str, str, float], AbstractContextManager[Lease]]
+    """Of this access: the right to change the cluster of this id, for this operation, awaited for so many seconds."""
 
 PLAN_DEADLINE_S = 2.0
 """How long a plan waits for what only brokers know."""
@@ -65,10 +66,10 @@ class Access:
         open_reader = cast("OpenReader", code_for(SOURCES[self.environment.spec.cluster.source]))
         return open_reader(self)
 
-    def lease(self, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    def lease(self, cluster_id: str, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
         """The right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
         open_lease = cast("OpenLease", code_for(LEASES[self.environment.spec.cluster.lease]))
-        return open_lease(self, operation, lock_timeout_s)
+        return open_lease(self, cluster_id, operation, lock_timeout_s)
 
     def admin(self, roles: Collection[Role]) -> AbstractContextManager[KafkaAdmin]:
         """Send changes as the first of these roles, in sorted order, and deletes as the deleter."""
@@ -151,7 +152,9 @@ def kafka_reader(access: Access) -> AbstractContextManager[KafkaReader]:
     return KafkaReader(access.kafka("reader"))
 
 
-def zookeeper_lease(access: Access, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+def zookeeper_lease(
+    access: Access, _cluster_id: str, operation: str, lock_timeout_s: float
+) -> AbstractContextManager[Lease]:
     from topicops.edges.zookeeper.lease import ZooKeeperLease
 
     environment = access.environment
@@ -161,14 +164,16 @@ def zookeeper_lease(access: Access, operation: str, lock_timeout_s: float) -> Ab
     return ZooKeeperLease(access.zookeeper(), run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
 
 
-def file_lease(access: Access, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
-    from topicops.edges.home.file_lease import FileLease
+def file_lease(access: Access, cluster_id: str, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    from topicops.edges.home.file_lease import FileLease, lease_files
 
-    path = access.home / "lease" / f"{access.environment.name}.lock"
-    return FileLease(path, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
+    files = lease_files(access.home, cluster_id)
+    return FileLease(files, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
 
 
-def no_lease(_access: Access, _operation: str, _lock_timeout_s: float) -> AbstractContextManager[Lease]:
+def no_lease(
+    _access: Access, _cluster_id: str, _operation: str, _lock_timeout_s: float
+) -> AbstractContextManager[Lease]:
     from topicops.edges.home.file_lease import NoLease
 
     return NoLease()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_FILE = "environment.json"
 NOTES_FILE = "notes.json"
+HOME_NOT_SET = "each working folder has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
 """What one task of a run applies."""
 Engine = Literal["spark", "python"]
@@ -57,6 +58,11 @@ class CountedSummary(Summary):
 def home_folder() -> Path:
     """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
     return Path(os.environ.get("TOPICOPS_HOME") or ".topicops").absolute()
+
+
+def home_is_set() -> bool:
+    """Whether the home is the same from every working folder."""
+    return bool(os.environ.get("TOPICOPS_HOME"))
 
 
 def audit_folder(home: Path) -> Path:
@@ -154,12 +160,18 @@ def notes_of(run: Run) -> tuple[str, ...]:
     return run.store.read_value(NOTES_FILE, tuple[str, ...]) if run.store.has(NOTES_FILE) else ()
 
 
-def lease_note(environment: Environment) -> str:
-    """What an environment without a lease gives up; empty where there is one."""
-    if environment.spec.cluster.lease != "none":
-        return ""
-    place = environment.place_of("cluster.lease")
-    return f"no lease ({place}): nothing here keeps two runs from changing the cluster at the same time"
+def safety_notes(environment: Environment) -> Iterator[str]:
+    """Yield what the environment's lease cannot keep apart, and what a home that is not set gives up."""
+    cluster, place = environment.spec.cluster, environment.place_of("cluster.lease")
+    if cluster.lease == "none":
+        yield f"no lease ({place}): nothing here keeps two runs from changing the cluster at the same time"
+    if cluster.lease == "file":
+        yield (
+            f"the lease is a file ({place}): it keeps apart the runs of this account on this host, and the runs that "
+            "share this TOPICOPS_HOME; it does not stop a run of another host or account with another home"
+        )
+    if cluster.cluster_class == "production" and not home_is_set():
+        yield f"TOPICOPS_HOME is not set, in class production: {HOME_NOT_SET}"
 
 
 def read_specs(run: Run) -> Validated:

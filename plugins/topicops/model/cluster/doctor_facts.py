@@ -45,6 +45,8 @@ class ZooKeeperFacts:
     feature_problem: str = ""
     has_lease_root: bool
     """``/topicops`` exists below the chroot."""
+    stray_lease: str = ""
+    """The path of a lease that belongs to no session; empty: there is none."""
     may_hold_lease: bool | None
     """Whether the ACL lets this identity create a lease there; None: the ACL or the identities cannot be read."""
     clocks_ahead_ms: Mapping[int, int]
@@ -99,6 +101,8 @@ class DoctorFacts:
     zookeeper: ZooKeeperFacts | None
     kafka: KafkaFacts | None
     unread: Mapping[Area, UnreadArea] = field(default_factory=dict)
+    home_is_set: bool = True
+    """``TOPICOPS_HOME`` names the folder of audit log and journals."""
 
 
 class Severity(StrEnum):

@@ -270,6 +270,8 @@ _TABLE = (
          "`auto.create.topics.enable=true`, which is Kafka's default.", "auto.create.topics.enable=false."),
     Code("TOP807", "clock skew", "Clocks of brokers, ZooKeeper and this host differ.",
          "Broker 2 is ten minutes behind ZooKeeper.", "Repair time synchronisation."),
+    Code("TOP808", "lease znode of no session", "The lease's znode does not end with any session.",
+         "`/topicops/lease` was made by hand, or restored from a backup.", "Remove it."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})

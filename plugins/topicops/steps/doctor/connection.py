@@ -71,6 +71,13 @@ def many_znodes_are_read_at_once(facts: DoctorFacts, _: Environment) -> Iterator
         yield Finding(Severity.NOTICE, message, "update ZooKeeper to 3.6 or later")
 
 
+def the_lease_belongs_to_a_session(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
+    path = zookeeper_of(facts).stray_lease
+    if path and environment.spec.cluster.lease == "zookeeper":
+        message = f"{path} is no lease: it belongs to no session, and every apply takes it for a held one"
+        yield Finding(Severity.ERROR, message, f"remove it: zookeeper-shell HOST:PORT delete {path}", "TOP808", (path,))
+
+
 def the_lease_may_be_held(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     """Without the lease, ``apply`` sends nothing."""
     zookeeper = zookeeper_of(facts)

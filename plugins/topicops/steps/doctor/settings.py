@@ -45,6 +45,15 @@ def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, message, fix, "TOP807", tuple(off))
 
 
+def a_production_home_is_set(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
+    if environment.spec.cluster.cluster_class == "production" and not facts.home_is_set:
+        message = (
+            "TOPICOPS_HOME is not set: each working folder has an audit log, journals and a topic count of its own"
+        )
+        fix = "set TOPICOPS_HOME to one folder for everybody who changes this cluster"
+        yield Finding(Severity.WARNING, message, fix)
+
+
 def a_controller_is_elected(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     live = live_of(facts)
     if live.source == "zookeeper" and live.controller_id is None:
