@@ -10,15 +10,14 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try
 from topicops.edges.home.open_journals import registered
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now
 from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.guards import (
-    counted_digests,
-    gate_again,
+    require_files,
     require_planned_target,
     require_same_cluster,
     require_whole,
-    tombstones_of,
 )
 from topicops.flow.runs.outcomes import (
     ApplySummary,
@@ -39,16 +38,11 @@ from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import ApplyPorts, Clock, LiveReader
 from topicops.model.runs.results import IN_PLACE, Outcome
-from topicops.model.specs.desired import Desired
 from topicops.steps.applying.apply import apply as apply_step
-from topicops.steps.applying.outdated import outdated_topics, refuse_outdated
 from topicops.steps.planning.cluster_guard import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
-
-QUESTION_TIMEOUT_S = 15.0
-"""How long brokers may take to answer whether a topic is in use; a plan waits 2 s, a delete is worth more."""
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
@@ -82,6 +76,7 @@ def apply(
     if not any(_may_run(gated, approval) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
     environment, desired = read_specs(run).require()
+    require_files(run, environment, desired)
     access, kind = run.access(environment), kind_of(actions)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
     with access.reader() as reader:
@@ -93,23 +88,26 @@ def apply(
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
             reader.catch_up_with(lease)
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
-            live = reader.snapshot(states=plan.change_set.cluster.offline_partitions is not None)
+            live = reader.snapshot(states=True)
             require_whole(run, environment, live)
-            approved = counted_digests(run, environment, approval, plan.changes)
-            final = gate_again(plan, environment, live, approved, tombstones=tombstones_of(desired))
+            judged = judge_now(run, access, plan, desired=desired, live=live, approval=approval)
             note(run, [*safety_notes(environment)])
             note(run, recover_earlier_runs(run, reader))
-            if reason := _reason_to_wait(run, final, actions):
-                return write_outcomes(run, actions, [not_sent(gated, reason) for gated in _to_run(final, actions)])
-            final, stale = refuse_outdated(final, _outdated(run, desired), actions)
-            for outcome in stale:
+            unsent = judged.outcomes(actions)
+            final = judged.without(unsent)
+            for outcome in unsent:
                 run.progress(outcome_line(outcome))
-            sending = _Sending(run, access, final, tuple(actions), _signature(approval, approved), interrupted)
+            if reason := _reason_to_wait(run, final, actions):
+                waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
+                return write_outcomes(run, actions, [*unsent, *waiting])
+            sending = _Sending(
+                run, access, final, plan.fingerprint, tuple(actions), _signature(approval, judged.approved), interrupted
+            )
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return ApplySummary.of(run, outcomes)
-    return _recorded(run, actions, [*stale, *outcomes], live)
+    return _recorded(run, actions, [*unsent, *outcomes], live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +117,8 @@ class _Sending:
     run: Run
     access: Access
     plan: Plan
+    fingerprint: str
+    """Of the plan as it was approved."""
     actions: tuple[Action, ...]
     approver: str | None
     interrupted: Callable[[], bool]
@@ -173,7 +173,7 @@ class _Sending:
         origin = AuditOrigin(
             environment=self.access.environment.name,
             run=self.run.name,
-            plan=self.plan.fingerprint,
+            plan=self.fingerprint,
             commit=self.plan.change_set.source.commit,
             approver=self.approver,
             principals=principals,
@@ -198,11 +198,6 @@ def _signature(approval: Approval | None, approved: Collection[str]) -> str | No
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
     return [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
-
-
-def _outdated(run: Run, desired: Desired) -> frozenset[str]:
-    """Topics whose files changed since the plan; none for a saved plan, whose files are not beside it."""
-    return outdated_topics(run.read_desired(), desired) if run.store.has("desired.json") else frozenset()
 
 
 def _controller_note(before: int | None, reader: LiveReader) -> list[str]:

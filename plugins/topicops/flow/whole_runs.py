@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topicops.flow.applying import apply
+from topicops.flow.judging import judge_now
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
-from topicops.flow.runs.guards import counted_digests, gate_again, require_planned_target, tombstones_of
+from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
 from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
@@ -35,9 +36,9 @@ def apply_plan(
     snapshot(run, states=True)
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
-    approved = counted_digests(run, environment, approval, saved.changes)
-    final = gate_again(saved, environment, live, approved, tombstones=tombstones_of(desired))
-    run.store.write_text("plan.json", plan_to_json(final))
+    require_files(run, environment, desired)
+    judged = judge_now(run, run.access(environment), saved, desired=desired, live=live, approval=approval)
+    run.store.write_text("plan.json", plan_to_json(judged.plan))
     apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
         verify_or_note_failure(run, interrupted=interrupted)

@@ -117,15 +117,6 @@ def test_a_pattern_is_named_with_the_place_that_it_comes_from(name: str, reason:
     assert entry.reasons == (reason,)
 
 
-def test_a_delete_needs_a_tombstone_that_still_stands() -> None:
-    kept, skipped = delete_change("a"), delete_change("b")
-    limits = Limits(deletes_per_run=2, deletes_percent=100)
-    where = environment(policy=ANYTHING_GOES, limits=limits)
-    plan = gate(change_set([kept, skipped]), where, approved=digests(kept, skipped), tombstones={"a"})
-    assert words(plan) == [RUN, SKIPPED]
-    assert plan.changes[1].reasons == ("its tombstone was removed or postponed: no file asks for the delete any more",)
-
-
 def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> None:
     changes = [delete_change("a"), delete_change("b")]
     few = gate(change_set(changes), environment(), approved=digests(changes[0]))

@@ -1,22 +1,19 @@
-"""Checks before anything is sent: the cluster is the planned one and whole, and the gate still lets the changes run."""
+"""Checks before anything is sent: the cluster is the planned one and whole, and there are files."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from topicops.edges.home.topic_count import TopicCount
 from topicops.flow.runs.run import Run, note, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import WrongTargetError
+from topicops.model.errors import UsageError, WrongTargetError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.approval_rules import counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
-from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.gate import strictest_of
 
 
 def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
@@ -45,13 +42,14 @@ def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
         )
 
 
-def tombstones_of(desired: Desired) -> frozenset[str]:
-    """Topics that the files of now want absent, and whose earliest time of deletion has come."""
-    at = now()
-    return frozenset(
-        name
-        for name, topic in desired.topics.items()
-        if topic.lifecycle is Lifecycle.ABSENT and (topic.not_before is None or topic.not_before <= at)
+def require_files(run: Run, environment: Environment, desired: Desired) -> None:
+    """Raise ``UsageError`` where no topic file can ask for the plan's changes, unless the policy allows it."""
+    if desired.topics or environment.spec.policy.plans_without_files == "allow":
+        return
+    raise UsageError(
+        f"{run.topics} has no topic of environment {environment.name}, so nothing asks for the plan's changes; nothing "
+        "was sent: apply it where the files are, or set policy.plansWithoutFiles: allow "
+        f"({environment.place_of('policy.plansWithoutFiles')})"
     )
 
 
@@ -64,25 +62,3 @@ def counted_digests(
         run.progress(objection)
     note(run, found.objections)
     return found.digests
-
-
-def gate_again(
-    plan: Plan,
-    environment: Environment,
-    live: ClusterSnapshot,
-    approved: Collection[str],
-    *,
-    tombstones: Collection[str],
-) -> Plan:
-    """Gate the plan by the policy, tombstones and cluster of now; the stricter of both words counts.
-
-    An approval lifts a hold. A tombstone may be gone by now: hours can lie between a plan and its approval.
-    """
-    facts = replace(
-        plan.change_set.cluster,
-        live_brokers=len(live.brokers),
-        has_controller=live.controller_id is not None,
-        offline_partitions=live.offline_partitions,
-    )
-    anew = gate_step(replace(plan.change_set, cluster=facts), environment, approved=approved, tombstones=tombstones)
-    return strictest_of(plan, anew, approved=approved)

@@ -114,7 +114,10 @@ class ConfigureTopic(PlannedChange):
     configs: Mapping[str, str | None]
     """None removes the override."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    """The brokers' values where ``configs_before`` or ``configs`` has none; no entry: not known. In no digest."""
+    """The brokers' values where ``configs_before`` or ``configs`` has none; no entry: not known.
+
+    In the plan's fingerprint, not in the change's digest.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

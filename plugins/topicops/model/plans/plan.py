@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
+
+import msgspec
 
 from topicops.model.canonical import sha256_of
-from topicops.model.plans.changes import ACTIONS, Action, Change, GateWord, Target
+from topicops.model.plans.changes import (
+    ACTIONS,
+    Action,
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    Target,
+)
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -83,7 +96,7 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicActivity:
-    """Traffic on a topic that will be deleted; in no digest."""
+    """Traffic on a topic that will be deleted; in the plan's fingerprint, in no change's digest."""
 
     end_offsets: Mapping[int, int] | None
     """By partition; None: could not be read."""
@@ -137,10 +150,20 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the target and the sorted digests; the order of the inputs does not matter."""
-        target = self.target
-        digests = sorted(gated.digest for gated in self.changes)
-        return sha256_of({"target": [target.environment, target.cluster_id, target.chroot], "changes": digests})
+        """SHA-256 of all that an approval of the whole plan is about; the order of the inputs does not matter.
+
+        Beside the digests of the changes: where replicas go, the brokers' defaults behind a config that has no
+        override, the traffic on topics that go, and the commit of the files.
+        """
+        target, change_set = self.target, self.change_set
+        return sha256_of(
+            {
+                "target": [target.environment, target.cluster_id, target.chroot],
+                "commit": change_set.source.commit,
+                "changes": sorted([gated.digest, sha256_of(_beside_digest(gated.change))] for gated in self.changes),
+                "activity": msgspec.to_builtins(change_set.activity, str_keys=True),
+            }
+        )
 
     def with_gate(self, word: GateWord) -> tuple[GatedChange, ...]:
         return tuple(gated for gated in self.changes if gated.gate is word)
@@ -153,3 +176,15 @@ class Plan:
     @property
     def action_counts(self) -> dict[Action, int]:
         return {action: sum(gated.change.action == action for gated in self.changes) for action in ACTIONS}
+
+
+def _beside_digest(change: Change) -> Mapping[str, object]:
+    """What a plan shows of a change and its digest leaves out."""
+    match change:
+        case CreateTopic() | ExpandTopic():
+            return {"assignment": {str(p): list(row) for p, row in change.assignment.items()}}
+        case ConfigureTopic():
+            return {"broker_defaults": dict(change.broker_defaults)}
+        case DeleteTopic():
+            return {}
+    assert_never(change)

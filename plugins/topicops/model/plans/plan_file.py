@@ -7,6 +7,7 @@ equal bytes.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, TypedDict, TypeVar, assert_never
 
@@ -42,6 +43,9 @@ from topicops.model.plans.plan import (
 )
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
+
+OTHER_FINGERPRINTS = ("1.0", "1.1", "1.2")
+"""Formats whose fingerprint covers the digests alone; such a plan gets a new one when it is read."""
 
 Json = Mapping[str, object]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -161,9 +165,16 @@ def plan_from_json(text: str) -> Plan:
         raise ArtifactError("the plan is not complete; plan again")
     gated = tuple(_gated(entry, document.target) for entry in document.changes)
     plan = Plan(change_set=_change_set(document, [entry.change for entry in gated]), changes=gated)
-    if plan.fingerprint != document.fingerprint:
+    _require_each_once(plan)
+    if plan.fingerprint != document.fingerprint and document.format_version not in OTHER_FINGERPRINTS:
         raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
     return plan
+
+
+def _require_each_once(plan: Plan) -> None:
+    found = Counter((gated.change.action, gated.change.topic) for gated in plan.changes)
+    if twice := [f"{action} {topic}" for (action, topic), times in found.items() if times > 1]:
+        raise ArtifactError(f"the plan has a change twice, {twice[0]}; plan again")
 
 
 def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:

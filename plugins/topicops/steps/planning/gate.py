@@ -29,13 +29,11 @@ def gate(
     environment: Environment,
     *,
     approved: Collection[str] = NO_APPROVALS,
-    tombstones: Collection[str] | None = None,
 ) -> Plan:
     """Sort every change into run, held or skipped, with all its reasons.
 
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
-        tombstones: Topics that must be absent by the files of today; None: the plan was made from those files just now.
     """
     too_many = list(delete_limit_reasons(change_set, environment))
     far_too_many = list(delete_percent_reasons(change_set, environment))
@@ -43,7 +41,7 @@ def gate(
     gated = []
     for change in change_set.changes:
         digest = digest_of(change, change_set.target)
-        skipping = [*_protection_reasons(change, environment), *_tombstone_reasons(change, tombstones)]
+        skipping = [*_protection_reasons(change, environment)]
         skipping += _state_reasons(change, change_set.cluster, environment)
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
@@ -65,10 +63,17 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_AP
     Raises:
         ArtifactError: They are not gates of the same changes.
     """
-    before = {entry.digest: _approved(entry, approved) for entry in first.changes}
+    before = {entry.digest: with_approval(entry, approved) for entry in first.changes}
     if before.keys() != {entry.digest for entry in second.changes}:
         raise ArtifactError("the two gates are not of the same changes; plan again")
     return replace(second, changes=tuple(_stricter(entry, before[entry.digest]) for entry in second.changes))
+
+
+def with_approval(entry: GatedChange, approved: Collection[str]) -> GatedChange:
+    """The entry as it is once these digests are approved."""
+    if not entry.approvable or entry.digest not in approved:
+        return entry
+    return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
 
 
 def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
@@ -103,11 +108,6 @@ def _protection_reasons(change: Change, environment: Environment) -> Iterator[st
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
         place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
         yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
-
-
-def _tombstone_reasons(change: Change, tombstones: Collection[str] | None) -> Iterator[str]:
-    if isinstance(change, DeleteTopic) and tombstones is not None and change.topic not in tombstones:
-        yield "its tombstone was removed or postponed: no file asks for the delete any more"
 
 
 def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:
@@ -176,12 +176,6 @@ def _gated(
     if not reasons:
         return GatedChange(change=change, digest=digest, gate=GateWord.RUN)
     return GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=reasons, approvable=not final)
-
-
-def _approved(entry: GatedChange, approved: Collection[str]) -> GatedChange:
-    if not entry.approvable or entry.digest not in approved:
-        return entry
-    return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
 
 
 def _stricter(one: GatedChange, other: GatedChange) -> GatedChange:

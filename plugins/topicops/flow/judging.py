@@ -1,0 +1,55 @@
+"""Judge a plan again before it is applied: by the files, the policy and the cluster of now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from topicops.flow.planning import changes_now
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.guards import counted_digests
+from topicops.flow.runs.run import Run
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.approval import Approval
+from topicops.model.plans.changes import Change
+from topicops.model.plans.delta import Delta, desired_row, live_row
+from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.environment import Risk
+from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_of_now
+from topicops.steps.planning.diff import diff
+
+QUESTION_TIMEOUT_S = 15.0
+"""How long brokers may take to answer before something is sent; a plan waits 2 s, a delete is worth more."""
+
+
+def judge_now(
+    run: Run, access: Access, plan: Plan, *, desired: Desired, live: ClusterSnapshot, approval: Approval | None
+) -> Judged:
+    """The plan as it may run now, and what may not. Whether the approval counts depends on the risk of now."""
+    anew = _planned_anew(access, plan, desired, live)
+    approved = counted_digests(run, access.environment, approval, with_risk_of_now(plan, anew))
+    return judge_again(plan, anew, desired=desired, live=live, environment=access.environment, approved=approved)
+
+
+def _planned_anew(access: Access, plan: Plan, desired: Desired, live: ClusterSnapshot) -> ChangeSet:
+    """What files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
+
+    The limits on deletes count all of these.
+    """
+    planned = {gated.change.topic for gated in plan.changes}
+    absent = {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
+    anew = changes_now(access, desired, live, _delta(planned | absent, desired, live), timeout_s=QUESTION_TIMEOUT_S)
+    return anew if desired.topics else replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
+
+
+def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> Delta:
+    return diff(
+        (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
+        (live_row(live.topics[name]) for name in topics if name in live.topics),
+    )
+
+
+def _at_worst(change: Change) -> Change:
+    """Without files the risk is not known: the worst counts, so each change needs an approval."""
+    return replace(change, risk=Risk.DESTRUCTIVE, reversible=False)

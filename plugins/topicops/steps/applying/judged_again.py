@@ -1,0 +1,227 @@
+"""Judge the changes of a plan again, by the files, the policy and the cluster of now.
+
+A plan gives the changes, where their replicas go, and what was seen. Everything else in it may be old or edited, so
+risk, limits and the gate's word come from a plan that was made just now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, TopicTraces
+from topicops.model.plans.changes import (
+    Action,
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    digest_of,
+)
+from topicops.model.plans.plan import Blocked, ChangeSet, GatedChange, Plan
+from topicops.model.printable import plural
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.environment import Environment
+from topicops.steps.applying.precondition import Match, compare
+from topicops.steps.planning.gate import NO_APPROVALS, gate, strictest_of, with_approval
+
+OTHER_VALUES = "its file asks for something else than the plan (TOP501); plan again"
+
+Verdict = tuple[OutcomeStatus, str]
+"""What a change came to without being sent, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A plan after its changes were judged again."""
+
+    plan: Plan
+    """With the risk and the cluster's state of now, and the stricter word of both gates on each change."""
+    decided: Mapping[str, Verdict]
+    """The changes that were to run and are not sent, by digest."""
+    approved: frozenset[str] = frozenset()
+    """Digests whose approval counts."""
+
+    def outcomes(self, actions: Collection[Action]) -> tuple[Outcome, ...]:
+        """Of the changes of these actions that are not sent. No delete runs beside a refused change."""
+        entries = [gated for gated in self.plan.changes if gated.change.action in actions]
+        found = [Outcome.of(g, *self.decided[g.digest]) for g in entries if g.digest in self.decided]
+        refused = [o for o in found if o.status is OutcomeStatus.REFUSED and o.action != "delete"]
+        if not refused:
+            return tuple(found)
+        rule = f"deletes run only when all before succeeded; {refused[0].action} of {refused[0].topic} ended refused"
+        deletes = [g for g in entries if g.change.action == "delete" and self._is_left(g)]
+        return (*found, *(Outcome.of(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes))
+
+    def without(self, outcomes: Collection[Outcome]) -> Plan:
+        """The plan to send: what has an outcome already is skipped."""
+        out = {outcome.digest for outcome in outcomes} | self.decided.keys()
+        entries = (replace(g, gate=GateWord.SKIPPED) if g.digest in out else g for g in self.plan.changes)
+        return replace(self.plan, changes=tuple(entries))
+
+    def _is_left(self, gated: GatedChange) -> bool:
+        return gated.gate is GateWord.RUN and gated.digest not in self.decided
+
+
+def judge_again(
+    plan: Plan,
+    anew: ChangeSet,
+    *,
+    desired: Desired,
+    live: ClusterSnapshot,
+    environment: Environment,
+    approved: Collection[str] = NO_APPROVALS,
+) -> Judged:
+    """Keep what a plan of now asks for as well; decide all others without sending them.
+
+    Args:
+        anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
+        approved: Digests of changes that a person has approved.
+    """
+    twins = {digest_of(change, anew.target): change for change in anew.changes}
+    blocked = {entry.topic: entry for entry in anew.blocked}
+    racks = live.racks
+    kept: dict[str, Change] = {}
+    decided: dict[str, Verdict] = {}
+    for gated in plan.changes:
+        change, twin = gated.change, twins.get(gated.digest)
+        if twin is None:
+            decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
+        elif problem := next(_problems(change, twin, desired, racks), None):
+            decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} (TOP501); plan again")
+        else:
+            kept[gated.digest] = _as_shown(twin, change)
+    again = _gated_again(plan, replace(anew, changes=tuple(kept.values())), environment, approved)
+    entries = [again.get(gated.digest) or with_approval(gated, approved) for gated in plan.changes]
+    to_run = {gated.digest for gated in plan.changes if with_approval(gated, approved).gate is GateWord.RUN}
+    decided |= {d: _gate_verdict(entry) for d, entry in again.items() if entry.gate is not GateWord.RUN}
+    changes = replace(plan.change_set, cluster=anew.cluster, changes=tuple(entry.change for entry in entries))
+    return Judged(
+        plan=Plan(change_set=changes, changes=tuple(entries)),
+        decided={digest: verdict for digest, verdict in decided.items() if digest in to_run},
+        approved=frozenset(approved),
+    )
+
+
+def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
+    """The plan's changes that are still wanted, each as a plan of now has it."""
+    twins = {digest_of(change, anew.target): change for change in anew.changes}
+    return [replace(gated, change=twins[gated.digest]) for gated in plan.changes if gated.digest in twins]
+
+
+def _gated_again(
+    plan: Plan, anew: ChangeSet, environment: Environment, approved: Collection[str]
+) -> Mapping[str, GatedChange]:
+    """The gate of now over the changes that are still wanted, by digest; the plan's own word counts where stricter."""
+    again = gate(anew, environment, approved=approved)
+    digests = {entry.digest for entry in again.changes}
+    before = replace(plan, changes=tuple(entry for entry in plan.changes if entry.digest in digests))
+    return {entry.digest: entry for entry in strictest_of(before, again, approved=approved).changes}
+
+
+def _gate_verdict(entry: GatedChange) -> Verdict:
+    return OutcomeStatus.REFUSED, f"{'; '.join(entry.reasons)}; plan again"
+
+
+def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
+    """Why no plan of now has this change: it is done, the topic changed, it is blocked, or no file asks for it."""
+    topic = change.topic
+    found = TopicTraces(live=live.topics.get(topic), has_config_znode=False, is_deleting=topic in live.deleting)
+    comparison = compare(change, found)
+    match comparison.match:
+        case Match.AFTER:
+            return OutcomeStatus.ALREADY_SO, ""
+        case Match.CHANGED:
+            differences = "; ".join(comparison.differences)
+            return OutcomeStatus.REFUSED, f"the topic changed since the plan (TOP501): {differences}; plan again"
+        case Match.BEFORE:
+            return OutcomeStatus.REFUSED, _obstacle(obstacle) if obstacle else _why_unasked(change, desired)
+    assert_never(comparison.match)
+
+
+def _obstacle(blocked: Blocked) -> str:
+    reasons = "; ".join(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=True))
+    return f"{reasons}; {blocked.way_out}"
+
+
+def _why_unasked(change: Change, desired: Desired) -> str:
+    topic = desired.topics.get(change.topic)
+    if topic is None:
+        return f"no file of environment {desired.environment} asks for it (TOP501); plan again"
+    if topic.lifecycle is Lifecycle.PAUSED:
+        return f"its file pauses the topic (TOP501), {topic.location}: {topic.reason}; plan again after the pause"
+    if isinstance(change, DeleteTopic):
+        return "its tombstone was removed or postponed: no file asks for the delete any more (TOP501)"
+    return OTHER_VALUES
+
+
+def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[int, str | None]) -> Iterator[str]:
+    """What no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
+    topic = desired.topics.get(planned.topic)
+    match planned, twin:
+        case CreateTopic(), CreateTopic():
+            yield from _row_problems(planned, range(planned.partitions), planned.replication_factor)
+            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
+        case ExpandTopic(), ExpandTopic():
+            new = range(planned.partitions_before, planned.partitions)
+            yield from _row_problems(planned, new, len(twin.assignment_before.get(0, ())))
+            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
+        case ConfigureTopic(), ConfigureTopic():
+            yield from _default_problems(planned.broker_defaults, twin.broker_defaults)
+
+
+def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas: int) -> Iterator[str]:
+    rows = change.assignment
+    if sorted(rows) != list(partitions):
+        yield f"the plan places {plural(len(rows), 'partition')}, {len(partitions)} are new"
+    for partition, row in rows.items():
+        if len(row) != replicas or len(set(row)) < len(row):
+            yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
+
+
+def _placement_problems(
+    planned: Assignment, wanted: Assignment, topic: DesiredTopic | None, racks: Mapping[int, str | None]
+) -> Iterator[str]:
+    """A reason if the file gives other rows, or if the replicas of a partition are on fewer racks than they can be.
+
+    Args:
+        wanted: The rows that a plan of now gives.
+    """
+    if topic is None:
+        return
+    for partition, row in planned.items():
+        other = wanted[partition]
+        if topic.assignment is not None and tuple(row) != tuple(other):
+            yield f"the plan's replicas of partition {partition}, {list(row)}, are not those of its file, {list(other)}"
+        if topic.rack_aware and _racks(row, racks) < _racks(other, racks):
+            yield f"the plan's replicas of partition {partition}, {list(row)}, are on fewer racks than they can be"
+
+
+def _racks(row: Sequence[int], racks: Mapping[int, str | None]) -> int:
+    """On how many racks the replicas are. A broker that is not live counts: another rule refuses it."""
+    return len({racks.get(broker) or broker for broker in row})
+
+
+def _default_problems(planned: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """The risk was judged by the brokers' defaults, so these must be as they were."""
+    for name, default in planned.items():
+        if now.get(name) != default:
+            found = now.get(name, "not known")
+            yield f"the brokers' default of {name} was {default} when the plan was made, and is {found} now"
+
+
+def _as_shown(twin: Change, planned: Change) -> Change:
+    """The change of now with the plan's own placement and defaults, because these were shown and approved."""
+    match twin, planned:
+        case CreateTopic(), CreateTopic():
+            return replace(twin, assignment=planned.assignment)
+        case ExpandTopic(), ExpandTopic():
+            return replace(twin, assignment=planned.assignment)
+        case ConfigureTopic(), ConfigureTopic():
+            return replace(twin, broker_defaults=planned.broker_defaults)
+        case _:
+            return twin
