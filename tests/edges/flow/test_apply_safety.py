@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from fixtures.workspace import Workspace
-from fixtures.znode_tree import BASE, CLUSTER_ID, lay, topic
+from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
 from topicops import flow
 from topicops.edges.home.audit_log import AuditOrigin
@@ -33,6 +33,10 @@ from topicops.testing import builders
 OPEN = builders.environment(
     limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)
 )
+OLD_TOPIC = {
+    "/brokers/topics/tmp-import": topic({0: [1, 2, 3]}),
+    "/brokers/topics/tmp-import/partitions/0/state": state(1, [1, 2, 3]),
+}
 CREATE, DELETE = builders.create_change("orders"), builders.delete_change("tmp-import")
 
 
@@ -61,6 +65,13 @@ def run_of(world: Workspace, plan: Plan) -> flow.Run:
     return run
 
 
+def planned_run(world: Workspace) -> flow.Run:
+    """A run with a plan of the files and the cluster of now."""
+    run = flow.open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
+    flow.make_plan(run, engine="python", states=True)
+    return run
+
+
 def approval_of_all(run: flow.Run) -> Approval:
     return replace(builders.approval(), digests=frozenset(gated.digest for gated in run.read_plan().changes))
 
@@ -70,7 +81,7 @@ def outcomes_of(run: flow.Run, action: str) -> Sequence[Outcome]:
 
 
 def test_registered_brokers_that_are_silent_end_apply_with_nothing_changed(world: Workspace, chroot: Chroot) -> None:
-    (world.folder / "plan.json").write_text(plan_to_json(plan_of(chroot, CREATE)), encoding="utf-8")
+    (world.folder / "plan.json").write_text(plan_to_json(planned_run(world).read_plan()), encoding="utf-8")
 
     ended = world.apply()
 
@@ -100,7 +111,7 @@ def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chr
 
 
 def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Workspace, chroot: Chroot) -> None:
-    run = run_of(world, plan_of(chroot, CREATE))
+    run = planned_run(world)
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
         waiting = Thread(target=flow.apply, args=(run,), kwargs={"lock_timeout_s": 20})
         waiting.start()
@@ -108,7 +119,9 @@ def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Works
         chroot.client.delete("/brokers/ids/3")
     waiting.join(30)
 
-    assert outcomes_of(run, "create") == ()
+    (outcome,) = outcomes_of(run, "create")
+    assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
+    assert "TOP420: replication factor 3 needs as many live brokers; 2 are live" in outcome.message
 
 
 def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, chroot: Chroot) -> None:
@@ -194,19 +207,22 @@ def leave_open(run: flow.Run) -> None:
 
 
 def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, chroot: Chroot) -> None:
-    lay(chroot.client, {"/brokers/topics/tmp-import": topic({0: [1, 2, 3]})})
-    run = run_of(world, plan_of(chroot, DELETE))
+    lay(chroot.client, OLD_TOPIC)
+    run = planned_run(world)
     world.path_of("tmp-import").unlink()
 
     flow.apply(run, actions=["delete"], approval=approval_of_all(run))
 
-    assert outcomes_of(run, "delete") == ()
+    (outcome,) = outcomes_of(run, "delete")
+    assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
+    assert "no file of environment local asks for it (TOP501)" in outcome.message
 
 
 def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Workspace, chroot: Chroot) -> None:
-    run = run_of(world, plan_of(chroot, CREATE, DELETE))
+    lay(chroot.client, OLD_TOPIC)
+    run = planned_run(world)
 
-    flow.apply(run, actions=["delete"])
+    flow.apply(run, actions=["delete"], approval=approval_of_all(run))
 
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
