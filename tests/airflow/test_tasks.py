@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from fixtures.answered_run import answer, answered, approval_task, ask, run_of
 from fixtures.scripted_flow import (
     CREATE,
     DELETE,
@@ -20,7 +22,7 @@ from fixtures.scripted_flow import (
     report_of,
     site,
 )
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.memory_file import MemoryFile
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.flow.runs.outcomes import ApplySummary
@@ -57,6 +59,16 @@ def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
     assert held.found_by == "topic_pipeline_local/manual__1"
     assert facts["question"] == held.digest
     assert facts["digests"] == [digest(DELETE)]
+
+
+def test_the_held_set_keeps_the_user_whose_run_found_it_first(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    tasks.gate(site(flow), context(ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))))
+    tasks.gate(site(flow), context(ScriptedTask(run_id="scheduled__2")))
+    assert read_held(tmp_path, "local").author == "carol"
+    flow.changes = (OTHER_DELETE,)
+    tasks.gate(site(flow), context(ScriptedTask(run_id="scheduled__3")))
+    assert read_held(tmp_path, "local").author is None
 
 
 def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(
@@ -112,6 +124,23 @@ def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_pat
     flow = ScriptedFlow(tmp_path)
     tasks.pipeline_change("delete")(site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
+
+
+@pytest.mark.parametrize(
+    ("user", "signature"),
+    [
+        pytest.param("carol", "carol (by parameter)", id="a user"),
+        pytest.param(None, "unknown (by parameter)", id="nobody known"),
+    ],
+)
+def test_an_approval_by_parameter_names_who_triggered_the_run(tmp_path: Path, user: str | None, signature: str) -> None:
+    flow = ScriptedFlow(tmp_path)
+    task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=user))
+    tasks.pipeline_change("delete")(site(flow), context(task, approved=[digest(DELETE)]))
+    assert flow.approval
+    assert (flow.approval.way, flow.approval.approver) == ("parameter", user)
+    assert flow.approval.signature == signature
+    assert flow.approval.given_at == task.dag_run.run_after
 
 
 @pytest.mark.parametrize(
@@ -288,67 +317,123 @@ def test_one_set_is_not_asked_about_twice(runs: Runs, answer: str | None, reason
 
 # --- answering --------------------------------------------------------------------------------------------------------
 
-APPROVE = {"chosen_options": ["Approve"], "responded_by_user": {"id": "1", "name": "admin"}}
-REJECT = {"chosen_options": ["Reject"]}
-
-
-def answered(record: object, *, digests: Collection[str] = (digest(DELETE),)) -> ScriptedTask:
-    xcoms: dict[str, object] = {"load": {"digests": sorted(digests)}}
-    if record is not None:
-        xcoms["approve"] = record
-    return ScriptedTask(dag_id="topic_approval_local", xcoms=xcoms, states={"approve": "success"})
-
 
 @pytest.fixture
 def delete_is_held(held_file: MemoryFile[HeldSet]) -> None:
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
 
 
-@pytest.mark.usefixtures("delete_is_held")
-def test_an_approval_sends_exactly_what_was_asked(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path)
-    approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
+@pytest.fixture
+def flow(tmp_path: Path, delete_is_held: None) -> ScriptedFlow:
+    return ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
+
+
+def test_an_approval_sends_exactly_what_was_asked(flow: ScriptedFlow) -> None:
+    approval.approved_change("delete")(site(flow), context(answered(flow, "Approve")))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
+    assert flow.approval
+    assert (flow.approval.way, flow.approval.approver) == ("question", "admin")
     assert flow.approval.signature == "admin (id 1)"
 
 
-@pytest.mark.usefixtures("delete_is_held")
 @pytest.mark.parametrize(
-    "record",
+    "options",
     [
-        pytest.param(None, id="a rejection leaves no record"),
-        pytest.param(REJECT, id="a recorded rejection"),
-        pytest.param({"chosen_options": ["Approve", "Reject"]}, id="both"),
-        pytest.param({}, id="an empty record"),
-        pytest.param("Approve", id="a text"),
+        pytest.param((), id="nobody has answered"),
+        pytest.param(("Reject",), id="a rejection"),
+        pytest.param(("Approve", "Reject"), id="both"),
+        pytest.param(("Yes",), id="another word"),
     ],
 )
 @pytest.mark.parametrize("action", ["create", "expand", "configure", "delete"])
-def test_nothing_but_a_recorded_approve_sends_anything(tmp_path: Path, record: object, action: Action) -> None:
-    flow = ScriptedFlow(tmp_path)
-    with pytest.raises(AirflowSkipException, match="no recorded approval"):
-        approval.approved_change(action)(site(flow), context(answered(record)))
+def test_nothing_but_a_recorded_approve_sends_anything(
+    flow: ScriptedFlow, options: tuple[str, ...], action: Action
+) -> None:
+    with pytest.raises(AirflowSkipException, match="nothing is sent"):
+        approval.approved_change(action)(site(flow), context(answered(flow, *options)))
     assert flow.sent == []
 
 
-@pytest.mark.usefixtures("delete_is_held")
-def test_the_answer_to_an_earlier_try_of_a_cleared_run_sends_nothing(tmp_path: Path) -> None:
-    flow, task = ScriptedFlow(tmp_path), answered(APPROVE)
+def test_an_answer_that_stands_in_xcom_alone_sends_nothing(flow: ScriptedFlow) -> None:
+    task = answered(flow)
+    task.xcoms = {
+        "load": {"digests": [digest(DELETE)]},
+        "approve": {"chosen_options": ["Approve"], "responded_by_user": {"id": "1", "name": "the-cto"}},
+    }
+    with pytest.raises(AirflowSkipException, match="no recorded answer"):
+        approval.approved_change("delete")(site(flow), context(task))
+    assert flow.sent == []
+
+
+def test_the_answer_to_an_earlier_try_of_a_cleared_run_sends_nothing(flow: ScriptedFlow) -> None:
+    task = answered(flow, "Approve")
     task.states["approve"] = "skipped"
-    with pytest.raises(AirflowSkipException, match="no recorded approval"):
+    with pytest.raises(AirflowSkipException, match="the question has no answer"):
         approval.approved_change("delete")(site(flow), context(task))
     assert flow.sent == []
     assert approval.report(site(flow), context(task))["answer"] == "none"
 
 
-def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
-    tmp_path: Path, held_file: MemoryFile[HeldSet]
+def test_an_answer_does_not_outlive_a_load_that_was_cleared_after_it(flow: ScriptedFlow) -> None:
+    task = answered(flow, "Approve")
+    approval.load(site(flow), context(task, digests=[digest(DELETE)]))
+    with pytest.raises(AirflowSkipException, match="the question was made anew after its answer"):
+        approval.approved_change("delete")(site(flow), context(task))
+    assert flow.sent == []
+
+
+def test_a_load_that_fails_withdraws_the_question(flow: ScriptedFlow) -> None:
+    task = answered(flow, "Approve")
+    flow.problem = ClusterUnreachableError("zk1:2181: no answer")
+    with pytest.raises(AirflowException):
+        approval.load(site(flow), context(task, digests=[digest(DELETE)]))
+    flow.problem = None
+    with pytest.raises(AirflowSkipException, match="no recorded answer"):
+        approval.approved_change("delete")(site(flow), context(task))
+
+
+def test_a_run_asks_about_the_set_of_its_first_try_whatever_is_held_by_now(
+    flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
 ) -> None:
+    task = approval_task()
+    first = approval.load(site(flow), context(task))
+    held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}))
+    second = approval.load(site(flow), context(task))
+    assert first["digests"] == second["digests"] == [digest(DELETE)]
+
+
+def test_a_new_run_of_an_old_name_asks_its_own_question(flow: ScriptedFlow) -> None:
+    earlier = answered(flow, "Approve")
+    later = approval_task()
+    later.dag_run = ScriptedRun(run_after=datetime.now(UTC))
+    with pytest.raises(AirflowSkipException, match="no recorded answer"):
+        approval.approved_change("delete")(site(flow), context(later))
+    facts = approval.load(site(flow), context(later, digests=[digest(OTHER_DELETE)]))
+    assert earlier.run_id == later.run_id
+    assert facts["digests"] == [digest(OTHER_DELETE)]
+
+
+def test_an_approval_names_as_authors_who_found_the_changes_and_who_started_the_question(
+    flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
+) -> None:
+    held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}, author="carol"))
+    task = approval_task()
+    task.dag_run = ScriptedRun(triggering_user_name="dave")
+    ask(flow, task)
+    answer(flow, task, "Approve")
+    approval.approved_change("delete")(site(flow), context(task))
+    assert flow.approval
+    assert flow.approval.authors == {"carol", "dave"}
+
+
+def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
+    flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
+) -> None:
+    task = answered(flow, "Approve")
     held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
-    flow = ScriptedFlow(tmp_path)
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
-        approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
-    facts = approval.report(site(flow), context(answered(APPROVE)))
+        approval.approved_change("delete")(site(flow), context(task))
+    facts = approval.report(site(flow), context(task))
     assert flow.sent == []
     assert facts == {
         "answer": "approved",
@@ -364,12 +449,11 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
     ],
 )
 def test_what_was_sent_is_judged_although_a_newer_set_stands_by_now(
-    tmp_path: Path, held_file: MemoryFile[HeldSet], verified: str, problem: str | None
+    flow: ScriptedFlow, held_file: MemoryFile[HeldSet], verified: str, problem: str | None
 ) -> None:
+    task = answered(flow, "Approve")
     held_file.write(HeldSet())
-    task = answered(APPROVE)
     task.states |= {"create": "success", "delete": verified, "verify": verified}
-    flow = ScriptedFlow(tmp_path)
     if problem is None:
         assert approval.report(site(flow), context(task))["ok"]
     else:
@@ -378,37 +462,39 @@ def test_what_was_sent_is_judged_although_a_newer_set_stands_by_now(
     assert flow.failed_tasks == []
 
 
-def test_a_set_that_only_grew_may_still_be_approved_in_part(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
+def test_a_set_that_only_grew_may_still_be_approved_in_part(flow: ScriptedFlow, held_file: MemoryFile[HeldSet]) -> None:
+    task = answered(flow, "Approve")
     both = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
     held_file.write(HeldSet(addresses=both))
-    flow = ScriptedFlow(tmp_path)
-    approval.approved_change("delete")(site(flow), context(answered(APPROVE)))
+    approval.approved_change("delete")(site(flow), context(task))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 
-def test_a_rejection_is_reported_as_one_and_the_run_ends_well(tmp_path: Path) -> None:
-    facts = approval.report(site(ScriptedFlow(tmp_path)), context(answered(None)))
-    assert facts["answer"] == "rejected"
+def test_a_rejection_is_reported_as_one_and_the_run_ends_well(flow: ScriptedFlow) -> None:
+    assert approval.report(site(flow), context(answered(flow, "Reject")))["answer"] == "rejected"
 
 
-def test_a_question_that_timed_out_fails_the_run(tmp_path: Path) -> None:
-    task = answered(None)
+def test_a_task_that_was_marked_as_successful_is_no_answer(flow: ScriptedFlow) -> None:
+    assert approval.report(site(flow), context(answered(flow)))["answer"] == "none"
+
+
+def test_a_question_that_timed_out_fails_the_run(flow: ScriptedFlow) -> None:
+    task = answered(flow)
     task.states = {"approve": "failed", "create": "upstream_failed"}
     with pytest.raises(AirflowFailException, match="approve failed"):
-        approval.report(site(ScriptedFlow(tmp_path)), context(task))
+        approval.report(site(flow), context(task))
 
 
-@pytest.mark.usefixtures("delete_is_held")
-def test_the_question_is_about_the_changes_in_it_alone(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
-    task = ScriptedTask(dag_id="topic_approval_local")
+def test_the_question_is_about_the_changes_in_it_alone_and_names_itself(flow: ScriptedFlow) -> None:
+    task = approval_task()
     facts = approval.load(site(flow), context(task, digests=[digest(DELETE)]))
-    question = approval.read_question(str(facts["question"]))
-    assert "tmp-import" in question
-    assert digest(DELETE)[:12] in question
-    assert "orders" not in question
-    assert "old-clicks" not in question
-    plan = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id).read_plan()
+    text = Path(str(facts["question"])).read_text(encoding="utf-8")
+    assert "tmp-import" in text
+    assert digest(DELETE)[:12] in text
+    assert str(facts["question_digest"]) in text
+    assert "orders" not in text
+    assert "old-clicks" not in text
+    plan = run_of(flow, task).read_plan()
     assert [gated.digest for gated in plan.changes] == [digest(DELETE)]
 
 
@@ -423,7 +509,7 @@ def test_a_question_cannot_carry_markup_of_a_spec(tmp_path: Path) -> None:
     hostile = builders.configure_change("orders", after={"compression.type": value}, risk=Risk.RISKY)
     flow = ScriptedFlow(tmp_path, changes=(hostile,))
     facts = approval.load(site(flow), context(ScriptedTask(), digests=[digest(hostile)]))
-    question = approval.read_question(str(facts["question"]))
+    question = Path(str(facts["question"])).read_text(encoding="utf-8")
     assert "<script>" not in question
     assert "[x](y)" not in question
 

@@ -94,7 +94,7 @@ def validate(run: Run) -> ValidateSummary:
     prune_runs(run.home, now=now())
     environment, desired = read_specs(run).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
-    desired = replace(desired, commit=commit_of(run.topics))
+    desired = replace(desired, commit=commit_of(run.topics) or run.version)
     path = run.store.write_value("desired.json", desired)
     return ValidateSummary(
         path=str(path),

@@ -1,34 +1,38 @@
 """Ask a person about held changes, and send exactly what was approved.
 
-When a change is sent, three things must be true: the recorded answer is Approve, the set is still part of the newest
-held set, and the change's own precondition holds. Each task checks the first two here.
+A run asks about one set, which its first ``load`` fixes. Question and answer are records of ``flow.runs.questions``;
+XCom carries them only for people to read. When a change is sent, four things must be true: the answer to this very
+question is Approve, the policy counts it, the set is still part of the newest held set, and the files and the cluster
+of now ask for the change. Each task checks the first and the third here, ``flow.apply`` the others.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Context
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.execution_time.hitl import HITLUser
 
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
-from topicops.on_airflow.tasks import Site, XComValue, step
+from topicops.on_airflow.tasks import Flow, Site, XComValue, step
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
+    from topicops.flow import Run
+    from topicops.model.plans.approval import Approval
+
 
 log = logging.getLogger(__name__)
 
-QUESTION = "question.md"
 HIGHEST_ASK = 1000
 
 
@@ -74,99 +78,188 @@ def load(site: Site, context: Context) -> XComValue:
 
     Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
-    from topicops.flow.runs.held_changes import read_held
-    from topicops.model.plans.plan_file import changes_to_json
+    from topicops.flow.runs import questions
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
-        digests = frozenset(context["params"]["digests"]) or frozenset(read_held(run.home, run.environment).digests)
-        flow.validate(run)
-        flow.snapshot(run, states=True)
-        flow.diff(run, engine="python")
-        flow.plan(run, only=None)
-        flow.gate(run, approval=None)
-        # Only what an approval can lift: a part of too many deletes must not pass as few.
-        wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
-        if not digests or len(wanted) < len(digests):
-            missing = len(digests) - len(wanted)
-            raise AirflowSkipException(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
-        narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
-        run.store.write_text("changes.json", changes_to_json(narrowed))
-        summary = flow.gate(run, approval=None).to_xcom()
+        questions.withdraw_question(run)
+        asked = questions.asked_set(
+            run,
+            run_after=context["dag_run"].run_after,
+            wanted=context["params"]["digests"],
+            started_by=tasks.triggered_by(context),
+        )
+        summary = plan_of(asked.digests, flow, run)
         plan = run.read_plan()
         tasks.log_changes(plan)
-        question = run.store.write_text(QUESTION, question_markdown(plan))
-        return {**summary, "question": str(question), "digests": sorted(digests)}
+        question = questions.write_question(run, plan, question_markdown(plan))
+        text = str(run.store.path(questions.QUESTION_TEXT))
+        return {**summary, "question": text, "question_digest": question.digest, "digests": list(question.digests)}
 
 
-def read_question(path: str) -> str:
-    """The text above the buttons; the task reads it from its file, so that XCom carries only the path."""
-    return Path(path).read_text(encoding="utf-8")
+def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
+    """Make the plan of these changes by the files and the cluster of now. Skips the task when one is not held."""
+    from topicops.model.plans.plan_file import changes_to_json
+
+    flow.validate(run)
+    flow.snapshot(run, states=True)
+    flow.diff(run, engine="python")
+    flow.plan(run, only=None)
+    flow.gate(run, approval=None)
+    # Only what an approval can lift: a part of too many deletes must not pass as few.
+    wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
+    if not digests or len(wanted) < len(digests):
+        missing = len(digests) - len(wanted)
+        reason = f"{missing} of {len(digests)} changes are due no more, or wait for no approval"
+        log.info("%s: nobody is asked", reason)
+        raise AirflowSkipException(reason)
+    narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
+    run.store.write_text("changes.json", changes_to_json(narrowed))
+    return flow.gate(run, approval=None).to_xcom()
+
+
+class AskPerson(ApprovalOperator):
+    """Shows the question that ``load`` wrote, and records the answer that Airflow has of it.
+
+    Airflow keeps the text of a task's first question when the task is cleared. The person would read an old text then,
+    so the task fails unless Airflow shows exactly this question.
+    """
+
+    def __init__(self, *, site: Site, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.site = site
+
+    def execute(self, context: Context) -> None:
+        from topicops.flow.runs import questions
+
+        with step(self.site, context) as (_, run):
+            question = questions.read_question(run)
+            if question is None:
+                raise AirflowFailException("load has left no question: clear load, or start a new run")
+            self.subject = f"{self.subject} {len(question.digests)} held change(s), question {question.digest[:12]}"
+            self.body = run.store.read_text(questions.QUESTION_TEXT)
+            self.assigned_users = assigned_users(run)
+            questions.write_answer(run, questions.Answer(question=question.digest))
+        shown = self._shown(context)
+        if shown != (self.subject, self.body):
+            raise AirflowFailException(
+                f"Airflow still shows an earlier question of this run ({shown[0]}); a run asks one question: start a "
+                f"new run of {self.dag_id}"
+            )
+        super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        if "error" not in event:
+            with step(self.site, context) as (_, run):
+                record_answer(run, event)
+        return super().execute_complete(context, event)
+
+    def _shown(self, context: Context) -> tuple[str, str | None]:
+        """Subject and text of the question as Airflow shows it, after it was given ours."""
+        from airflow.sdk.api.datamodels._generated import HITLUser as AssignedUser
+        from airflow.sdk.execution_time.comms import CreateHITLDetailPayload, HITLDetailRequestResult
+        from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS
+
+        ours = CreateHITLDetailPayload(
+            ti_id=context["ti"].id,
+            options=self.options,
+            subject=self.subject,
+            body=self.body,
+            params={},
+            assigned_users=[AssignedUser(**user) for user in self.assigned_users or ()],
+        )
+        shown = SUPERVISOR_COMMS.send(ours)
+        if not isinstance(shown, HITLDetailRequestResult):
+            raise AirflowFailException(f"Airflow does not take the question: {shown}")
+        return shown.subject, shown.body
+
+
+def assigned_users(run: Run) -> list[HITLUser] | None:
+    """The policy's approvers for the simple auth manager, whose users have their names as ids.
+
+    Other auth managers know users by ids that no file names: there every answer is taken, and judged when it is used.
+    """
+    from topicops.flow.runs.run import read_environment
+
+    names = read_environment(run).spec.policy.approvers
+    is_simple = conf.get("core", "auth_manager").endswith(".SimpleAuthManager")
+    return [HITLUser(id=name, name=name) for name in names] if names and is_simple else None
+
+
+def record_answer(run: Run, event: Mapping[str, Any]) -> None:
+    """Keep what Airflow's record of the answer says, beside the question that was asked."""
+    from topicops.flow.runs import questions
+
+    asked, user = questions.read_answer(run), event["responded_by_user"] or {}
+    if asked is None:
+        raise AirflowFailException("the record of the question is gone from TOPICOPS_HOME: start a new run")
+    option = " and ".join(event["chosen_options"])
+    answer = replace(asked, option=option, user=user.get("name"), user_id=user.get("id"), at=event["responded_at"])
+    questions.write_answer(run, answer)
+    log.info("%s by %s (id %s)", option, answer.user, answer.user_id)
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
     """The task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
 
     def change(site: Site, context: Context) -> XComValue:
-        if answer_of(context) != "approved":
-            raise AirflowSkipException("there is no recorded approval: nothing is sent")
-        digests = digests_of(context)
-        if replaced := replacement(site, context, digests):
-            raise AirflowSkipException(f"{replaced}: nothing is sent")
-        name = approver_of(context)
-        given = Approval(
-            digests=digests, way="question", approver=name, signature=name or "unknown", given_at=datetime.now(UTC)
-        )
+        with step(site, context) as (_, run):
+            given = approval_of(run, context)
+            reason = given if isinstance(given, str) else replacement(run, given.digests)
+        if isinstance(given, str) or reason:
+            log.info("nothing is sent: %s", reason)
+            raise AirflowSkipException(f"{reason}: nothing is sent")
         return tasks.send(site, context, action, approval=given)
 
     return change
 
 
 def report(site: Site, context: Context) -> XComValue:
-    """Log the answer and report what was sent, or which set replaced this one."""
-    answer, states = answer_of(context), tasks.task_states(context)
+    """Log the answer and report what was sent, or why nothing was."""
+    states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
-    replaced = replacement(site, context, digests_of(context)) if answer == "approved" and not was_sent else ""
-    given: XComValue = {"answer": answer, "replaced": replaced}
-    log.info("answer: %s%s", answer, f"; {replaced}" if replaced else "")
+    with step(site, context) as (_, run):
+        given, answer = approval_of(run, context), answer_of(run, context)
+        replaced = "" if isinstance(given, str) or was_sent else replacement(run, given.digests)
+    why = given if isinstance(given, str) else replaced
+    facts: XComValue = {"answer": answer, "replaced": replaced}
+    log.info("answer: %s%s", answer, f"; {why}" if why else "")
     if not was_sent and not tasks.failed_tasks(context):
-        return given
+        return facts
     reported = tasks.report(site, context)
     if states.get("verify") == "skipped":
         raise AirflowFailException("the set was replaced while it was being sent; what was sent is not verified")
-    return {**reported, **given}
+    return {**reported, **facts}
 
 
-def answer_of(context: Context) -> str:
-    """``approved``, ``rejected`` or ``none``. Only a recorded Approve counts; Airflow records no rejection.
+def approval_of(run: Run, context: Context) -> Approval | str:
+    """The approval that this run's question was given, or why there is none.
 
     A run that was cleared may skip the question; then the record of its earlier try is ignored.
     """
+    from topicops.flow.runs.questions import given_approval
+
     if tasks.task_states(context).get("approve") != "success":
-        return "none"
-    record = context["ti"].xcom_pull(task_ids="approve")
-    is_approved = isinstance(record, dict) and record.get("chosen_options") == ["Approve"]
-    return "approved" if is_approved else "rejected"
+        return "the question has no answer"
+    return given_approval(run, run_after=context["dag_run"].run_after)
 
 
-def approver_of(context: Context) -> str | None:
-    """The Airflow user who answered."""
-    record = context["ti"].xcom_pull(task_ids="approve")
-    user = record.get("responded_by_user") if isinstance(record, dict) else None
-    return f"{user.get('name')} (id {user.get('id')})" if isinstance(user, dict) else None
+def answer_of(run: Run, context: Context) -> str:
+    """``approved``, ``rejected`` or ``none``."""
+    from topicops.flow.runs.questions import read_answer
+
+    if not isinstance(approval_of(run, context), str):
+        return "approved"
+    answer = read_answer(run)
+    is_answered = answer is not None and answer.option == AskPerson.REJECT
+    return "rejected" if is_answered and tasks.task_states(context).get("approve") == "success" else "none"
 
 
-def digests_of(context: Context) -> frozenset[str]:
-    """What the question was about."""
-    return frozenset((context["ti"].xcom_pull(task_ids="load") or {}).get("digests", ()))
-
-
-def replacement(site: Site, context: Context, digests: Collection[str]) -> str:
+def replacement(run: Run, digests: Collection[str]) -> str:
     """What replaced the set; empty while the newest held set still contains all of it."""
     from topicops.flow.runs.held_changes import read_held
 
-    with step(site, context) as (_, run):
-        newest = read_held(run.home, run.environment)
+    newest = read_held(run.home, run.environment)
     if newest.covers(digests):
         return ""
     now_held = ", ".join(sorted(newest.addresses.values())) or "nothing"

@@ -11,21 +11,25 @@ The trigger rules decide whether a delete can run after a failure or a rejection
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
 
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.printable import printable
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.tasks import Site, XComValue
+
+log = logging.getLogger(__name__)
 
 MODES = ("plan", "apply")
 TAGS = ("topicops", "kafka")
@@ -55,13 +59,27 @@ Asks one person about one set of held changes of `{environment}`. Approve sends 
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
 """
 
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 200"
+"""Stricter than Airflow, which takes letters of any script and 250 characters for a DAG's whole name."""
+
 Step = Callable[[Site, Context], XComValue]
 
 
 def environments(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by file name, so that parsing a DAG reads no YAML."""
-    stems = sorted(path.stem for path in (topics / "environments").glob("*.yaml"))
-    return tuple(stem for stem in stems if "." not in stem)
+    """The environments that have a file, by file name, so that parsing a DAG reads no YAML.
+
+    A file whose name can be no part of a DAG's name is left out with a warning, and the others keep their DAGs.
+    """
+    found = []
+    for path in sorted((topics / "environments").glob("*.yaml")):
+        if "." in path.stem:
+            continue  # exceptions and other parts of an environment
+        if ENVIRONMENT_NAME.fullmatch(path.stem):
+            found.append(path.stem)
+        else:
+            log.warning("%s has no DAGs: %s; rename the file", printable(str(path)), ENVIRONMENT_NAME_RULE)
+    return tuple(found)
 
 
 def environment_dags(environment: str, topics: Path) -> tuple[DAG, ...]:
@@ -105,15 +123,15 @@ def approval_dag(site: Site) -> DAG:
         is_paused_upon_creation=False,
         default_args=dict(DEFAULT_ARGS),
         params={"digests": digests_param("The held changes to ask about; none: all that are held now.")},
-        user_defined_macros={"question": approval.read_question},
+        disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
         tags=[*TAGS, site.environment],
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         load = _step("load", approval.load, site)
-        approve = ApprovalOperator(
+        approve = approval.AskPerson(
             task_id="approve",
-            subject="Send {{ ti.xcom_pull(task_ids='load')['held'] }} held change(s) to " + site.environment + "?",
-            body="{{ question(ti.xcom_pull(task_ids='load')['question']) }}",
+            site=site,
+            subject=f"Send to {site.environment}?",
             response_timeout=answer_within(),
             ignore_downstream_trigger_rules=False,
             retries=0,  # a timeout is an answer; a second try would ask again

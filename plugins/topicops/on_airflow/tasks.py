@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +27,8 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action, GateWord
 
 if TYPE_CHECKING:
+    from airflow.sdk.types import RuntimeTaskInstanceProtocol
+
     from topicops.flow import Engine, Run, Summary
     from topicops.flow.quality import QualitySummary
     from topicops.flow.reporting import ReportSummary
@@ -59,6 +61,7 @@ class Flow(Protocol):
         run_id: str,
         connections: ConnectionSource,
         progress: Callable[[str], None],
+        version: str | None,
     ) -> Run: ...
     def validate(self, run: Run) -> Summary: ...
     def snapshot(self, run: Run, *, states: bool) -> Summary: ...
@@ -125,6 +128,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
                 run_id=ti.run_id,
                 connections=from_airflow,
                 progress=log.info,
+                version=bundle_version(ti),
             ),
         )
     except NO_RETRY as error:
@@ -133,6 +137,12 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:
         raise AirflowException(str(error)) from error
+
+
+def bundle_version(ti: RuntimeTaskInstanceProtocol) -> str | None:
+    """The commit of the DAG bundle that the run belongs to; None: its bundle knows no versions."""
+    bundle = getattr(ti, "bundle_instance", None)
+    return getattr(bundle, "version", None)
 
 
 @contextmanager
@@ -199,10 +209,10 @@ def gate(site: Site, context: Context) -> XComValue:
         if mode_of(context) != "apply":
             return summary
         note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
-        held = HeldSet(addresses=approvable_changes(plan), found_by=run.name)
-        only = only_of(context)
-        unseen = read_held(run.home, run.environment).without_topics(only).addresses if only else {}
-        newest = HeldSet(addresses={**unseen, **held.addresses}, found_by=run.name)
+        held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
+        only, before = only_of(context), read_held(run.home, run.environment)
+        unseen = before.without_topics(only).addresses if only else {}
+        newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
         held_set_file(run.home, run.environment).write(newest)
         return {**summary, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
 

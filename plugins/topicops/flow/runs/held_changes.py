@@ -7,7 +7,7 @@ after the question.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -23,6 +23,8 @@ class HeldSet:
     """``delete topic.orders`` by digest; empty when nothing is held."""
     found_by: str = ""
     """``<dag id>/<run id>`` of the run whose gate held them."""
+    author: str | None = None
+    """The user who started the run that found them first; None: not known, as on a schedule."""
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -39,7 +41,12 @@ class HeldSet:
     def without_topics(self, glob: str) -> HeldSet:
         """The part that a run with ``--only glob`` has not seen."""
         kept = {d: address for d, address in self.addresses.items() if not fnmatchcase(_topic_of(address), glob)}
-        return HeldSet(addresses=kept, found_by=self.found_by)
+        return replace(self, addresses=kept)
+
+    def after(self, earlier: HeldSet) -> HeldSet:
+        """The set, with the author of the earlier one if that held the same changes."""
+        is_known = earlier.author is not None and earlier.covers(self.digests)
+        return replace(self, author=earlier.author) if is_known else self
 
 
 def held_set_file(home: Path, environment: str) -> MemoryFile[HeldSet]:

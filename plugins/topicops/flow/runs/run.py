@@ -87,6 +87,8 @@ class Run:
     connections: ConnectionSource = from_environment
     progress: Callable[[str], None] = no_progress
     """Takes one line of progress."""
+    version: str | None = None
+    """The commit that the files are of, for folders that git does not know; None: not known."""
 
     def access(self, environment: Environment) -> Access:
         """How this run reaches the environment's cluster."""
@@ -117,6 +119,7 @@ def open_run(
     home: Path | None = None,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
+    version: str | None = None,
 ) -> Run:
     """The run whose folder is ``<home>/runs/<group>/<run id>``.
 
@@ -124,6 +127,7 @@ def open_run(
         environment: Name of a file in ``topics/environments/``.
         group: ``cli``, or a DAG id.
         connections: Finds a connection by its id.
+        version: The commit of the files, where git itself cannot say.
     """
     home = home or home_folder()
     return Run(
@@ -134,6 +138,7 @@ def open_run(
         name=f"{group}/{run_id}",
         connections=cache(connections),
         progress=progress,
+        version=version,
     )
 
 
