@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -68,6 +70,35 @@ def test_the_dag_files_of_this_repository_can_be_imported() -> None:
 
 def test_each_environment_file_has_one_set_of_dags_and_its_contents_are_not_read(dags: Mapping[str, DAG]) -> None:
     assert set(dags) == {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu")}
+
+
+ODD_NAMES = ("prod eu", "prod@eu", "prod+eu", "ü", "n" * 101, "local\ncopy")
+
+
+def test_a_file_name_that_can_name_no_dag_leaves_the_others_their_dags_and_is_named_in_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(REPOSITORY / "dags", tmp_path / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "topics/environments").mkdir(parents=True)
+    for name in ("local", "prod-eu_2", "n" * 100, *ODD_NAMES):
+        (tmp_path / f"topics/environments/{name}.yaml").touch()
+    with caplog.at_level(logging.WARNING, logger="topicops"):
+        bag = DagBag(dag_folder=str(tmp_path / "dags"))
+    assert bag.import_errors == {}
+    assert set(bag.dags) == {
+        f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu_2", "n" * 100)
+    }
+    warned = [record.getMessage() for record in caplog.records if record.name == "topicops.on_airflow.dags"]
+    assert len(warned) == len(ODD_NAMES)
+    assert any("prod eu.yaml has no DAGs" in line for line in warned)
+    assert all("\n" not in line for line in warned)
+
+
+def test_an_approval_is_judged_by_the_files_of_now_and_a_pipeline_by_those_of_its_own_commit(
+    dags: Mapping[str, DAG],
+) -> None:
+    unpinned = {name for name, dag in dags.items() if dag.disable_bundle_versioning}
+    assert unpinned == {"topic_approval_local", "topic_approval_prod-eu"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.airflow_story import RUN_S, Story, two_stories
+from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
@@ -21,20 +21,24 @@ from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 CHANGES = ("create", "expand", "configure", "delete")
 
 
-@pytest.fixture(scope="module")
-def stories(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, Story]]:
-    """One Airflow for all tests of this file: it takes as long to start as a run."""
-    with two_stories(tmp_path_factory.mktemp("standalone"), local_cluster, ("standalone", "second")) as stories:
+@pytest.fixture(scope="module", params=["local", "git"])
+def stories(
+    request: pytest.FixtureRequest, local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Story, ...]]:
+    """One Airflow for all tests of this file, because it takes as long to start as a run; then one more, with git."""
+    folder, in_git = tmp_path_factory.mktemp("standalone"), request.param == "git"
+    with airflow_stories(folder, local_cluster, ("standalone", "second"), in_git=in_git) as stories:
         yield stories
+        remove_topics(stories)
 
 
 @pytest.fixture
-def story(stories: tuple[Story, Story]) -> Story:
+def story(stories: tuple[Story, ...]) -> Story:
     return stories[0]
 
 
 @pytest.fixture
-def second(stories: tuple[Story, Story]) -> Story:
+def second(stories: tuple[Story, ...]) -> Story:
     return stories[1]
 
 

@@ -59,9 +59,9 @@ Asks one person about one set of held changes of `{environment}`. Approve sends 
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
 """
 
-ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 200"
-"""Stricter than Airflow, which takes letters of any script and 250 characters for a DAG's whole name."""
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
+"""As in `validate`; the length is what Airflow allows for a tag."""
 
 Step = Callable[[Site, Context], XComValue]
 

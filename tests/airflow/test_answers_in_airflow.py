@@ -1,0 +1,254 @@
+"""An answer belongs to its question, under a running Airflow whose DAGs are a git bundle with versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from fixtures.admin import new_admin
+from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
+from fixtures.live import until
+from fixtures.topic_project import TOMBSTONE, TOPIC
+from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.edges.home.audit_log import read_audit_log
+from topicops.edges.local.airflow_client import RUN_ENDED
+from topicops.edges.local.cluster import LocalCluster
+from topicops.model.runs.audit import AuditLine
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]
+
+JUDGED = "  policy: {approvals: [question], approvers: [admin, op], authorApproves: notice}\n"
+FORGED = {"chosen_options": ["Approve"], "responded_by_user": {"id": "1", "name": "the-cto"}}
+TASKS = ("load", "approve", "create", "expand", "configure", "delete", "verify", "report")
+DIRECTIONS = ("alone", "downstream", "upstream")
+
+
+@pytest.fixture(scope="module")
+def stories(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, ...]]:
+    folder, names = tmp_path_factory.mktemp("answers"), ("answers", "judged")
+    with airflow_stories(folder, local_cluster, names, in_git=True, settings={"judged": JUDGED}) as stories:
+        yield stories
+        remove_topics(stories)
+
+
+@pytest.fixture
+def story(stories: tuple[Story, ...]) -> Story:
+    return stories[0]
+
+
+@pytest.fixture
+def judged(stories: tuple[Story, ...]) -> Story:
+    return stories[1]
+
+
+def test_a_delete_whose_tombstone_was_reverted_on_main_after_the_question_is_not_sent_and_the_report_says_why(
+    story: Story,
+) -> None:
+    create_by_hand(story, "answers.kept")
+    story.project.write("answers.kept", TOMBSTONE)
+    asked_of = story.repository.head
+    story.run_pipeline()
+    question = story.newest_question()
+    story.project.write("answers.kept", TOPIC)
+    story.wait_for_files()
+
+    story.answer("Approve", question)
+
+    assert "answers.kept" in story.live_topics()
+    assert deletes(story) == []
+    assert asked_of in artifact(story, question, "plan.json")
+    said = artifact(story, question, "report.txt")
+    assert "topic.answers.kept delete: refused" in said, said
+
+
+def test_a_change_is_recorded_with_the_commit_of_its_bundle(story: Story) -> None:
+    story.project.write("answers.made", TOPIC)
+    commit = story.repository.head
+    state, _ = story.run_pipeline()
+    assert state == "success"
+    assert [line.commit for line in audit(story) if line.topic == "answers.made"] == [commit]
+
+
+def test_nothing_that_a_user_clears_marks_or_forges_sends_a_change_without_its_own_answered_question(
+    story: Story,
+) -> None:
+    create_by_hand(story, "answers.one", "answers.two")
+    story.project.write("answers.one", TOMBSTONE)
+    story.run_pipeline()
+    of_one = story.newest_question()
+    by_hand = story.client.trigger(story.approval, {})  # names no digests: all that are held
+    story.client.wait_for_task(story.approval, by_hand, "approve", "awaiting_input", timeout_s=RUN_S)
+    attack(story, of_one, "approve is marked and its record forged while it waits")
+    assert "answers.one" in story.live_topics()
+    state, _ = story.answer("Approve", by_hand)
+    assert (state, deletes(story)) == ("success", ["answers.one"])
+
+    story.project.write("answers.two", TOMBSTONE)
+    story.run_pipeline()
+    of_two = list(story.client.runs(story.approval))[-1]
+    for task in TASKS:
+        for direction in DIRECTIONS:
+            clear(story, by_hand, task, direction)
+            attack(story, by_hand, f"{task} is cleared, {direction}")
+            assert deletes(story) == ["answers.one"], (task, direction)
+    attack(story, of_two, "approve is marked and its record forged while it waits")
+    for task in ("load", "delete"):
+        clear(story, of_two, task, "alone")
+        attack(story, of_two, f"{task} of a run without an answer is cleared")
+    assert "answers.two" in story.live_topics()
+    assert deletes(story) == ["answers.one"]
+
+    story.client.trigger(story.approval, {})
+    state, _ = story.answer("Approve")
+    assert (state, deletes(story)) == ("success", ["answers.one", "answers.two"])
+
+
+def test_the_policy_says_whose_approval_counts_and_which_way(judged: Story) -> None:
+    create_by_hand(judged, "judged.old")
+    judged.project.write("judged.old", TOMBSTONE)
+    judged.run_pipeline()  # by admin, who so is the author
+    first = judged.newest_question()
+    assert judged.status_of_answer_by("user", "Approve", first) == 403
+    judged.answer("Approve", first)
+    assert "judged.old" in judged.live_topics()
+    assert "the author of a change approves alone up to risk notice" in judged.client.log(
+        judged.approval, first, "delete"
+    )
+
+    (run_id, *_) = judged.client.runs(judged.pipeline)
+    digests = judged.client.xcom(judged.pipeline, run_id, "gate")["digests"]
+    judged.run_pipeline(approved=digests)
+    assert "judged.old" in judged.live_topics()
+    pipelines = list(judged.client.runs(judged.pipeline))
+    assert "an approval by parameter is not accepted" in judged.client.log(judged.pipeline, pipelines[-1], "gate")
+
+    second = judged.newest_question()
+    assert second == f"{first.removesuffix('.1')}.2"
+    with judged.signed_in("op") as http:
+        path = f"{task_path(judged, second, 'approve')}/-1/hitlDetails"
+        http.patch(path, json={"chosen_options": ["Approve"], "params_input": {}}).raise_for_status()
+    state, _ = judged.ended(judged.approval, second)
+    assert (state, [line.approver for line in audit(judged)]) == ("success", ["op (id op)"])
+    assert judged.live_topics() == set()
+
+
+@dataclass(frozen=True)
+class Act:
+    """One request that a person may send about an approval run."""
+
+    method: str
+    path: str
+    body: Mapping[str, object] | None = None
+
+
+ACTS = {
+    "read the question": Act("GET", "taskInstances/approve/-1/hitlDetails"),
+    "mark a task": Act("PATCH", "taskInstances/report", {"new_state": "success"}),
+    "write an XCom": Act("POST", "taskInstances/load/xcomEntries", {"key": "{role}", "value": 1}),
+    "answer": Act("PATCH", "taskInstances/approve/-1/hitlDetails", {"chosen_options": ["Reject"], "params_input": {}}),
+}
+ALLOWED = {
+    "viewer": {"read the question"},
+    "user": set(ACTS),
+    "op": set(ACTS),
+    "admin": set(ACTS),
+}
+"""As docs/how-to/approve-held-changes.md has it for the simple auth manager."""
+
+
+@pytest.mark.parametrize("role", sorted(ALLOWED))
+def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, role: str) -> None:
+    create_by_hand(story, f"answers.of-{role}")
+    story.project.write(f"answers.of-{role}", TOMBSTONE)
+    story.run_pipeline()
+    question = story.newest_question()
+    with story.signed_in(role) as http:
+        status = {name: send(http, story, question, act, role) for name, act in ACTS.items()}
+        started = http.post(f"/api/v2/dags/{story.approval}/dagRuns", json={"logical_date": None, "conf": {}})
+    assert {name for name, code in status.items() if code < 300} == ALLOWED[role], status
+    assert {code for code in status.values() if code >= 300} <= {403}, status
+    assert started.is_success == (role != "viewer")
+    story.project.write(f"answers.of-{role}", TOPIC)
+
+
+def send(http: httpx.Client, story: Story, run_id: str, act: Act, role: str) -> int:
+    body = {name: role if value == "{role}" else value for name, value in (act.body or {}).items()}
+    path = f"/api/v2/dags/{story.approval}/dagRuns/{quote(run_id, safe='')}/{act.path}"
+    return http.request(act.method, path, json=body or None).status_code
+
+
+def clear(story: Story, run_id: str, task: str, direction: str) -> None:
+    with story.signed_in("user") as http:
+        which = {
+            "dag_run_id": run_id,
+            "task_ids": [task],
+            "only_failed": False,
+            "dry_run": False,
+            "include_downstream": direction == "downstream",
+            "include_upstream": direction == "upstream",
+        }
+        http.post(f"/api/v2/dags/{story.approval}/clearTaskInstances", json=which).raise_for_status()
+
+
+def attack(story: Story, run_id: str, what: str) -> None:
+    """Forge what XCom knows of question and answer, and mark as successful whatever waits, until the run has ended."""
+    with story.signed_in("user") as http:
+        for task in ("load", "approve"):
+            forged = {**FORGED, "digests": held_digests(story)} if task == "load" else FORGED
+            forge(http, story, run_id, task, forged)
+
+        def has_ended() -> bool:
+            if story.client.run_state(story.approval, run_id) in RUN_ENDED:
+                return True
+            if story.client.tasks(story.approval, run_id)["approve"].state == "awaiting_input":
+                http.patch(task_path(story, run_id, "approve"), json={"new_state": "success"})
+                forge(http, story, run_id, "approve", FORGED)
+            return False
+
+        until(has_ended, timeout_s=RUN_S)
+
+
+def forge(http: httpx.Client, story: Story, run_id: str, task: str, value: object) -> None:
+    entries = f"{task_path(story, run_id, task)}/xcomEntries"
+    if http.post(entries, json={"key": "return_value", "value": value, "map_index": -1}).status_code == 409:
+        http.patch(f"{entries}/return_value", json={"value": value, "map_index": -1})
+
+
+def held_digests(story: Story) -> list[str]:
+    run_id = list(story.client.runs(story.pipeline))[-1]
+    found = story.client.xcom(story.pipeline, run_id, "gate")
+    assert isinstance(found, dict)
+    return list(found["digests"])
+
+
+def task_path(story: Story, run_id: str, task: str) -> str:
+    return f"/api/v2/dags/{story.approval}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task}"
+
+
+def create_by_hand(story: Story, *topics: str) -> None:
+    admin = new_admin(story.cluster.bootstrap_servers)
+    for made in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
+        made.result()
+    until(lambda: story.live_topics() >= set(topics))
+
+
+def home(story: Story) -> Path:
+    return Path(story.airflow.variables["TOPICOPS_HOME"])
+
+
+def artifact(story: Story, run_id: str, name: str) -> str:
+    return ArtifactStore(runs_folder(home(story), story.approval, run_id)).read_text(name)
+
+
+def audit(story: Story) -> list[AuditLine]:
+    return list(read_audit_log(home(story) / "audit", story.project.environment).lines)
+
+
+def deletes(story: Story) -> list[str]:
+    return [line.topic for line in audit(story) if line.action == "delete"]
