@@ -108,9 +108,9 @@ def judge_again(
 
 
 def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
-    """The plan's changes that are still wanted, each as a plan of now has it."""
+    """The plan's changes, each as a plan of now has it; those that it has not stay as they are."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
-    return [replace(gated, change=twins[gated.digest]) for gated in plan.changes if gated.digest in twins]
+    return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
 
 
 def _gated_again(
