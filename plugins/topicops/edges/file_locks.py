@@ -1,4 +1,7 @@
-"""Locks on files by ``flock``: they keep the processes and threads of one host apart, and end with their process.
+"""Locks on files by ``flock``: they keep processes and threads apart, and end with their process.
+
+On a local disk they count for one host, on NFS for all hosts. NFS takes an exclusive lock only over a descriptor that
+may write (flock(2), "NFS details").
 
 The library ``filelock`` does not fit here: it truncates the file that it locks, and these files hold data.
 """
@@ -19,7 +22,7 @@ def locked(
     """Hold the lock of a file inside the block; gives its descriptor.
 
     Args:
-        flags: How to open the file, as for ``os.open``.
+        flags: How to open the file, as for ``os.open``; with ``O_RDWR``.
         on_wait: Called once if another process or thread holds the lock.
 
     Raises:

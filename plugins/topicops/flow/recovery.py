@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
 from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
@@ -46,7 +47,7 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
 
 def _recover(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
-    intents = open_intents(read_journal(journal)) if journal.exists() else ()
+    intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
     found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
     if not found:
         return []

@@ -1,6 +1,13 @@
 """A run's files are whole or not there, and come back as they went in."""
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -194,6 +201,91 @@ def test_runs_are_pruned_after_90_days_and_younger_ones_stay(tmp_path: Path) -> 
 
     assert [path.name for path in removed] == ["old"]
     assert sorted(path.name for path in (tmp_path / "runs" / "cli").iterdir()) == ["written-to", "young"]
+
+
+def put_old_runs(home: Path, count: int) -> None:
+    for number in range(count):
+        folder = runs_folder(home, "cli", f"run-{number:03}")
+        folder.mkdir(parents=True)
+        for name in ("plan.json", "live.json", "report.json"):
+            (folder / name).touch()
+            os.utime(folder / name, (0, 0))
+        os.utime(folder, (0, 0))
+
+
+PRUNE = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from topicops.edges.home.artifacts import prune_runs
+sys.stdin.readline()
+prune_runs(Path(sys.argv[1]), now=datetime.now(UTC))
+"""
+
+
+def test_processes_that_prune_at_the_same_moment_do_not_disturb_each_other(tmp_path: Path) -> None:
+    put_old_runs(tmp_path, 300)
+    line = [sys.executable, "-c", PRUNE, str(tmp_path)]
+    processes = [subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    time.sleep(1)  # until all have imported what they need
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+
+    assert errors == [""] * 4
+    assert list((tmp_path / "runs" / "cli").iterdir()) == []
+
+
+@pytest.fixture
+def shared_home() -> Iterator[Path]:
+    """A home below which every account may write."""
+    home = Path(tempfile.mkdtemp())
+    home.chmod(0o777)
+    yield home
+    shutil.rmtree(home)
+
+
+@contextmanager
+def without_rights_on(*folders: Path) -> Iterator[None]:
+    """These folders belong to another account, which lets nobody else in; root gives up its rights meanwhile."""
+    for folder in folders:
+        folder.chmod(0o000)
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(os.getuid())
+        for folder in folders:
+            folder.chmod(0o700)
+
+
+def test_folders_of_another_account_are_left_alone_by_pruning(shared_home: Path) -> None:
+    put_old_runs(shared_home, 3)
+    foreign = runs_folder(shared_home, "another-account", "run")
+    foreign.mkdir(parents=True)
+    runs = shared_home / "runs/cli"
+    for path in (runs.parent, runs, runs / "run-000", runs / "run-002"):
+        path.chmod(0o777)
+
+    with without_rights_on(runs / "run-001", foreign.parent):
+        removed = prune_runs(shared_home, now=NOW)
+
+    assert [path.name for path in removed] == ["run-000", "run-002"]
+    assert [path.name for path in runs.iterdir()] == ["run-001"]
+
+
+def test_an_artifact_of_another_account_is_an_error_with_its_path(shared_home: Path) -> None:
+    store = ArtifactStore(shared_home / "run")
+    store.write_text("plan.json", "{}")
+
+    with without_rights_on(store.folder):
+        for use in (store.has, store.read_text, store.remove, lambda name: store.write_text(name, "")):
+            with pytest.raises(ArtifactError, match=f"{store.path('plan.json')}: cannot be .*: Permission denied"):
+                use("plan.json")
 
 
 def test_pruning_follows_no_link(tmp_path: Path) -> None:

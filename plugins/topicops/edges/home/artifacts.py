@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import msgspec
 from pydantic import BaseModel
 
 from topicops.edges.durable_files import write_atomically
+from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 
 T = TypeVar("T")
@@ -31,13 +33,25 @@ def runs_folder(home: Path, group: str, run_id: str) -> Path:
 
 
 def prune_runs(home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT) -> tuple[Path, ...]:
-    """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders."""
+    """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders.
+
+    Folders that another process removes meanwhile, or that this account may not read, are left out.
+    """
     limit = (now - older_than).timestamp()
-    runs = sorted(run for run in (home / "runs").glob("*/*") if run.is_dir() and not run.is_symlink())
-    old = tuple(run for run in runs if _last_written(run) < limit)
+    runs = [run for group in folders_in(home / "runs") for run in folders_in(group)]
+    old = tuple(run for run in runs if (written := _last_written(run)) is not None and written < limit)
     for run in old:
         shutil.rmtree(run, ignore_errors=True)
     return old
+
+
+def folders_in(folder: Path) -> tuple[Path, ...]:
+    """The folders in a folder, sorted, without links; none if it is gone or may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return tuple(sorted(Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)))
+    except OSError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +64,15 @@ class ArtifactStore:
         return self.folder / name
 
     def has(self, name: str) -> bool:
-        return self.path(name).is_file()
+        path = self.path(name)
+        with as_artifact_error(path, "cannot be read"):
+            return path.is_file()
 
     def remove(self, *names: str) -> None:
         """Remove artifacts; a missing one is no problem."""
         for path in map(self.path, names):
-            try:
+            with as_artifact_error(path, "cannot be removed", "; remove it by hand"):
                 path.unlink(missing_ok=True)
-            except OSError as error:
-                raise ArtifactError(f"{path}: cannot be removed: {error.strerror}; remove it by hand") from error
 
     def write_text(self, name: str, text: str) -> Path:
         return self._write(name, text.encode())
@@ -92,21 +106,16 @@ class ArtifactStore:
 
     def _read(self, name: str) -> bytes:
         path = self.path(name)
-        try:
-            return path.read_bytes()
-        except FileNotFoundError as error:
-            raise ArtifactError(f"{path}: missing; the step that writes it has not run, or failed") from error
-        except OSError as error:
-            raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+        with as_artifact_error(path, "cannot be read"):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError as error:
+                raise ArtifactError(f"{path}: missing; the step that writes it has not run, or failed") from error
 
     def _write(self, name: str, content: bytes) -> Path:
         path = self.path(name)
-        try:
+        with as_artifact_error(path, "cannot be written", "; check the disk, then run again"):
             write_atomically(path, content)
-        except OSError as error:
-            raise ArtifactError(
-                f"{path}: cannot be written: {error.strerror}; check the disk, then run again"
-            ) from error
         return path
 
     def _damaged(self, name: str, error: Exception) -> ArtifactError:
@@ -135,5 +144,10 @@ def _folder_name(name: str) -> str:
     return f"{encoded[:_LONGEST_NAME]}%{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _last_written(run: Path) -> float:
-    return max(path.stat().st_mtime for path in (run, *run.iterdir()) if path.exists())
+def _last_written(run: Path) -> float | None:
+    """Seconds since 1970; None if the folder is gone by now, or may not be read."""
+    try:
+        with os.scandir(run) as entries:
+            return max([run.stat().st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in entries)])
+    except OSError:
+        return None

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from topicops.edges.durable_files import DurableLines
+from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange
@@ -70,13 +71,9 @@ class FileJournal:
         )
 
     def _append(self, entries: Sequence[JournalEntry]) -> None:
-        try:
+        advice = "; nothing more is sent: check the disk, then run again"
+        with as_artifact_error(self.path, "the journal cannot be written", advice):
             self._lines.append([msgspec.json.encode(entry) for entry in entries])
-        except OSError as error:
-            raise ArtifactError(
-                f"{self.path}: the journal cannot be written: {error.strerror}; nothing more is sent: "
-                "check the disk, then run again"
-            ) from error
 
 
 def read_journal(path: Path) -> tuple[JournalEntry, ...]:
@@ -85,24 +82,29 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
     Raises:
         ArtifactError: The file is missing, or a complete line cannot be decoded.
     """
-    try:
+    with as_artifact_error(path, "cannot be read"):
         lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
     # Half a line may be at the end, or before the lines that were appended after a crash.
     return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
 
 
 def intended_topics(folder: Path) -> frozenset[str]:
     """Topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
-    journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
+    with as_artifact_error(folder, "cannot be read"):
+        journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
     return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
 
 
 def has_later_try(path: Path) -> bool:
-    """Whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``."""
+    """Whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
+
+    False if the folder cannot be read: then the outcomes cannot be written there either, which is reported.
+    """
     name, _, own = path.stem.rpartition("-")
-    others = (other.stem.rpartition("-")[2] for other in path.parent.glob(f"{name}-*.jsonl"))
+    try:
+        others = [other.stem.rpartition("-")[2] for other in path.parent.glob(f"{name}-*.jsonl")]
+    except OSError:
+        return False
     return any(int(other) > int(own) for other in others if other.isdecimal())
 
 

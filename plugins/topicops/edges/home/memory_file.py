@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from topicops.edges.durable_files import write_atomically
+from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 
 T = TypeVar("T")
@@ -32,10 +33,8 @@ class MemoryFile(Generic[T]):
 
     def write(self, value: T) -> None:
         """Replace the value; it is on the disk when this returns."""
-        try:
+        with as_artifact_error(self.path, "cannot be written", "; check the disk"):
             write_atomically(self.path, msgspec.json.encode(value))
-        except OSError as error:
-            raise ArtifactError(f"{self.path}: cannot be written ({error.strerror}); check the disk") from error
 
 
 def cluster_file(folder: Path, cluster_id: str) -> Path:

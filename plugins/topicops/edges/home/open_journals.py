@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,8 +17,12 @@ import msgspec
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.file_locks import locked, try_lock
 from topicops.edges.home.audit_log import AuditOrigin
+from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
+
+_TO_LOCK = os.O_RDWR
+"""NFS locks a file exclusively only over a descriptor that may write. Source: flock(2), "NFS details"."""
 
 
 class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,29 +41,31 @@ def registered(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[Non
     """
     path = _marker(folder, str(journal))
     with ExitStack() as stack:
-        try:
+        with as_artifact_error(path, "cannot be written", "; nothing was sent: check the disk, then run again"):
             write_atomically(path, msgspec.json.encode(OpenJournal(journal=str(journal), origin=origin)))
-            stack.enter_context(locked(path, flags=os.O_RDONLY))
-        except OSError as error:
-            message = f"{path}: cannot be written: {error.strerror}; nothing was sent: check the disk, then run again"
-            raise ArtifactError(message) from error
+            stack.enter_context(locked(path, flags=_TO_LOCK))
         try:
             yield
         finally:
             if not _may_have_open_intents(journal):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # the next run removes it; what was sent counts all the same
+                    path.unlink(missing_ok=True)
 
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[tuple[OpenJournal, ...]]:
     """Give the entries whose process has ended, locked inside the block. Raises ``ArtifactError``."""
     with ExitStack() as locks:
-        yield tuple(entry for path in sorted(folder.glob("*.json")) if (entry := _abandoned_entry(path, locks)))
+        with as_artifact_error(folder, "cannot be read"):
+            paths = sorted(folder.glob("*.json"))
+        yield tuple(entry for path in paths if (entry := _abandoned_entry(path, locks)))
 
 
 def unregister(folder: Path, entry: OpenJournal) -> None:
-    """Remove the entry of a journal whose intents are all closed."""
-    _marker(folder, entry.journal).unlink(missing_ok=True)
+    """Remove the entry of a journal whose intents are all closed. Raises ``ArtifactError``."""
+    path = _marker(folder, entry.journal)
+    with as_artifact_error(path, "cannot be removed", "; remove it by hand"):
+        path.unlink(missing_ok=True)
 
 
 def _marker(folder: Path, journal: str) -> Path:
@@ -69,22 +75,18 @@ def _marker(folder: Path, journal: str) -> Path:
 def _may_have_open_intents(journal: Path) -> bool:
     try:
         return journal.exists() and bool(open_intents(read_journal(journal)))
-    except ArtifactError:
+    except (ArtifactError, OSError):
         return True
 
 
 def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
     """Read the entry and keep its lock in ``locks``; None while the journal's own process holds the lock."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None  # another run has just unregistered it
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
-    locks.callback(os.close, handle)
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
-    except FileNotFoundError:
-        return None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path}: damaged: {error}; check what that run did, then remove the file") from error
+    with as_artifact_error(path, "cannot be locked and read"):
+        try:
+            handle = os.open(path, _TO_LOCK | os.O_CLOEXEC)
+            locks.callback(os.close, handle)
+            return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
+        except FileNotFoundError:
+            return None  # another run has just unregistered it
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ArtifactError(f"{path}: damaged: {error}; check what that run did, then remove the file") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.edges.home.artifacts import ArtifactStore, folders_in, runs_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import QualityReport, QualitySuite, RunQuality, quality_file
 
@@ -17,7 +17,7 @@ def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[
 
     A file that is damaged or of another format is skipped: one such run must not hide the others.
     """
-    folders = runs_folder(home, group, "any").parent.glob("*/")
+    folders = folders_in(runs_folder(home, group, "any").parent)
     # Sorted by time of writing, so that only the files of the shown runs are read.
     newest = sorted(folders, key=_written_at, reverse=True)
     found = (_quality_of(ArtifactStore(folder)) for folder in newest[:most])
