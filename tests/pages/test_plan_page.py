@@ -15,6 +15,7 @@ from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan
 from topicops.steps.planning.gate import gate
@@ -22,6 +23,7 @@ from topicops.testing import builders
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"
 RUN = RunOf(dag_id=DAG, run_id="manual__1")
+OPEN = builders.environment(limits=Limits(deletes_per_run=5, deletes_percent=100))
 
 
 def shown(plan: Plan, question: Question | None = None, *outcomes: Outcome) -> Seen:
@@ -116,7 +118,7 @@ def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
     for n in (1, 2, 10):
         write_run(tmp_path, APPROVAL, f"{held.digest}.{n}")
     model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
-    assert model.question == Question(dag_id=APPROVAL, run_id=f"{held.digest}.10")
+    assert model.question == Question(dag_id=APPROVAL, run_id=f"{held.digest}.10", digests=held.digests)
     seen = Seen(plan_page(model))
     (answer,) = seen.all("p", id="answer")
     assert answer["data-api"] == f"../../../api/v2/dags/{APPROVAL}/dagRuns/{held.digest}.10"
@@ -127,16 +129,39 @@ def test_an_approval_run_shows_its_own_question(tmp_path: Path) -> None:
     run = RunOf(dag_id=APPROVAL, run_id="manual__2024-05-01T12:00:00+00:00")
     write_run(tmp_path, run.dag_id, run.run_id, plan=rich_plan())
     question = read_plan(tmp_path, run).question
-    assert question == Question(dag_id=APPROVAL, run_id=run.run_id)
+    assert question == Question(dag_id=APPROVAL, run_id=run.run_id, digests=tuple(sorted(approvable(rich_plan()))))
     (link,) = shown(rich_plan(), question).all("a", cls="airflow")
     assert link["href"].endswith("/runs/manual__2024-05-01T12%3A00%3A00%2B00%3A00")
+
+
+@pytest.mark.parametrize(
+    "asked_in", [pytest.param(DAG, id="the run that held"), pytest.param(APPROVAL, id="that asked")]
+)
+def test_after_an_approval_was_carried_out_the_page_speaks_of_outcomes(tmp_path: Path, asked_in: str) -> None:
+    plan = gate(builders.change_set([builders.delete_change("gone"), builders.delete_change("kept")]), OPEN)
+    held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
+    held_set_file(tmp_path, "local").write(HeldSet(found_by=f"{DAG}/two"))
+    write_run(tmp_path, DAG, "one", plan=plan)
+    store = write_run(tmp_path, APPROVAL, f"{held.digest}.1", plan=plan)
+    first, second = plan.changes
+    done = Outcome.of(first, OutcomeStatus.DONE)
+    refused = Outcome.of(second, OutcomeStatus.REFUSED, "no file asks for it any more")
+    store.write_value(outcomes_file("delete"), (done, refused))
+    run_id = "one" if asked_in == DAG else f"{held.digest}.1"
+    seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=asked_in, run_id=run_id))))
+    assert "2 changes carried out after an approval" in seen.texts
+    assert "no file asks for it any more" in seen.texts
+    assert "2 held" not in seen.text
+    assert "need an approval" not in seen.text
+    assert "an approval sends nothing" not in seen.text
 
 
 def test_a_set_that_a_newer_one_replaced_says_so(tmp_path: Path) -> None:
     write_run(tmp_path, DAG, "one", plan=rich_plan())
     held_set_file(tmp_path, "local").write(HeldSet(addresses={}, found_by=f"{DAG}/two"))
     question = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question
-    assert question == Question(dag_id=APPROVAL, run_id=None, replaced_by=f"{DAG}/two")
+    digests = tuple(sorted(approvable(rich_plan())))
+    assert question == Question(dag_id=APPROVAL, run_id=None, replaced_by=f"{DAG}/two", digests=digests)
     text = shown(rich_plan(), question).text
     assert "Nobody has been asked" in text
     assert "an approval sends nothing" in text

@@ -12,7 +12,14 @@ from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
-from topicops.steps.reporting.runs.run_report import RunReport, headline, report_json, report_markdown, report_text
+from topicops.steps.reporting.runs.run_report import (
+    RunReport,
+    carried_out,
+    headline,
+    report_json,
+    report_markdown,
+    report_text,
+)
 
 T = TypeVar("T")
 Format = Literal["text", "json", "markdown"]
@@ -34,10 +41,11 @@ def run_report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
     """All that the run has left in its folder so far."""
+    outcomes = read_outcomes(run)
     return RunReport(
         environment=run.environment,
-        plan=run.read_plan() if run.store.has("plan.json") else None,
-        outcomes=read_outcomes(run),
+        plan=carried_out(run.read_plan(), outcomes) if run.store.has("plan.json") else None,
+        outcomes=outcomes,
         checks=_read(run, "checks.json", tuple[Check, ...]),
         quality_before=_quality_results(run, "before"),
         quality_after=_quality_results(run, "after"),

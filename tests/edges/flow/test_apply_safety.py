@@ -206,8 +206,13 @@ def leave_open(run: flow.Run) -> None:
         journal.intend([gated for gated in run.read_plan().changes if gated.change.action == "create"])
 
 
-def test_a_delete_whose_tombstone_was_taken_back_is_not_sent(world: Workspace, chroot: Chroot) -> None:
+@pytest.mark.parametrize("unattended", [pytest.param("destructive", id="to run"), pytest.param("notice", id="held")])
+def test_a_delete_whose_tombstone_was_taken_back_is_not_sent_and_says_why(
+    world: Workspace, chroot: Chroot, unattended: str
+) -> None:
     lay(chroot.client, OLD_TOPIC)
+    world.policy["unattended"] = unattended
+    world.write_environment()
     run = planned_run(world)
     world.path_of("tmp-import").unlink()
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from topicops.model.plans.changes import CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.load_table import Share
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.printable import plural
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
@@ -101,11 +102,9 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
     final = final_hold_line(plan)
     if question is None:
         return tag("p", final, cls="card warn") if final else None
-    approvable = sum(gated.approvable for gated in plan.changes)
-    title = tag("h2", f"{approvable:,} {'change needs' if approvable == 1 else 'changes need'} an approval")
-    digests = [gated.digest for gated in plan.changes if gated.approvable]
+    title = tag("h2", _approval_title(plan, question))
     covered = together(
-        tag("summary", "the digests that an approval covers"), tag("div", lines(digests), cls="replicas")
+        tag("summary", "the digests that an approval covers"), tag("div", lines(question.digests), cls="replicas")
     )
     body = tag(
         "section",
@@ -115,6 +114,12 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
         cls="card warn",
     )
     return together(title, body)
+
+
+def _approval_title(plan: Plan, question: Question) -> str:
+    if waiting := sum(gated.approvable for gated in plan.changes):
+        return f"{waiting:,} {'change needs' if waiting == 1 else 'changes need'} an approval"
+    return f"{plural(len(question.digests), 'change')} carried out after an approval"
 
 
 def _question_lines(question: Question) -> Iterator[Html]:

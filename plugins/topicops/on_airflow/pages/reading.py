@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +19,7 @@ from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
+from topicops.steps.reporting.runs.run_report import carried_out
 
 T = TypeVar("T")
 
@@ -71,6 +72,8 @@ class Question:
     """The newest run that asked; None: nobody was asked."""
     replaced_by: str = ""
     """The run whose held set replaced it; empty while the newest set still contains all of it."""
+    digests: tuple[str, ...] = ()
+    """The changes that it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,7 @@ class PlanModel:
     question: Question | None = None
     """None: nothing is held that an approval could let run."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By digest; only of changes that a task has processed."""
+    """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
     problems: tuple[str, ...] = ()
 
 
@@ -106,11 +109,19 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
         return PlanModel(run=run)
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
     plan = reading.value(PLAN_FILE, Run.read_plan)
+    if plan is None:
+        return PlanModel(run=run, problems=tuple(reading.problems))
+    question, found = _question(home, run, plan), reading.outcomes()
+    if question and question.run_id and not run.is_approval:
+        found = (*found, *_Reading(_opened(home, question.dag_id, question.run_id)).outcomes())
+    shown = carried_out(plan, found)
+    if question and not any(gated.approvable for gated in shown.changes):
+        question = replace(question, replaced_by="")  # it was carried out before the next set came
     return PlanModel(
         run=run,
-        plan=plan,
-        question=_question(home, run, plan) if plan else None,
-        outcomes={outcome.digest: outcome for outcome in reading.outcomes()},
+        plan=shown,
+        question=question,
+        outcomes={outcome.digest: outcome for outcome in found},
         problems=tuple(reading.problems),
     )
 
@@ -162,7 +173,7 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
     except ArtifactError:  # a damaged file must not make the page fail
         newest = HeldSet()
     replaced_by = "" if newest.covers(held.digests) else newest.found_by
-    return Question(dag_id=run.approval_dag, run_id=asked, replaced_by=replaced_by)
+    return Question(dag_id=run.approval_dag, run_id=asked, replaced_by=replaced_by, digests=held.digests)
 
 
 def _newest_question(home: Path, approval_dag: str, digest: str) -> str | None:

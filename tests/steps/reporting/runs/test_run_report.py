@@ -10,6 +10,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
+    carried_out,
     headline,
     next_steps,
     outcome_table,
@@ -76,6 +77,18 @@ def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:
     assert "  degraded: topic.a V07: partition 0 lacks broker 3 in its ISR (TOP601)\n" in text
     assert "  after: Q1 every partition is led: FAILED (critical), 2 of 9 rows\n" in text
     assert not PARTIAL.is_success
+
+
+def test_after_an_approval_the_report_holds_nothing_that_has_an_outcome() -> None:
+    plan = a_plan("a", held=("b", "c"))
+    first, second = (gated for gated in plan.with_gate(GateWord.HELD))
+    outcomes = (Outcome.of(first, DONE), Outcome.of(second, REFUSED, "no file asks for it"))
+    report = RunReport(environment="local", plan=carried_out(plan, outcomes), outcomes=outcomes)
+    assert report.summary.held == 0
+    text = report_text(report)
+    assert "held" not in text
+    assert "--approve" not in text
+    assert carried_out(plan, outcomes[:1]).with_gate(GateWord.HELD) == (second,)
 
 
 def test_every_kind_of_trouble_has_a_next_step() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from topicops.model.choices import Source
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
@@ -64,6 +64,16 @@ class RunReport:
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
         return in_place and quality and ended and not self.summary.unhealthy
+
+
+def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
+    """The plan as a report shows it beside its outcomes: a change that has one was let run, by gate or approval."""
+    digests = {outcome.digest for outcome in outcomes}
+    return replace(plan, changes=tuple(_let_run(g) if g.digest in digests else g for g in plan.changes))
+
+
+def _let_run(gated: GatedChange) -> GatedChange:
+    return GatedChange(change=gated.change, digest=gated.digest, gate=GateWord.RUN)
 
 
 def headline(report: RunReport) -> str:
