@@ -64,7 +64,7 @@ def test_json_names_every_field(folder: Path, capsys: pytest.CaptureFixture[str]
 
     answer = json.loads(capsys.readouterr().out)
     (found,) = answer["diagnostics"]
-    assert (answer["format_version"], answer["files"]) == ("1.0", 1)
+    assert (answer["format_version"], answer["files"], answer["untried_fixes"]) == ("1.1", 1, 0)
     assert {name: found[name] for name in found if name not in ("summary", "help", "fix")} == {
         "code": "TOP204",
         "severity": "error",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.retire import Tombstone
     from topicops.steps.specs.explain import Explanation
+    from topicops.steps.specs.fixes import TriedFixes
 
 
 @gc_paused()
@@ -53,14 +54,20 @@ def validate_files(
     return found
 
 
-def with_tried_fixes(
-    diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None
-) -> tuple[Diagnostic, ...]:
-    """The same diagnostics; a fix that would not help is left out."""
+def diagnostics_as_json(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None, *, files: int) -> str:
+    """Diagnostics as JSON, with each edit that was tried and would help."""
+    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_json
+
+    tried = _with_tried_fixes(diagnostics, topics, environment)
+    return diagnostics_json(tried.diagnostics, files=files, untried=tried.untried)
+
+
+def _with_tried_fixes(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None) -> TriedFixes:
+    from topicops.steps.specs.fixes import TriedFixes, with_sure_fixes
+
     if all(diagnostic.fix is None and diagnostic.rename_to is None for diagnostic in diagnostics):
-        return tuple(diagnostics)
+        return TriedFixes(tuple(diagnostics))
     from topicops.edges.specs.edited import document_after_fix
-    from topicops.steps.specs.fixes import with_sure_fixes
 
     edited = partial(document_after_fix, topics=topics)
     return with_sure_fixes(diagnostics, read_tree(topics), edited, environment=environment, now=datetime.now(UTC))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, is_mended, proposes_an_edit, topic, write
+from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, is_mended, proposes_an_edit, topic, tried, write
 
 STRICT = LOCAL + "  policy: {minReplicationFactor: 2}\n"
 
@@ -77,7 +77,13 @@ def test_an_edit_that_would_bring_an_error_is_not_proposed(files: dict[str, str]
     assert [problem.fix or problem.rename_to for problem in found if proposes_an_edit(problem)] == []
 
 
-def test_trying_ends_where_it_would_take_long() -> None:
-    write(Path(), {f"web/{name}.yaml": topic(name, "spec: {keyed: No}\n") for name in "abcde"})
+def test_trying_ends_where_it_would_take_long_and_says_so() -> None:
+    write(Path(), {f"web/t{number:02}.yaml": topic(f"t{number:02}", "spec: {keyed: No}\n") for number in range(60)})
 
-    assert [proposes_an_edit(problem) for problem in diagnostics(Path(), most_validated=6)] == [True] * 3 + [False] * 2
+    some = tried(Path(), most_nodes=0)
+    proposed = [proposes_an_edit(problem) for problem in some.diagnostics]
+
+    assert 10 < sum(proposed) < 60
+    assert proposed == sorted(proposed, reverse=True)
+    assert some.untried == 60 - sum(proposed)
+    assert tried(Path()).untried == 0

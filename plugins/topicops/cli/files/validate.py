@@ -24,8 +24,8 @@ def validate_command(
     ] = "text",
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
-    from topicops.flow.spec_files import shown_diagnostics, validate_files, with_tried_fixes
-    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
+    from topicops.flow.spec_files import diagnostics_as_json, shown_diagnostics, validate_files
+    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line
 
     started = time.monotonic()
     validated = validate_files(topics, environment=environment, now=datetime.now(UTC))
@@ -33,7 +33,7 @@ def validate_command(
     counts = counts_line(found, files=validated.files, took_s=time.monotonic() - started)
     match output:
         case "json":
-            print_result(diagnostics_json(with_tried_fixes(found, topics, environment), files=validated.files))
+            print_result(diagnostics_as_json(found, topics, environment, files=validated.files))
         case "github":
             print_result("\n".join([*map(annotation, found), counts]))
         case "text":

@@ -88,7 +88,7 @@ ONLY_LIBRDKAFKA = frozenset(
 """Properties that kafka-python does not need: they change neither the address nor the identity."""
 
 
-_AFTER = re.compile(r" \(after \d+ms in state \w+[^)]*\)$")
+_AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
 """A part of librdkafka's error texts that differs each time."""
 REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so

@@ -6,7 +6,6 @@ The reader and the lease have one each. Nothing here repeats a request: only the
 from __future__ import annotations
 
 import logging
-import re
 import struct
 import threading
 import time
@@ -330,7 +329,8 @@ class ZooKeeperSession:
 
 
 def shown(hosts: str) -> str:
-    return re.sub(r"[^,/@]*@", "", printable(hosts))
+    """The hosts without what stands before an ``@``, which no host has: it may be a password."""
+    return printable(hosts.rpartition("@")[2])
 
 
 def refused(where: str, error: KazooException) -> ClusterError:

@@ -179,18 +179,18 @@ def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[s
     """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
     for values in (overrides, broker_defaults or {}):
         text = _canonical_or_raw(MIN_ISR, values[MIN_ISR]) if MIN_ISR in values else ""
-        if text.isdecimal():
+        if text.isdecimal() and len(text) <= LONGEST_NUMBER:
             return int(text)
     return 1
 
 
 AMBIGUOUS_NUMBER = re.compile(
     r"""[+-]?(?:
-          0[0-9_]+(?:\.[0-9_]*)?[A-Za-z]*           # leading zero: octal to some
-        | [0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?[A-Za-z]*
-        | 0[xX][0-9a-fA-F_]+ | 0[oO][0-7_]+ | 0[bB][01_]+
-        | (?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+
-        | [0-9]+(?::[0-9]+)+(?:\.[0-9]*)?           # base 60 to some
+          0[0-9_]++(?:\.[0-9_]*+)?[A-Za-z]*+        # leading zero: octal to some
+        | [0-9]++_[0-9_]*+(?:\.[0-9_]*+)?[A-Za-z]*+
+        | 0[xX][0-9a-fA-F_]++ | 0[oO][0-7_]++ | 0[bB][01_]++
+        | (?:[0-9]++\.?+[0-9]*+|\.[0-9]++)[eE][+-]?[0-9]++
+        | [0-9]++(?::[0-9]++)++(?:\.[0-9]*+)?       # base 60 to some
     )""",
     re.VERBOSE,
 )
@@ -201,15 +201,15 @@ _WITH_UNIT = re.compile(r"(?P<number>[+-]?[0-9]+(?P<fraction>\.[0-9]+)?)(?P<blan
 _JAVA_DOUBLE = re.compile(
     r"""(?P<sign>[+-]?)(?:
           (?P<word>NaN|Infinity)
-        | (?:0[xX](?P<hex>[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP](?P<power>[+-]?[0-9]+))[fFdD]?
-        | (?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?
+        | (?:0[xX](?P<hex>[0-9a-fA-F]++\.?+[0-9a-fA-F]*+|\.[0-9a-fA-F]++)[pP](?P<power>[+-]?[0-9]++))[fFdD]?
+        | (?P<decimal>(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)[fFdD]?
     )""",
     re.VERBOSE,
 )
-_LIST_SEPARATOR = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_LIST_BLANKS = " \t\n\x0b\f\r"
 _BITS: Mapping[str, int] = {"INT": 32, "LONG": 64}
-_LONGEST_INTEGER = 400
-"""More digits than this are out of range without being counted; Python refuses to convert 4,300 and more."""
+LONGEST_NUMBER = 100
+"""How many characters a number may have, so that no text is long to read. Kafka takes more, which nobody writes."""
 
 
 def _java_trim(text: str) -> str:
@@ -226,7 +226,7 @@ def _typed(config: TopicConfig, text: str) -> ConfigValue:
         case "DOUBLE":
             return _double(text)
         case "LIST":
-            return tuple(_LIST_SEPARATOR.split(text)) if text else ()
+            return tuple(item.strip(_LIST_BLANKS) for item in text.split(",")) if text else ()
         case "STRING":
             return text
 
@@ -237,16 +237,24 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _require_number_length(text: str) -> None:
+    """Raise ``ConfigValueError`` for more characters than a number may have."""
+    if len(text) > LONGEST_NUMBER:
+        raise ConfigValueError(f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}")
+
+
 def _integer(text: str, *, bits: int) -> int:
+    _require_number_length(text)
     if not _INTEGER.fullmatch(text):
         raise ConfigValueError("not a whole number")
-    value = int(text) if len(text) < _LONGEST_INTEGER else 1 << bits
+    value = int(text)
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ConfigValueError(f"more than {bits} bits can hold")
     return value
 
 
 def _double(text: str) -> float:
+    _require_number_length(text)
     found = _JAVA_DOUBLE.fullmatch(text)
     if not found:
         raise ConfigValueError("not a number")
@@ -346,6 +354,7 @@ def _canonical_or_raw(name: str, text: str) -> str:
 
 def _without_unit(config: TopicConfig, text: str) -> str:
     """``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
+    _require_number_length(text)
     if AMBIGUOUS_NUMBER.fullmatch(text):
         raise AmbiguousNumberError("readers of YAML disagree about this number")
     found = _WITH_UNIT.fullmatch(text)
@@ -361,8 +370,6 @@ def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
         raise UnknownUnitError(f"known units: {' '.join(units)}, right behind a whole number")
     if found["fraction"] or found["number"].startswith("-"):
         raise ConfigValueError("a unit goes with a whole number from 0 on; take a smaller unit")
-    if len(found["number"]) > _LONGEST_INTEGER:
-        raise ConfigValueError("more than 64 bits can hold")
     return int(found["number"]) * units[unit]
 
 
@@ -379,6 +386,7 @@ def read_duration_ms(text: str) -> int:
 
     Raises: AmbiguousNumberError, UnknownUnitError, ConfigValueError.
     """
+    _require_number_length(text)
     if AMBIGUOUS_NUMBER.fullmatch(text):
         raise AmbiguousNumberError("readers of YAML disagree about this number")
     found = _WITH_UNIT.fullmatch(text)

@@ -8,7 +8,7 @@ read in one pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple, TypeVar, assert_never
@@ -36,6 +36,7 @@ from topicops.model.specs.field_kinds import (
 from topicops.model.specs.spellings import boolean_word, known_unit, plain_number, utc_time
 from topicops.model.specs.topic_config import (
     AMBIGUOUS_NUMBER,
+    LONGEST_NUMBER,
     AmbiguousNumberError,
     ConfigValueError,
     UnknownUnitError,
@@ -142,6 +143,7 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
         if not isinstance(node, Fields):
             return _wrong_type(node, findings, "a mapping of fields")
         values: dict[str, Value] = {}
+        unknown: list[Entry] = []
         for entry in node.entries:
             known = find(id(entry))
             if known is not None:
@@ -150,9 +152,11 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
             key, below = entry
             field = fields.get(key.text)
             if field is None:
-                _add_unknown(entry, node, fields, findings)
+                unknown.append(entry)
             elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
                 values[key.text] = shared.read(entry, field.read, findings)
+        if unknown:
+            _add_unknown(unknown, node, fields, findings)
         first = START if is_file else node.first
         if required and not required <= values.keys():
             for name in (name for name in fields if name in required and name not in values):
@@ -162,13 +166,19 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
     return read
 
 
-def _add_unknown(entry: Entry, node: Fields, fields: Mapping[str, _Field], findings: FileFindings) -> None:
+def _add_unknown(unknown: Sequence[Entry], node: Fields, fields: Mapping[str, _Field], findings: FileFindings) -> None:
     """Suggest the likeliest field if the mapping does not have it yet and it can hold the value."""
-    (key, below), names = entry, tuple(fields)
-    guess = next(similar_fields(key.text, names), None)
-    is_there = any(other.text == guess for other, _ in node.entries)
-    suggestion = guess if guess and not is_there and _is_fine(below, fields[guess].read) else None
-    findings.add("TOP201", key.span, f"unknown field {key.text}", hint_for_field(key.text, names), suggestion)
+    names, there = tuple(fields), {key.text for key, _ in node.entries}
+    for key, _ in unknown[_MOST_GUESSED:]:
+        findings.add("TOP201", key.span, f"unknown field {key.text}", f"known here: {', '.join(names)}")
+    for key, below in unknown[:_MOST_GUESSED]:
+        guess = next(similar_fields(key.text, names), None)
+        suggestion = guess if guess and guess not in there and _is_fine(below, fields[guess].read) else None
+        findings.add("TOP201", key.span, f"unknown field {key.text}", hint_for_field(key.text, names), suggestion)
+
+
+_MOST_GUESSED = 100
+"""For how many unknown fields of a mapping the likeliest known one is searched, which takes long."""
 
 
 class _ReadEntry(msgspec.Struct, frozen=True, gc=False):
@@ -323,6 +333,8 @@ def read_integer(
     if text in _SMALL_NUMBERS and lowest <= _SMALL_NUMBERS[text] <= highest:
         return _SMALL_NUMBERS[text]
     text = text.strip()
+    if len(text) > LONGEST_NUMBER:
+        return findings.add("TOP203", node.span, f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}")
     if AMBIGUOUS_NUMBER.fullmatch(text):
         number = plain_number(text) or ""
         suggestion = number if WHOLE_NUMBER.fullmatch(number) and _is_within(number, lowest, highest) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from topicops.model.specs.field_kinds import fields_of
 from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle
@@ -72,7 +73,12 @@ def similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
 
 def similar_word(text: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The one of ``words`` that is most like ``text``; None if none is like it."""
-    return next(iter(difflib.get_close_matches(text, list(words), n=1, cutoff=cutoff)), None)
+    return _similar_word(text, tuple(words), cutoff)
+
+
+@lru_cache(maxsize=4096)  # trying an edit asks again about every word of the file
+def _similar_word(text: str, words: tuple[str, ...], cutoff: float) -> str | None:
+    return next(iter(difflib.get_close_matches(text, words, n=1, cutoff=cutoff)), None)
 
 
 def _bare(key: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 _WIDEST_LINE = 160
 
 SourceLine = Callable[[Path, int], str]
@@ -21,10 +21,20 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], source_line: SourceLine)
     return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, source_line))
 
 
-def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
-    """One JSON object, ASCII only, so that it holds no control character."""
+def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int, untried: int = 0) -> str:
+    """One JSON object, ASCII only, so that it holds no control character.
+
+    Args:
+        untried: How many edits were left out because trying all of them takes long.
+    """
     return json.dumps(
-        {"format_version": FORMAT_VERSION, "files": files, "diagnostics": [_as_json(d) for d in diagnostics]}, indent=2
+        {
+            "format_version": FORMAT_VERSION,
+            "files": files,
+            "untried_fixes": untried,
+            "diagnostics": [_as_json(d) for d in diagnostics],
+        },
+        indent=2,
     )
 
 

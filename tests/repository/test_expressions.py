@@ -1,0 +1,52 @@
+"""No regular expression of the package backtracks: its work grows with the length of a text, and no faster."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from typing import Any
+
+import pytest
+
+from fixtures.expressions import Dynamic, Expression, expressions, slow_text
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+
+FOUND = list(expressions())
+FIXED = [found for found in FOUND if isinstance(found, Expression)]
+OF_TABLES = {config.constraint.pattern for config in TOPIC_CONFIGS.values() if config.constraint.pattern}
+
+
+def test_every_expression_is_in_the_source_but_three() -> None:
+    assert {found.place.partition(":")[0] for found in FOUND if isinstance(found, Dynamic)} == {
+        "model/specs/topic_config.py",  # from the tables of Kafka's configs: `OF_TABLES`
+        "steps/specs/fields.py",  # from the models: `StringConstraints` is in the source
+        "steps/specs/rules/names.py",  # made from globs
+    }
+    assert len(FIXED) > 50
+
+
+@pytest.mark.parametrize("expression", [pytest.param(found, id=found.place) for found in FIXED])
+def test_an_expression_is_linear(expression: Expression) -> None:
+    assert slow_text(expression.pattern, is_searched=expression.is_searched) is None
+
+
+@pytest.mark.parametrize("pattern", [*sorted(OF_TABLES), translate("*a*b*"), f"{translate('a*')}|{translate('*.*b')}"])
+def test_an_expression_from_a_table_or_a_glob_is_linear(pattern: str) -> None:
+    assert slow_text(re.compile(pattern), is_searched=False) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_searched"),
+    [
+        pytest.param(r"[0-9]+\.?[0-9]*x", False, id="two repetitions beside each other"),
+        pytest.param(r"([0-9]+)+x", False, id="a repetition in a repetition"),
+        pytest.param(r"v[0-9]+[0-9a-f]*x", False, id="behind a first character"),
+        pytest.param(r"\s*,\s*", True, id="searched, and it begins with a repetition"),
+        pytest.param(r"<a [^)]*>", True, id="searched, and its own beginning may follow"),
+        pytest.param(rb"[a-z]*[a-z0-9]*!", False, id="of bytes"),
+    ],
+)
+def test_an_expression_that_backtracks_is_found(pattern: str | bytes, is_searched: bool) -> None:
+    expression: re.Pattern[Any] = re.compile(pattern)
+
+    assert slow_text(expression, is_searched=is_searched) is not None
