@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from fixtures.answered_run import answer, answered, approval_task, ask, run_of
@@ -476,6 +477,29 @@ def test_a_rejection_is_reported_as_one_and_the_run_ends_well(flow: ScriptedFlow
 
 def test_a_task_that_was_marked_as_successful_is_no_answer(flow: ScriptedFlow) -> None:
     assert approval.report(site(flow), context(answered(flow)))["answer"] == "none"
+
+
+class ShowsAnEarlierQuestion(approval.AskPerson):
+    """Airflow keeps the text of a task's first question when the task is cleared."""
+
+    def _shown(self, context: Context) -> tuple[str, str | None]:
+        return "Send to local? 2 held change(s), question 0123456789ab", "the text of then"
+
+
+def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
+    task = answered(flow, "Approve")
+    ask_again = ShowsAnEarlierQuestion(task_id="approve", site=site(flow), subject="Send to local?")
+    with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
+        ask_again.execute(context(task))
+    with pytest.raises(AirflowSkipException, match="no recorded answer"):
+        approval.approved_change("delete")(site(flow), context(task))
+
+
+def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:
+    task = approval_task()
+    unasked = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?")
+    with pytest.raises(AirflowFailException, match="load has left no question"):
+        unasked.execute(context(task))
 
 
 def test_a_question_that_timed_out_fails_the_run(flow: ScriptedFlow) -> None:

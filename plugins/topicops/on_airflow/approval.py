@@ -144,7 +144,7 @@ class AskPerson(ApprovalOperator):
         if shown != (self.subject, self.body):
             raise AirflowFailException(
                 f"Airflow still shows an earlier question of this run ({shown[0]}); a run asks one question: start a "
-                f"new run of {self.dag_id}"
+                f"new run of {context['ti'].dag_id}"
             )
         super().execute(context)
 

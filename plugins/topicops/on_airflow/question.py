@@ -14,8 +14,10 @@ def question_markdown(plan: Plan) -> str:
     target = plan.target
     rows = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     lines = [
-        f"**{len(rows)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}.",
-        "Approve sends exactly these, each only if its topic has not moved since. Reject sends nothing.",
+        f"**{len(rows)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}, "
+        f"as of commit {markdown(plan.change_set.source.commit or 'not known')}.",
+        "Approve sends exactly these, each only if its topic has not moved since and the files still ask for it. "
+        "Reject sends nothing.",
         "",
         "| change | topic | risk | what | why held | written in | digest |",
         "| --- | --- | --- | --- | --- | --- | --- |",

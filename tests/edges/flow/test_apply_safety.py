@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from threading import Thread
 
 import pytest
@@ -221,6 +222,34 @@ def test_a_delete_whose_tombstone_was_taken_back_is_not_sent_and_says_why(
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
     assert "no file of environment local asks for it (TOP501)" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        pytest.param({"approvalLasts": "1h"}, "an approval lasts 1 h", id="too old"),
+        pytest.param({"approvals": ["parameter"]}, "an approval by question is not accepted", id="another way"),
+        pytest.param({"approvers": ["ann"]}, "bob is not one of the approvers", id="not an approver"),
+    ],
+)
+def test_an_approval_that_the_policy_of_now_does_not_count_leaves_the_change_held_and_the_report_says_why(
+    world: Workspace, chroot: Chroot, policy: Mapping[str, object], reason: str
+) -> None:
+    lay(chroot.client, OLD_TOPIC)
+    world.policy["unattended"] = "notice"
+    world.write_environment()
+    run = planned_run(world)
+    world.policy |= policy
+    world.write_environment()
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1, seconds=1)
+
+    flow.apply(run, actions=["delete"], approval=replace(approval_of_all(run), given_at=an_hour_ago))
+    flow.report(run)
+
+    assert outcomes_of(run, "delete") == ()
+    report = flow.render_report(run, "text")
+    assert reason in report
+    assert "1 held" in report
 
 
 def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Workspace, chroot: Chroot) -> None:
