@@ -148,6 +148,21 @@ def test_the_states_of_the_cluster_in_a_plan_lift_no_limit() -> None:
     assert all("3 deletes, 1 allowed: 5 % of 3 managed topics" in fate for fate in fates(found).values())
 
 
+def test_the_limit_of_a_run_counts_the_replicas_that_another_task_of_it_has_made() -> None:
+    plan = planned(NEW, GROWS)
+    created = plan.changes[0].change
+    assert isinstance(created, CreateTopic)
+    orders = builders.live_topic("orders", assignment=created.assignment, overrides=created.configs)
+    few = replace(OPEN, spec=OPEN.spec.model_copy(update={"limits": Limits(replicas_per_run=9)}))
+
+    found = judged(
+        plan, NEW, GROWS, live=builders.snapshot(orders, *LIVE.topics.values(), broker_defaults={}), where=few
+    )
+
+    assert fates(found)["orders"] == "already so: "
+    assert fates(found)["clicks"].startswith("refused: 18 new replicas in this run, 9 allowed")
+
+
 RACKED = builders.snapshot(*LIVE.topics.values(), racks={1: "a", 2: "a", 3: "b", 4: "c"}, broker_defaults={})
 Edit = Callable[[GatedChange], GatedChange]
 

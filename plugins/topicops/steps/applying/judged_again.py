@@ -33,6 +33,7 @@ OTHER_VALUES = "its file asks for something else than the plan (TOP501); plan ag
 
 Verdict = tuple[OutcomeStatus, str]
 """What a change came to without being sent, and why."""
+IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +86,20 @@ def judge_again(
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks = live.racks
-    kept: dict[str, Change] = {}
+    counted: dict[str, Change] = {}
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
         change, twin = gated.change, twins.get(gated.digest)
         if twin is None:
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
+            if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
+                counted[gated.digest] = change  # another task of this run may have sent it: the run's limit goes on
         elif problem := next(_problems(change, twin, desired, racks), None):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} (TOP501); plan again")
         else:
-            kept[gated.digest] = _as_shown(twin, change)
-    again = _gated_again(plan, replace(anew, changes=tuple(kept.values())), environment, approved)
+            counted[gated.digest] = _as_shown(twin, change)
+    gated_again = _gated_again(plan, replace(anew, changes=tuple(counted.values())), environment, approved)
+    again = {digest: entry for digest, entry in gated_again.items() if digest not in decided}
     entries = [again.get(gated.digest) or with_approval(gated, approved) for gated in plan.changes]
     to_run = {gated.digest for gated in plan.changes if with_approval(gated, approved).gate is GateWord.RUN}
     decided |= {d: _gate_verdict(entry) for d, entry in again.items() if entry.gate is not GateWord.RUN}
@@ -134,7 +138,7 @@ def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacl
     comparison = compare(change, found)
     match comparison.match:
         case Match.AFTER:
-            return OutcomeStatus.ALREADY_SO, ""
+            return IN_EFFECT
         case Match.CHANGED:
             differences = "; ".join(comparison.differences)
             return OutcomeStatus.REFUSED, f"the topic changed since the plan (TOP501): {differences}; plan again"
