@@ -18,7 +18,7 @@ from fixtures.admin import new_admin
 from fixtures.killable import with_tests_on_path
 from fixtures.live import cluster_spec, is_stopped, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.home.audit_log import read_audit_log
+from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader

@@ -38,6 +38,14 @@ def locked(
         os.close(handle)
 
 
+def is_file_at(path: Path, handle: int) -> bool:
+    """Whether the path leads to the file of this descriptor: else another process has removed or renamed the file."""
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(handle))
+    except OSError:
+        return False
+
+
 def try_lock(handle: int) -> bool:
     """Lock the file of this descriptor, until it is closed; False where another one holds the lock."""
     try:

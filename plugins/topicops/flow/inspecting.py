@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from topicops.edges.home.audit_log import audited_environments, read_audit_log
+from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import (
     CountedSummary,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.quality_history import quality_history as read_history
-from topicops.edges.home.topic_identities import TopicIdentities, own_topic_identities
+from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -54,12 +55,15 @@ def quality_after(run: Run) -> QualitySummary:
         live = access.with_broker_defaults(reader.snapshot(states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     identities = TopicIdentities(run.home, live.cluster_id)
+    identities_before = identities.read()
     known = Afterwards(
         managed=run.read_desired().topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
-        known_identities=identities.read(),
-        own_topic_identities=own_topic_identities(audit_folder(run.home), run.environment),
+        known_identities=identities_before,
+        own_topic_identities=created_topics(
+            audit_folder(run.home), run.environment, _new_identities(live, identities_before or {})
+        ),
         differences=differences,
     )
     summary = _check_quality(
@@ -67,6 +71,12 @@ def quality_after(run: Run) -> QualitySummary:
     )
     identities.write({topic.name: topic.identity for topic in live.topics.values()})
     return summary
+
+
+def _new_identities(live: ClusterSnapshot, before: Mapping[str, str]) -> set[str]:
+    """Identities of the topics that had another one when quality was last checked."""
+    topics = live.topics.values()
+    return {topic.identity for topic in topics if before.get(topic.name, topic.identity) != topic.identity}
 
 
 def quality_history(home: Path, group: str) -> tuple[RunQuality, ...]:

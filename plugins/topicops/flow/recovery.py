@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.edges.home.audit_log import FileAuditLog, read_audit_log
+from topicops.edges.home.audit_files import read_audit_log
+from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
 from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
 from topicops.flow.runs.access import PORT_WRAPPERS
@@ -17,6 +19,9 @@ from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.ports import LiveReader
 from topicops.model.runs.results import Mutation
 from topicops.steps.applying.recovery import recover_intents
+
+CLOCKS_DIFFER = timedelta(days=1)
+"""More than the clocks of two hosts differ that write to one audit log."""
 
 
 def open_journals_folder(run: Run) -> Path:
@@ -78,10 +83,13 @@ def _without_line(
 ) -> list[Mutation]:
     """Those that are not in the audit log: a run may have ended between its two lines."""
     since = {intent.digest: intent.at for intent in intents}
-    lines = read_audit_log(audit_folder(run.home), entry.origin.environment).lines
+    before_all = min(since.values()) - CLOCKS_DIFFER
+    log = read_audit_log(
+        audit_folder(run.home), entry.origin.environment, may_begin_with=lambda line: line.at < before_all
+    )
     written = {
         line.digest
-        for line in lines
+        for line in log.lines
         if line.run == entry.origin.run and line.digest in since and line.at >= since[line.digest]
     }
     return [mutation for mutation in mutations if mutation.digest not in written]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, audited_environments, read_audit_log
-from topicops.model.errors import ArtifactError
+from topicops.edges.home.audit_files import audited_environments, created_topics, read_audit_log
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
+from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
 from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.testing.changes import create_topic
@@ -146,7 +147,7 @@ DAMAGES = [
     pytest.param(changed_line, "line 3 does not follow", id="a changed line"),
     pytest.param(changed_last_line, "line 3 is not the one that its head file says", id="the last line changed"),
     pytest.param(missing_line, "line 2 does not follow", id="a missing line"),
-    pytest.param(missing_first_line, "line 1 does not follow", id="the first line missing"),
+    pytest.param(missing_first_line, "lines 1 to 1 are missing", id="the first line missing"),
     pytest.param(reordered_lines, "line 2 does not follow", id="lines in another order"),
     pytest.param(inserted_line, "line 3 does not follow", id="a line inserted"),
     pytest.param(unreadable_line, "line 2 cannot be read", id="a line of no sense"),
@@ -196,7 +197,11 @@ def test_a_log_that_grew_since_still_holds_a_head_that_was_noted(tmp_path: Path)
     assert problems(tmp_path, noted) == []
 
 
-def test_a_line_that_a_crash_tore_off_is_taken_away(tmp_path: Path) -> None:
+def topics(folder: Path) -> list[str]:
+    return [line.topic for line in read_audit_log(folder, "local").lines]
+
+
+def test_a_line_that_a_crash_tore_off_is_kept_in_a_file_beside(tmp_path: Path) -> None:
     log = log_of(tmp_path, "a")
     with (tmp_path / "local.jsonl").open("ab") as file:
         file.write(b'{"n":2,"previous":"')
@@ -204,8 +209,175 @@ def test_a_line_that_a_crash_tore_off_is_taken_away(tmp_path: Path) -> None:
 
     log.append([mutation("b")])
 
-    assert [line.topic for line in read_audit_log(tmp_path, "local").lines] == ["a", "b"]
+    assert topics(tmp_path) == ["a", "b"]
     assert problems(tmp_path) == []
+    [kept] = tmp_path.glob("local.torn-2-*")
+    assert kept.read_bytes() == b'{"n":2,"previous":"'
+
+
+def test_a_last_line_that_lost_only_its_line_end_gets_it_back(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "a", "b", "c")
+    content = (tmp_path / "local.jsonl").read_bytes()
+    (tmp_path / "local.jsonl").write_bytes(content[:-1])
+    assert problems(tmp_path) == []
+
+    assert log.check().count == 3
+    assert (tmp_path / "local.jsonl").read_bytes() == content
+    log.append([mutation("d")])
+    assert topics(tmp_path) == ["a", "b", "c", "d"]
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("cut", [2, 100])
+def test_nothing_is_taken_off_that_the_head_has_counted(tmp_path: Path, cut: int) -> None:
+    log = log_of(tmp_path, "a", "b")
+    content = (tmp_path / "local.jsonl").read_bytes()[:-cut]
+    (tmp_path / "local.jsonl").write_bytes(content)
+
+    for use in (log.check, lambda: log.append([mutation("c")])):
+        with pytest.raises(ArtifactError, match=r"line 2 is torn, and its head file counts it.*nothing is sent"):
+            use()
+
+    assert (tmp_path / "local.jsonl").read_bytes() == content
+    assert [*tmp_path.glob("*torn*")] == []
+
+
+def test_a_foreign_line_without_a_line_end_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "a", "b")
+    content = (tmp_path / "local.jsonl").read_bytes() + lines(tmp_path)[0]
+    (tmp_path / "local.jsonl").write_bytes(content)
+
+    with pytest.raises(ArtifactError, match="line 3 does not follow"):
+        log.check()
+    assert (tmp_path / "local.jsonl").read_bytes() == content
+
+
+# --- full files -----------------------------------------------------------------------------------------------------
+
+
+def full_log_of(folder: Path, *topics: str) -> FileAuditLog:
+    """Each line makes the file full."""
+    log = FileAuditLog(folder, ORIGIN, full_at=1)
+    for topic in topics:
+        log.append([mutation(topic)])
+    return log
+
+
+def test_a_full_file_is_followed_by_the_next_one_and_the_chain_goes_on(tmp_path: Path) -> None:
+    end = full_log_of(tmp_path, "a", "b", "c").check()
+
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["local.head", "local.jsonl", "local.jsonl.000000000001", "local.jsonl.000000000002"]
+    assert topics(tmp_path) == ["a", "b", "c"]
+    assert problems(tmp_path) == []
+    assert (end.count, end) == (3, read_audit_log(tmp_path, "local").end)
+    assert audited_environments(tmp_path) == ("local",)
+    log_of(tmp_path, "d")
+    assert [entry.line.n for entry in read_audit_log(tmp_path, "local").entries if entry.line] == [1, 2, 3, 4]
+    assert problems(tmp_path) == []
+
+
+def changed_full_file(folder: Path) -> None:
+    file = folder / "local.jsonl.000000000002"
+    file.write_bytes(file.read_bytes().replace(b'"topic":"b"', b'"topic":"x"'))
+
+
+def without_the_first_file(folder: Path) -> None:
+    (folder / "local.jsonl.000000000001").unlink()
+
+
+def without_the_second_file(folder: Path) -> None:
+    (folder / "local.jsonl.000000000002").unlink()
+
+
+def files_in_another_order(folder: Path) -> None:
+    (folder / "local.jsonl.000000000002").rename(folder / "local.jsonl.000000000000")
+
+
+DAMAGED_FILES = [
+    pytest.param(changed_full_file, "line 3 does not follow", id="a line changed in a full file"),
+    pytest.param(without_the_first_file, "lines 1 to 1 are missing", id="the oldest file gone"),
+    pytest.param(without_the_second_file, "line 2 does not follow", id="a file between gone"),
+    pytest.param(removed, "it ends with line 2, and its head file says 3", id="the newest file gone"),
+    pytest.param(files_in_another_order, "line 3 does not follow", id="files in another order"),
+]
+
+
+@pytest.mark.parametrize(("damage", "problem"), DAMAGED_FILES)
+def test_damage_is_found_over_all_files(tmp_path: Path, damage: Callable[[Path], None], problem: str) -> None:
+    full_log_of(tmp_path, "a", "b", "c")
+    damage(tmp_path)
+
+    assert any(problem in found for found in problems(tmp_path)), problems(tmp_path)
+
+
+def test_older_files_that_were_moved_away_do_not_stop_the_log(tmp_path: Path) -> None:
+    log = full_log_of(tmp_path, "a", "b", "c")
+    without_the_first_file(tmp_path)
+    without_the_second_file(tmp_path)
+
+    log.append([mutation("d")])
+
+    assert problems(tmp_path)[0].startswith("lines 1 to 2 are missing: put the older files back")
+    assert read_audit_log(tmp_path, "local").end.count == 4
+
+
+@pytest.mark.parametrize("damage", [changed_full_file, removed, without_the_second_file])
+def test_a_log_whose_newest_lines_do_not_lead_to_its_head_is_not_continued(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    log = full_log_of(tmp_path, "a")
+    head = (tmp_path / "local.head").read_text()
+    log = full_log_of(tmp_path, "b", "c")
+    (tmp_path / "local.head").write_text(head)  # as after a crash between the two writes
+    damage(tmp_path)
+
+    if damage is removed:  # the newest line is gone and no head counts it: nothing shows that it was there
+        assert log.check().count == 2
+        return
+    with pytest.raises(ArtifactError, match="nothing is sent"):
+        log.check()
+
+
+def test_writers_side_by_side_make_one_chain_over_many_files(tmp_path: Path) -> None:
+    def write() -> None:
+        full_log_of(tmp_path, *map(str, range(10)))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(topics(tmp_path)) == 40
+    assert problems(tmp_path) == []
+    assert len([*tmp_path.glob("local.jsonl.*")]) > 9
+
+
+def test_a_search_for_created_topics_reads_what_it_needs_and_no_more(tmp_path: Path) -> None:
+    full_log_of(tmp_path, "a", "b", "c")
+    without_the_first_file(tmp_path)
+    (tmp_path / "local.jsonl.000000000001").mkdir()  # reading this one is an error
+
+    assert created_topics(tmp_path, "local", []) == frozenset()
+    assert created_topics(tmp_path, "local", ["HH0Qss9WRuCwD0_yU96USQ"]) == {"HH0Qss9WRuCwD0_yU96USQ"}
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        created_topics(tmp_path, "local", ["another"])
+    assert created_topics(tmp_path, "nowhere", ["another"]) == frozenset()
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "1.5", "many", "1" * 20, "²"])
+def test_a_size_of_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("TOPICOPS_AUDIT_FILE_MIB", written)
+    with pytest.raises(UsageError, match="TOPICOPS_AUDIT_FILE_MIB"):
+        full_size()
+
+
+def test_the_size_of_a_file_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_AUDIT_FILE_MIB", "3")
+    assert full_size() == 3 << 20
+    monkeypatch.delenv("TOPICOPS_AUDIT_FILE_MIB")
+    assert full_size() == 16 << 20
 
 
 def test_lines_whose_head_a_crash_kept_back_are_taken_over(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.topic_identities import TopicIdentities, own_topic_identities
+from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.model.errors import ArtifactError
 
 
@@ -29,7 +29,3 @@ def test_a_damaged_memory_is_named_and_not_taken_for_none(tmp_path: Path) -> Non
     memory.path.write_text("[", encoding="utf-8")
     with pytest.raises(ArtifactError, match=r"identities/cluster\.json: cannot be read .*repair or remove it"):
         memory.read()
-
-
-def test_without_an_audit_log_this_tool_made_nothing(tmp_path: Path) -> None:
-    assert own_topic_identities(tmp_path, "local") == frozenset()

@@ -1,15 +1,16 @@
 """The audit log of an environment: one line for each mutation, chained by hash, and a head that names the last line.
 
-``<environment>.jsonl`` only grows. ``<environment>.head`` holds number and hash of the last line, so that a missing end
-is found as well. A user who can write both files can forge both: compare with a head that is kept elsewhere.
+The log only grows; a missing end is found because the head counts the lines. A user who can write both files can forge
+both: compare with a head that is kept elsewhere.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,24 +18,38 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import append_whole, make_folder, sync_folder, write_atomically
-from topicops.edges.file_locks import locked
-from topicops.model.errors import ArtifactError
-from topicops.model.plans.changes import Action, before_and_after
-from topicops.model.runs.audit import (
-    NO_LINES,
-    AuditEntry,
-    AuditFile,
-    AuditHead,
-    AuditLine,
-    chain_problems,
-    hash_of,
-    head_of,
+from topicops.edges.file_locks import is_file_at, locked
+from topicops.edges.home.audit_files import (
+    full_files,
+    full_path,
+    head_path,
+    last_line,
+    last_line_of_file,
+    line_of,
+    log_path,
+    read_audit_log,
+    read_head,
+    torn_path,
+    unfinished,
 )
+from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.model.errors import ArtifactError, UsageError
+from topicops.model.plans.changes import Action, before_and_after
+from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of
 from topicops.model.runs.results import Mutation
 
 logger = logging.getLogger(__name__)
 
-_CHUNK = 1 << 16
+FULL_MIB = 16
+"""How large a file grows by default before the log goes on in a new one; some 25,000 lines."""
+
+
+def full_size() -> int:
+    """Bytes after which a new file begins: ``$TOPICOPS_AUDIT_FILE_MIB``. Raises ``UsageError``."""
+    written = os.environ.get("TOPICOPS_AUDIT_FILE_MIB") or str(FULL_MIB)
+    if not (written.isascii() and written.isdecimal() and 0 < len(written) < 7 and int(written)):
+        raise UsageError(f"TOPICOPS_AUDIT_FILE_MIB={written}: write a whole number of MiB above 0")
+    return int(written) << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +67,27 @@ class AuditOrigin:
 class FileAuditLog:
     """Implements ``model.ports.AuditLog``; a lock on the file lets one writer in at a time.
 
+    Args:
+        full_at: Size in bytes after which the log goes on in a new file; by default ``full_size()``.
+
     Raises:
         ArtifactError: The log cannot be written, or was changed since the last write.
     """
 
     def __init__(
-        self, folder: Path, origin: AuditOrigin, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        folder: Path,
+        origin: AuditOrigin,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        full_at: int | None = None,
     ) -> None:
+        self._folder = folder
         self._path = log_path(folder, origin.environment)
         self._head_path = head_path(folder, origin.environment)
         self.origin = origin
         self._now = now
+        self._full_at = full_size() if full_at is None else full_at
 
     def check(self) -> AuditHead:
         """Check, before anything is sent, that the log can be continued; gives its end."""
@@ -70,6 +95,7 @@ class FileAuditLog:
             return self._end(handle)
 
     def append(self, mutations: Sequence[Mutation]) -> None:
+        self._begin_new_file_if_full()
         with self._opened() as handle:
             end = self._end(handle)
             texts: list[bytes] = []
@@ -80,34 +106,75 @@ class FileAuditLog:
             append_whole(handle, b"".join(text + b"\n" for text in texts))
             write_atomically(self._head_path, f"{end}\n".encode())
 
+    def _begin_new_file_if_full(self) -> None:
+        """Rename a full file; the next line goes to a new one. The head stays as it is: it counts the same lines."""
+        with self._opened() as handle:
+            if os.fstat(handle).st_size < self._full_at:
+                return
+            full = full_path(self._folder, self.origin.environment, self._end(handle).count)
+            if os.fstat(handle).st_size < self._full_at:
+                return  # it held no more than the beginning of a line
+            if full.exists():
+                raise FileExistsError(errno.EEXIST, f"{full.name} exists already")
+            self._path.rename(full)
+            sync_folder(self._folder)
+
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        try:
-            is_new = not self._path.exists()
-            make_folder(self._path.parent)
-            if is_new and not self._head_path.exists():
-                write_atomically(self._head_path, f"{NO_LINES}\n".encode())
-            with locked(self._path, flags=os.O_RDWR | os.O_CREAT | os.O_APPEND) as handle:
-                if is_new:
-                    sync_folder(self._path.parent)
-                yield handle
-        except OSError as error:
-            message = f"{self._path}: the audit log cannot be written: {error.strerror}; nothing more is sent"
-            raise ArtifactError(f"{message}: check the disk, then run again") from error
+        """The current file, locked; made where there is none."""
+        advice = "; nothing more is sent: check the disk, then run again"
+        with as_artifact_error(self._path, "the audit log cannot be written", advice), ExitStack() as stack:
+            yield self._locked(stack)
+
+    def _locked(self, stack: ExitStack) -> int:
+        is_new = not self._path.exists()
+        make_folder(self._folder)
+        if is_new and not self._head_path.exists() and not full_files(self._folder, self.origin.environment):
+            write_atomically(self._head_path, f"{NO_LINES}\n".encode())
+        while True:
+            handle = stack.enter_context(locked(self._path, flags=os.O_RDWR | os.O_CREAT | os.O_APPEND))
+            if is_file_at(self._path, handle):
+                break
+            stack.close()  # it was renamed while this process waited for its lock
+        if is_new:
+            sync_folder(self._folder)
+        return handle
 
     def _end(self, handle: int) -> AuditHead:
-        """The end of the log; an incomplete line is removed first, since no head ever counted it."""
-        _drop_torn(handle, self._path)
-        head = _read_head(self._head_path)
-        if head is not None and head == _tail(handle):
+        """The end of the log, after the repair of a line that a crash or an editor left without its end."""
+        head = read_head(self._head_path)
+        self._repair(handle, head)
+        if head is not None and head == self._last_line(handle) and not unfinished(handle):
             return head
-        file = read_audit_log(self._path.parent, self.origin.environment)
-        if problems := [*chain_problems(file)]:
+        # A crash may have come between the two writes: check the lines after the one that the head names.
+        counted = 0 if head is None else head.count
+        file = read_audit_log(self._folder, self.origin.environment, may_begin_with=lambda line: line.n <= counted)
+        if problems := [*chain_problems(file, is_part=True)]:
             raise ArtifactError(
                 f"{self._path}: {problems[0]}; nothing is sent: check with `topicops audit verify`, then restore the "
                 f"file, or move it away together with {self._head_path.name} to begin a new one"
             )
         return file.end
+
+    def _last_line(self, handle: int) -> AuditHead:
+        """The newest whole line; before a new file has one, it is the last one of the full file before."""
+        full = full_files(self._folder, self.origin.environment)
+        has_line = os.fstat(handle).st_size > len(unfinished(handle))
+        return last_line_of_file(full[-1]) if full and not has_line else last_line(handle)
+
+    def _repair(self, handle: int, head: AuditHead | None) -> None:
+        """End a last line that lacks only its line end; take off, and keep beside, what no head ever counted."""
+        rest = unfinished(handle)
+        if not rest:
+            return
+        last, line = self._last_line(handle), line_of(rest)
+        if line is not None and (line.n, line.previous) == (last.count + 1, last.hash):
+            append_whole(handle, b"\n")
+        elif line is None and head is not None and head.count <= last.count:
+            kept = torn_path(self._folder, self.origin.environment, last.count + 1, rest)
+            write_atomically(kept, rest)
+            os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_END) - len(rest))
+            logger.warning("%s: moved %d bytes of an incomplete line to %s", self._path, len(rest), kept.name)
 
     def _line(self, mutation: Mutation, end: AuditHead) -> AuditLine:
         change, origin = mutation.change, self.origin
@@ -132,68 +199,3 @@ class FileAuditLog:
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
         )
-
-
-def log_path(folder: Path, environment: str) -> Path:
-    return folder / f"{environment}.jsonl"
-
-
-def head_path(folder: Path, environment: str) -> Path:
-    return folder / f"{environment}.head"
-
-
-def audited_environments(folder: Path) -> tuple[str, ...]:
-    """Names of the environments that have a log, sorted."""
-    return tuple(sorted(path.stem for path in folder.glob("*.jsonl")))
-
-
-def read_audit_log(folder: Path, environment: str) -> AuditFile:
-    """Read a log, damaged or not; empty for an environment without one. Raises ``ArtifactError``."""
-    path = log_path(folder, environment)
-    try:
-        *whole, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
-    entries = tuple(AuditEntry(hash=hash_of(text), line=_line_of(text)) for text in whole)
-    head = _read_head(head_path(folder, environment))
-    return AuditFile(environment=environment, path=str(path), entries=entries, torn=bool(rest), head=head)
-
-
-def _line_of(text: bytes) -> AuditLine | None:
-    try:
-        return msgspec.json.decode(text, type=AuditLine)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _read_head(path: Path) -> AuditHead | None:
-    try:
-        return head_of(path.read_text(encoding="ascii"))
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _tail(handle: int) -> AuditHead:
-    """Number and hash of the last line, by its own number; ``NO_LINES`` if it cannot be decoded."""
-    size = os.lseek(handle, 0, os.SEEK_END)
-    text = _after_last_end(handle, max(0, size - 1))[:-1]
-    line = _line_of(text) if text else None
-    return NO_LINES if line is None else AuditHead(line.n, hash_of(text))
-
-
-def _drop_torn(handle: int, path: Path) -> None:
-    size = os.lseek(handle, 0, os.SEEK_END)
-    if torn := len(_after_last_end(handle, size)):
-        logger.warning("%s: removed %d bytes of an incomplete line", path, torn)
-        os.ftruncate(handle, size - torn)
-
-
-def _after_last_end(handle: int, before: int) -> bytes:
-    """The bytes after the last line end before offset ``before``; read backwards."""
-    size, start = os.lseek(handle, 0, os.SEEK_END), before
-    while start > 0:
-        start = max(0, start - _CHUNK)
-        text = os.pread(handle, size - start, start)
-        if (found := text.rfind(b"\n", 0, before - start)) >= 0:
-            return text[found + 1 :]
-    return os.pread(handle, size, 0)

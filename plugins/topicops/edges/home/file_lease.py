@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.edges.file_locks import try_lock
+from topicops.edges.file_locks import is_file_at, try_lock
 from topicops.edges.home.lease_holder import LeaseHolder, holder_text, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 
@@ -84,7 +84,7 @@ class FileLease:
 
         A lost lease stays lost, even if the file comes back: another run may have begun meanwhile.
         """
-        gone = [path for path, handle in self._files if not _is_same_file(path, handle)]
+        gone = [path for path, handle in self._files if not is_file_at(path, handle)]
         self._is_lost |= bool(gone)
         if self._is_lost:
             names = " and ".join(map(str, gone or self._paths))
@@ -114,13 +114,6 @@ class FileLease:
 
 
 _REMEDY = "check the folder, or set XDG_STATE_HOME and TOPICOPS_HOME to folders where files can be locked"
-
-
-def _is_same_file(path: Path, handle: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(handle))
-    except OSError:
-        return False
 
 
 def _held_message(path: Path, entry: bytes) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from topicops.edges.home.audit_log import read_audit_log
 from topicops.edges.home.memory_file import MemoryFile, cluster_file
 
 
@@ -17,9 +16,3 @@ class TopicIdentities(MemoryFile[Mapping[str, str]]):
 
     def __init__(self, home: Path, cluster_id: str) -> None:
         super().__init__(cluster_file(home / "identities", cluster_id), dict[str, str])
-
-
-def own_topic_identities(audit_folder: Path, environment: str) -> frozenset[str]:
-    """Identities of all topics that this tool has created, from the audit log. Raises ``ArtifactError``."""
-    lines = read_audit_log(audit_folder, environment).lines
-    return frozenset(line.topic_id_after for line in lines if line.action == "create" and line.topic_id_after)

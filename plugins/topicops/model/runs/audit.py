@@ -71,13 +71,14 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFile:
-    """A whole log, and the content of its head file."""
+    """A log, over all its files, and the content of its head file."""
 
     environment: str
     path: str
+    """Of the newest file."""
     entries: tuple[AuditEntry, ...]
     torn: bool
-    """There are bytes after the last whole line."""
+    """There are bytes after the last line that are no line."""
     head: AuditHead | None
     """None: there is no head file, or it cannot be read."""
 
@@ -88,7 +89,13 @@ class AuditFile:
     @property
     def end(self) -> AuditHead:
         """What the head file should hold."""
-        return AuditHead(len(self.entries), self.entries[-1].hash) if self.entries else NO_LINES
+        return AuditHead(self.missing + len(self.entries), self.entries[-1].hash) if self.entries else NO_LINES
+
+    @property
+    def missing(self) -> int:
+        """How many lines come before the first one here, by its own number."""
+        first = self.entries[0].line if self.entries else None
+        return max(0, first.n - 1) if first is not None else 0
 
 
 def hash_of(text: bytes) -> str:
@@ -103,25 +110,36 @@ def head_of(text: str) -> AuditHead | None:
     return AuditHead(int(count), found) if colon and count.isdecimal() and is_hash else None
 
 
-def chain_problems(file: AuditFile, noted: AuditHead | None = None) -> Iterator[str]:
+def chain_problems(file: AuditFile, noted: AuditHead | None = None, *, is_part: bool = False) -> Iterator[str]:
     """Yield one sentence for each place where the log was changed; none if it is intact.
 
     Args:
         noted: A head that was kept elsewhere; the log must still hold that line at that number.
+        is_part: Only the newest files were read.
     """
-    yield from _link_problems(file.entries)
+    if file.missing and not is_part:
+        yield f"lines 1 to {file.missing} are missing: put the older files back beside {file.path}"
+    yield from _link_problems(file.entries, file.missing)
     if file.torn:
-        yield f"line {len(file.entries) + 1} is torn: a crash, or a hand; the next apply takes it off"
+        yield _torn_line(file)
     if file.head is None and file.entries:
         yield "its head file is missing or unreadable: lines may be missing at the end"
     for name, head in (("its head file", file.head), ("the head that was noted", noted)):
         if head is not None:
-            yield from _head_problems(file.entries, head, name)
+            yield from _head_problems(file, head, name)
 
 
-def _link_problems(entries: Sequence[AuditEntry]) -> Iterator[str]:
-    previous = FIRST
-    for n, entry in enumerate(entries, 1):
+def _torn_line(file: AuditFile) -> str:
+    n = file.missing + len(file.entries) + 1
+    if file.head is not None and file.head.count < n:
+        return f"line {n} is torn: a crash, or a hand; the next apply moves it to a file beside"
+    return f"line {n} is torn, and its head file counts it: a hand cut it off, and no apply will touch it"
+
+
+def _link_problems(entries: Sequence[AuditEntry], missing: int) -> Iterator[str]:
+    first = entries[0].line if entries else None
+    previous = first.previous if missing and first is not None else FIRST
+    for n, entry in enumerate(entries, missing + 1):
         if entry.line is None:
             yield f"line {n} cannot be read: it was changed"
         elif entry.line.previous != previous:
@@ -131,9 +149,12 @@ def _link_problems(entries: Sequence[AuditEntry]) -> Iterator[str]:
         previous = entry.hash
 
 
-def _head_problems(entries: Sequence[AuditEntry], head: AuditHead, name: str) -> Iterator[str]:
+def _head_problems(file: AuditFile, head: AuditHead, name: str) -> Iterator[str]:
     """A log may be longer than its head: after a crash between the two writes, or after ``noted`` was taken."""
-    if head.count > len(entries):
-        yield f"it ends with line {len(entries)}, and {name} says {head.count}: the end is missing"
-    elif head.count and entries[head.count - 1].hash != head.hash:
+    last = file.missing + len(file.entries)
+    if head.count > last:
+        yield f"it ends with line {last}, and {name} says {head.count}: the end is missing"
+    elif head.count <= file.missing and file.missing:
+        yield f"line {head.count}, the one that {name} says, is in a file that is not here"
+    elif head.count and file.entries[head.count - file.missing - 1].hash != head.hash:
         yield f"line {head.count} is not the one that {name} says: it was changed, or the log was written anew"

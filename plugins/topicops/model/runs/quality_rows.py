@@ -121,7 +121,7 @@ class TopicRow(NamedTuple):
     known_identity: str | None
     """The identity that this name had at the last run; None when it is not known."""
     is_own: bool
-    """This tool created the topic, by the audit log."""
+    """The identity is not the known one, and this tool created the topic, by the audit log."""
 
 
 class BrokerRow(NamedTuple):
@@ -206,7 +206,7 @@ class Afterwards:
     known_identities: Mapping[str, str] | None = None
     """The identity of each topic at the last run."""
     own_topic_identities: Collection[str] = ()
-    """The identities of topics that this tool created."""
+    """Of the identities that are not the known ones, those of topics that this tool created."""
     differences: Mapping[str, str] | None = None
     """How the brokers differ from the source, by topic; None when they were not asked."""
 

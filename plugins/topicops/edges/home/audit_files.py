@@ -1,0 +1,170 @@
+"""The files of an environment's audit log: where they are, what is in them, and the searches that read only a part.
+
+``<environment>.jsonl`` is the current one. A full file is renamed to ``<environment>.jsonl.<number of its last line>``;
+the chain of hashes goes on from file to file. ``<environment>.head`` holds number and hash of the last line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+import msgspec
+
+from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
+
+_CHUNK = 1 << 16
+_NAME = re.compile(r"(?P<environment>.+)\.jsonl(?:\.\d+)?")
+_IDENTITY_AFTER = re.compile(rb'"topic_id_after":"([^"\\]+)"')
+
+
+def log_path(folder: Path, environment: str) -> Path:
+    return folder / f"{environment}.jsonl"
+
+
+def head_path(folder: Path, environment: str) -> Path:
+    return folder / f"{environment}.head"
+
+
+def full_path(folder: Path, environment: str, last_line: int) -> Path:
+    """The name of a full file, by which the files sort in the order of their lines."""
+    return folder / f"{environment}.jsonl.{last_line:012}"
+
+
+def torn_path(folder: Path, environment: str, line: int, content: bytes) -> Path:
+    """Where the beginning of a line is kept that was never finished."""
+    return folder / f"{environment}.torn-{line}-{hash_of(content)[:12]}"
+
+
+def full_files(folder: Path, environment: str) -> list[Path]:
+    """The full files, oldest first."""
+    with as_artifact_error(folder, "cannot be read"):
+        return sorted(path for path in folder.glob(f"{environment}.jsonl.*") if path.suffix[1:].isdecimal())
+
+
+def audited_environments(folder: Path) -> tuple[str, ...]:
+    """Names of the environments that have a log, sorted."""
+    with as_artifact_error(folder, "cannot be read"):
+        names = [found["environment"] for path in folder.glob("*") if (found := _NAME.fullmatch(path.name))]
+    return tuple(sorted(set(names)))
+
+
+def read_audit_log(
+    folder: Path, environment: str, *, may_begin_with: Callable[[AuditLine], bool] = lambda _: False
+) -> AuditFile:
+    """Read a log, damaged or not; empty for an environment without one. Raises ``ArtifactError``.
+
+    Args:
+        may_begin_with: Whether files before the one that begins with this line are not needed; by default all are read.
+    """
+    while True:
+        full = full_files(folder, environment)
+        texts, torn = _texts([*full, log_path(folder, environment)], may_begin_with)
+        if full == full_files(folder, environment):  # else a writer has begun a new file meanwhile
+            break
+    return AuditFile(
+        environment=environment,
+        path=str(log_path(folder, environment)),
+        entries=tuple(AuditEntry(hash=hash_of(text), line=line_of(text)) for text in texts),
+        torn=torn,
+        head=read_head(head_path(folder, environment)),
+    )
+
+
+def created_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
+    """Those of the identities that belong to topics which the log says this tool has created.
+
+    Reads the newest file first, line by line, until all are found; nothing if there are none to find.
+    """
+    wanted, found = set(identities), set[str]()
+    for path in reversed([*full_files(folder, environment), log_path(folder, environment)]):
+        if not wanted - found:
+            break
+        found |= {*_created_in(path, wanted)}
+    return frozenset(found)
+
+
+def line_of(text: bytes) -> AuditLine | None:
+    try:
+        return msgspec.json.decode(text, type=AuditLine)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def read_head(path: Path) -> AuditHead | None:
+    try:
+        return head_of(path.read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def last_line(handle: int) -> AuditHead:
+    """Number and hash of a file's last whole line, by its own number; ``NO_LINES`` if it cannot be decoded."""
+    end = os.lseek(handle, 0, os.SEEK_END) - len(unfinished(handle))
+    text = _after_last_end(handle, max(0, end - 1), end)[:-1]
+    line = line_of(text) if text else None
+    return NO_LINES if line is None else AuditHead(line.n, hash_of(text))
+
+
+def unfinished(handle: int) -> bytes:
+    """The bytes after the last line end."""
+    size = os.lseek(handle, 0, os.SEEK_END)
+    return _after_last_end(handle, size, size)
+
+
+def last_line_of_file(path: Path) -> AuditHead:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return last_line(handle)
+    finally:
+        os.close(handle)
+
+
+def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tuple[list[bytes], bool]:
+    """The lines without their ends, and whether bytes that are no line follow them."""
+    texts: list[bytes] = []
+    torn = False
+    for path in reversed(files):
+        *whole, rest = _content(path).split(b"\n")
+        is_line = bool(rest) and line_of(rest) is not None  # only its line end is missing
+        texts[:0] = [*whole, rest] if is_line else whole
+        torn |= bool(rest) and not is_line
+        first = line_of(texts[0]) if texts else None
+        if first is not None and may_begin_with(first):
+            break
+    return texts, torn
+
+
+def _content(path: Path) -> bytes:
+    with as_artifact_error(path, "cannot be read"):
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+
+def _created_in(path: Path, wanted: Collection[str]) -> Iterator[str]:
+    """Those of the identities that a line of this file has created; only lines that name one are decoded."""
+    with as_artifact_error(path, "cannot be read"):
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            for text in file:
+                named = {found.decode() for found in _IDENTITY_AFTER.findall(text)}
+                line = line_of(text) if not named.isdisjoint(wanted) else None
+                if line is not None and line.action == "create":
+                    yield from {line.topic_id_after or ""} & {*wanted}
+
+
+def _after_last_end(handle: int, before: int, size: int) -> bytes:
+    """The bytes up to offset ``size`` after the last line end before offset ``before``; read backwards."""
+    start = before
+    while start > 0:
+        start = max(0, start - _CHUNK)
+        text = os.pread(handle, size - start, start)
+        if (found := text.rfind(b"\n", 0, before - start)) >= 0:
+            return text[found + 1 :]
+    return os.pread(handle, size, 0)
