@@ -55,7 +55,9 @@ def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:
     )
 
 
-def test_a_crash_right_after_a_delete_is_made_good_by_running_again(live: Workspace, admin: AdminClient) -> None:
+def test_a_crash_right_after_a_delete_is_made_good_by_running_again(
+    live: Workspace, local_cluster: LocalCluster, admin: AdminClient
+) -> None:
     admin.create_topics([NewTopic("crash-old", 1, 3)])["crash-old"].result(30)
     live.tombstone("crash-old")
     flow.make_plan(run_of(live), engine="python")
@@ -66,6 +68,7 @@ def test_a_crash_right_after_a_delete_is_made_good_by_running_again(live: Worksp
 
     (outcome,) = run_of(live).store.read_value("outcomes-delete.json", tuple[Outcome, ...])
     assert outcome.status is OutcomeStatus.ALREADY_SO
+    until(lambda: not look(local_cluster).deleting)
     planned = live.plan()
     assert (planned.status, "No changes." in planned.out) == (0, True), planned.err
 

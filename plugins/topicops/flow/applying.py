@@ -10,7 +10,7 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try
 from topicops.edges.home.open_journals import registered
-from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_needed_defaults
 from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.guards import (
@@ -90,13 +90,13 @@ def apply(
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
             live = reader.snapshot(states=True)
             require_whole(run, environment, live)
-            judged = judge_now(run, access, plan, desired=desired, live=live, approval=approval)
+            live = with_needed_defaults(access, live, plan)
+            judged = judge_now(run, environment, plan, desired=desired, live=live, approval=approval)
             note(run, [*safety_notes(environment)])
             note(run, recover_earlier_runs(run, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
-            for outcome in unsent:
-                run.progress(outcome_line(outcome))
+            _note_unsent(run, journal, unsent)
             if reason := _reason_to_wait(run, final, actions):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
                 return write_outcomes(run, actions, [*unsent, *waiting])
@@ -179,6 +179,14 @@ class _Sending:
             principals=principals,
         )
         return FileAuditLog(audit_folder(self.run.home), origin)
+
+
+def _note_unsent(run: Run, journal: FileJournal, outcomes: Sequence[Outcome]) -> None:
+    """Print these outcomes, and keep them in the journal: its file shows an earlier try that a later one has begun."""
+    if outcomes:
+        journal.record(outcomes)
+    for outcome in outcomes:
+        run.progress(outcome_line(outcome))
 
 
 def _role_of(action: Action) -> Role:

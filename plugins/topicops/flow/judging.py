@@ -5,41 +5,59 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from topicops.flow.planning import changes_now
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.guards import counted_digests
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import Run, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
-from topicops.model.plans.changes import Change
+from topicops.model.plans.changes import Change, ConfigureTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.specs.desired import Desired, Lifecycle
-from topicops.model.specs.environment import Risk
+from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_of_now
 from topicops.steps.planning.diff import diff
+from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
 """How long brokers may take to answer before something is sent; a plan waits 2 s, a delete is worth more."""
 
 
+def with_needed_defaults(access: Access, live: ClusterSnapshot, plan: Plan) -> ClusterSnapshot:
+    """The snapshot with the brokers' defaults if the risk of a planned change depends on them."""
+    if not any(isinstance(gated.change, ConfigureTopic | ExpandTopic) for gated in plan.changes):
+        return live
+    with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
+        return replace(live, broker_defaults=questions.broker_defaults())
+
+
 def judge_now(
-    run: Run, access: Access, plan: Plan, *, desired: Desired, live: ClusterSnapshot, approval: Approval | None
+    run: Run,
+    environment: Environment,
+    plan: Plan,
+    *,
+    desired: Desired,
+    live: ClusterSnapshot,
+    approval: Approval | None,
 ) -> Judged:
-    """The plan as it may run now, and what may not. Whether the approval counts depends on the risk of now."""
-    anew = _planned_anew(access, plan, desired, live)
-    approved = counted_digests(run, access.environment, approval, with_risk_of_now(plan, anew))
-    return judge_again(plan, anew, desired=desired, live=live, environment=access.environment, approved=approved)
+    """The plan as it may run now, and what may not. Whether the approval counts depends on the risk of now.
+
+    Args:
+        live: With partition states, and with the brokers' defaults that ``with_needed_defaults`` gives.
+    """
+    anew = _planned_anew(environment, plan, desired, live)
+    approved = counted_digests(run, environment, approval, with_risk_of_now(plan, anew))
+    return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved)
 
 
-def _planned_anew(access: Access, plan: Plan, desired: Desired, live: ClusterSnapshot) -> ChangeSet:
+def _planned_anew(environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot) -> ChangeSet:
     """What files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
 
-    The limits on deletes count all of these.
+    The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
     planned = {gated.change.topic for gated in plan.changes}
     absent = {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
-    anew = changes_now(access, desired, live, _delta(planned | absent, desired, live), timeout_s=QUESTION_TIMEOUT_S)
+    anew = plan_step(desired, live, _delta(planned | absent, desired, live), environment, now=now())
     return anew if desired.topics else replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
 
 

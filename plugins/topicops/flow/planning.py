@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from topicops.edges.home.artifacts import prune_runs
-from topicops.flow.runs.access import PLAN_DEADLINE_S, Access
+from topicops.flow.runs.access import Access
 from topicops.flow.runs.guards import counted_digests
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -29,7 +29,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
-from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
+from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.specs.desired import Desired
 from topicops.steps.planning.gate import gate as gate_step
@@ -158,8 +158,15 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
         only: A glob; topics that do not match it are left out.
     """
     environment = read_environment(run)
-    desired, live = run.read_desired(), run.read_live()
-    change_set = changes_now(run.access(environment), desired, live, run.read_delta())
+    access = run.access(environment)
+    desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()
+    live = _with_needed_states(access, desired, live, delta, at)
+    defaults, activity, warnings = _ask_brokers(access, delta)
+    live = replace(live, broker_defaults=defaults)
+    if live.unknown:
+        warnings = (*warnings, BLIND_SPOTS)
+    warnings = (*warnings, *safety_notes(environment))
+    change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
@@ -200,24 +207,6 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def changes_now(
-    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, *, timeout_s: float = PLAN_DEADLINE_S
-) -> ChangeSet:
-    """The changes of a delta, by the policy and the time of now, and what is blocked.
-
-    Args:
-        timeout_s: How long brokers may take to answer what only they know.
-    """
-    environment, at = access.environment, now()
-    live = _with_needed_states(access, desired, live, delta, at)
-    defaults, activity, warnings = _ask_brokers(access, delta, timeout_s)
-    live = replace(live, broker_defaults=defaults)
-    if live.unknown:
-        warnings = (*warnings, BLIND_SPOTS)
-    warnings = (*warnings, *safety_notes(environment))
-    return plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
-
-
 def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
     desired_rows = [desired_row(topic) for topic in desired.topics.values()]
     live_rows = [live_row(topic) for topic in live.topics.values()]
@@ -248,14 +237,14 @@ def _with_needed_states(
 
 
 def _ask_brokers(
-    access: Access, delta: Delta, timeout_s: float
+    access: Access, delta: Delta
 ) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
     """Config defaults and traffic: only brokers know them, and they are asked once, if a change depends on it."""
     configured = any("configs" in topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     if not configured and not doomed:
         return None, {}, ()
-    with access.questions(timeout_s=timeout_s) as brokers:
+    with access.questions() as brokers:
         defaults = brokers.broker_defaults()
         activity = brokers.activity(doomed) if doomed and defaults is not None else {}
     return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topicops.flow.applying import apply
-from topicops.flow.judging import judge_now
+from topicops.flow.judging import judge_now, with_needed_defaults
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
 from topicops.flow.runs.guards import require_files, require_planned_target
@@ -37,7 +37,8 @@ def apply_plan(
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run, environment, desired)
-    judged = judge_now(run, run.access(environment), saved, desired=desired, live=live, approval=approval)
+    live = with_needed_defaults(run.access(environment), live, saved)
+    judged = judge_now(run, environment, saved, desired=desired, live=live, approval=approval)
     run.store.write_text("plan.json", plan_to_json(judged.plan))
     apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
