@@ -83,32 +83,43 @@ def judge_again(
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
         approved: Digests of changes that a person has approved.
     """
+    counted, decided = _held_against(anew, plan, desired, live)
+    entries = {
+        digest: entry
+        for digest, entry in _gated_again(plan, replace(anew, changes=counted), environment, approved).items()
+        if digest not in decided
+    }
+    decided |= {d: _gate_verdict(entry) for d, entry in entries.items() if entry.gate is not GateWord.RUN}
+    planned = {gated.digest: with_approval(gated, approved) for gated in plan.changes}
+    final = tuple(entries.get(digest, entry) for digest, entry in planned.items())
+    changes = tuple(entry.change for entry in final)
+    return Judged(
+        plan=Plan(change_set=replace(plan.change_set, cluster=anew.cluster, changes=changes), changes=final),
+        decided={digest: verdict for digest, verdict in decided.items() if planned[digest].gate is GateWord.RUN},
+        approved=frozenset(approved),
+    )
+
+
+def _held_against(
+    anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot
+) -> tuple[tuple[Change, ...], dict[str, Verdict]]:
+    """The changes that the gate of now counts, as they are wanted now, and those that are not wanted, by digest."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks = live.racks
-    counted: dict[str, Change] = {}
+    counted: list[Change] = []
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
         change, twin = gated.change, twins.get(gated.digest)
         if twin is None:
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
-                counted[gated.digest] = change  # another task of this run may have sent it: the run's limit goes on
+                counted.append(change)  # another task of this run may have sent it: the run's limit goes on
         elif problem := next(_problems(change, twin, desired, racks), None):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} (TOP501); plan again")
         else:
-            counted[gated.digest] = _as_shown(twin, change)
-    gated_again = _gated_again(plan, replace(anew, changes=tuple(counted.values())), environment, approved)
-    again = {digest: entry for digest, entry in gated_again.items() if digest not in decided}
-    entries = [again.get(gated.digest) or with_approval(gated, approved) for gated in plan.changes]
-    to_run = {gated.digest for gated in plan.changes if with_approval(gated, approved).gate is GateWord.RUN}
-    decided |= {d: _gate_verdict(entry) for d, entry in again.items() if entry.gate is not GateWord.RUN}
-    changes = replace(plan.change_set, cluster=anew.cluster, changes=tuple(entry.change for entry in entries))
-    return Judged(
-        plan=Plan(change_set=changes, changes=tuple(entries)),
-        decided={digest: verdict for digest, verdict in decided.items() if digest in to_run},
-        approved=frozenset(approved),
-    )
+            counted.append(_as_shown(twin, change))
+    return tuple(counted), decided
 
 
 def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
