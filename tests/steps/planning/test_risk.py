@@ -52,7 +52,7 @@ BOTH_WAYS = [
     ("segment.index.bytes", "50", "90", "notice", "notice", "risky", None),
     ("segment.jitter.ms", "10", "90", "notice", "notice", "notice", None),
     ("segment.ms", "50", "90", "notice", "notice", "risky", None),
-    ("unclean.leader.election.enable", "false", "true", "risky", "notice", "risky", None),
+    ("unclean.leader.election.enable", "false", "true", "destructive", "notice", "destructive", None),
 ]
 """Config, a lower and a higher value, the risk of going up, of going down, from an unknown default up, and the code."""
 
@@ -109,7 +109,7 @@ def test_the_table_names_every_config_that_can_be_planned() -> None:
         pytest.param("segment.jitter.ms", "100", "1", "notice", (), id="jitter is like all others"),
         pytest.param("flush.ms", "10", "9", "risky", (), id="flush"),
         pytest.param("message.timestamp.type", "CreateTime", "LogAppendTime", "risky", (), id="timestamp type"),
-        pytest.param("unclean.leader.election.enable", "false", "true", "risky", (), id="unclean election on"),
+        pytest.param("unclean.leader.election.enable", "false", "true", "destructive", (), id="unclean election on"),
         pytest.param("unclean.leader.election.enable", "true", "false", "notice", (), id="unclean election off"),
         pytest.param("remote.storage.enable", "false", "true", "risky", (), id="tiered storage on"),
         pytest.param("remote.storage.enable", "true", "false", "destructive", (), id="tiered storage off"),
@@ -135,7 +135,7 @@ def test_the_table_of_risk(name: str, before: str, after: str, risk: str, codes:
         pytest.param("segment.ms", None, "2000", None, "risky", (), id="unknown counts as below a quarter"),
         pytest.param("max.message.bytes", None, "9", None, "risky", ("TOP424",), id="unknown size"),
         pytest.param("compression.type", None, "zstd", None, "notice", (), id="notice in every direction"),
-        pytest.param("unclean.leader.election.enable", "true", None, None, "risky", (), id="switch to unknown"),
+        pytest.param("unclean.leader.election.enable", "true", None, None, "destructive", (), id="switch to unknown"),
         pytest.param("unclean.leader.election.enable", None, "false", None, "notice", (), id="switch off for sure"),
         pytest.param("remote.storage.enable", "true", None, None, "destructive", (), id="tiered storage to unknown"),
         pytest.param("retention.ms", "garbage", "5", None, "destructive", ("TOP413",), id="an unreadable live value"),

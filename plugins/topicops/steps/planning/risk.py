@@ -101,7 +101,10 @@ RISKS: Mapping[str, Row] = {
     "segment.index.bytes": _SEGMENT,
     "segment.jitter.ms": _NOTICE,
     "segment.ms": _SEGMENT,
-    "unclean.leader.election.enable": Switch(to_true=Risk.RISKY, to_false=Risk.NOTICE),
+    # True makes the controller elect at once, in each partition without a leader, a replica that lacks records; the
+    # others then cut those records off. Source: KafkaController#processTopicUncleanLeaderElectionEnable (3.9), which
+    # kafka.server.TopicConfigHandler calls for each such change.
+    "unclean.leader.election.enable": Switch(to_true=Risk.DESTRUCTIVE, to_false=Risk.NOTICE),
 }
 UNKNOWN_CONFIG = _RISKY
 """For an override that is not of Kafka 3.9: a newer version or a person set it."""
