@@ -239,10 +239,13 @@ def _with_needed_states(
 def _ask_brokers(
     access: Access, delta: Delta
 ) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """Config defaults and traffic: only brokers know them, and they are asked once, if a change depends on it."""
-    configured = any("configs" in topic.changed for topic in delta.topics)
+    """Config defaults and traffic: only brokers know them, and they are asked once, if a change depends on it.
+
+    The risk of an expansion depends on the default of ``cleanup.policy``.
+    """
+    is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
-    if not configured and not doomed:
+    if not is_rated_by_defaults and not doomed:
         return None, {}, ()
     with access.questions() as brokers:
         defaults = brokers.broker_defaults()

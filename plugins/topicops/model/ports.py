@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -242,6 +243,10 @@ class ApplyPorts:
     """None: the brokers cannot be asked whether a topic is in use."""
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """How a step tells the time and waits; by default the time of this machine."""
@@ -250,3 +255,5 @@ class Clock:
     """Seconds that only grow, from any start."""
     sleep: Callable[[float], None] = time.sleep
     """Waits for so many seconds."""
+    utc: Callable[[], datetime] = _utc_now
+    """The time of day, to compare with times of others."""

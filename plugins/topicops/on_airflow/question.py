@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.plans.changes import before_and_after
+from topicops.model.plans.changes import DeleteTopic, before_and_after
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.printable import markdown
+from topicops.model.printable import markdown, plural
+from topicops.steps.reporting.plans.plan_wording import traffic_text
 
 
 def question_markdown(plan: Plan) -> str:
@@ -21,21 +22,21 @@ def question_markdown(plan: Plan) -> str:
         "",
         "| change | topic | risk | what | why held | written in | digest |",
         "| --- | --- | --- | --- | --- | --- | --- |",
-        *(_row(gated) for gated in rows),
+        *(_row(plan, gated) for gated in rows),
         "",
         *_notes(plan),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(gated: GatedChange) -> str:
+def _row(plan: Plan, gated: GatedChange) -> str:
     change = gated.change
     undo = "" if change.reversible else ", cannot be undone"
     cells = [
         change.action,
         markdown(change.topic),
         f"**{change.risk.value}**{undo} {markdown(' '.join(change.codes))}".rstrip(),
-        markdown(_what(gated)),
+        markdown(_what(plan, gated)),
         markdown("; ".join(gated.reasons)),
         markdown(str(change.location)),
         markdown(gated.digest[:12]),
@@ -43,12 +44,15 @@ def _row(gated: GatedChange) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _what(gated: GatedChange) -> str:
-    """Old and new value of what changes, without the assignment."""
-    before, after = before_and_after(gated.change)
-    if after is None:
-        return f"delete all data of {gated.change.precondition.partitions} partition(s)"
-    old, new = _flat(before or {}), _flat(after)
+def _what(plan: Plan, gated: GatedChange) -> str:
+    """Old and new value of what changes, without the assignment; of a delete, what is known of its topic."""
+    change = gated.change
+    before, after = before_and_after(change)
+    if isinstance(change, DeleteTopic):
+        traffic = traffic_text(plan.change_set.activity.get(change.topic))
+        owner = change.owner or "not named"
+        return f"delete {plural(change.partitions, 'partition')}; owner: {owner}; reason: {change.reason}; {traffic}"
+    old, new = _flat(before or {}), _flat(after or {})
     return ", ".join(f"{name} {old.get(name, 'none')} to {value}" for name, value in sorted(new.items()))
 
 

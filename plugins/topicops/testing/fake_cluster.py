@@ -21,7 +21,7 @@ from topicops.model.cluster.snapshot import (
 )
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, Lease, LogQuestions, PartitionView
 from topicops.model.specs.topic_config import ConfigValueError, canonical
 
@@ -92,6 +92,8 @@ class FakeCluster:
         """What brokers answer about a topic's overrides, where that is not what it has."""
         self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
         self.end_offsets: dict[str, dict[int, int]] = {}
+        self.last_records: dict[str, int] = {}
+        """Time of the newest record, in ms since 1970; a topic without an entry holds none."""
         self.groups: dict[str, tuple[str, ...]] = {}
         self.reassigning: set[str] = set()
         self._id = cluster_id
@@ -509,7 +511,9 @@ class FakeCluster:
     def _activity_of(self, topic: str) -> TopicActivity:
         offsets = self.end_offsets.get(topic) if topic in self._topics else None
         return TopicActivity(
-            end_offsets=dict(offsets) if offsets is not None else None, groups=self.groups.get(topic, ())
+            end_offsets=dict(offsets) if offsets is not None else None,
+            groups=self.groups.get(topic, ()),
+            last_record_ms=self.last_records.get(topic, NO_RECORD),
         )
 
     def _answer_or_fail(self) -> None:

@@ -18,7 +18,7 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
 from topicops.testing.changes import create_topic
 
@@ -215,13 +215,20 @@ def test_defaults_are_what_a_topic_without_override_gets(properties: dict[str, s
 
 def test_activity_tells_end_offsets_and_who_consumes(properties: dict[str, str], topic: str) -> None:
     producer = Producer(properties)
-    producer.produce(topic, b"one", partition=1)
+    producer.produce(topic, b"one", partition=1, timestamp=1_700_000_000_000)
     assert producer.flush(30) == 0
     committed = _commit(properties, topic)
 
     found = BrokerQuestions(properties, timeout_s=20.0).activity([topic])
 
-    assert found == {topic: TopicActivity(end_offsets={0: 0, 1: 1}, groups=(committed,))}
+    assert found == {
+        topic: TopicActivity(
+            end_offsets={0: 0, 1: 1},
+            groups=(committed,),
+            last_record_ms=1_700_000_000_000,
+            group_uses={committed: GroupUse(state="Empty", lag=0)},
+        )
+    }
 
 
 def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str], topic: str) -> None:
@@ -234,6 +241,8 @@ def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str]
     consumer.close()
 
     assert found[topic].groups == (group,)
+    assert found[topic].group_uses == {group: GroupUse(state="Stable", lag=None)}
+    assert found[topic].last_record_ms == NO_RECORD
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:

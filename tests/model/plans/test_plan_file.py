@@ -10,7 +10,7 @@ from fixtures.rich_plan import resealed
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
-from topicops.model.plans.plan import Blocked, ChangeSet, Drift, GatedChange, Paused, Plan, TopicActivity
+from topicops.model.plans.plan import Blocked, ChangeSet, Drift, GatedChange, GroupUse, Paused, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
 from topicops.model.specs.environment import Risk
 from topicops.testing.builders import (
@@ -53,7 +53,12 @@ FULL = replace(
     unmanaged=("g", "h"),
     paused=(Paused(topic="i", reason="by hand", until="2024-05-01T12:00:00Z", location=location("i")),),
     activity={
-        "d": TopicActivity(end_offsets={0: 5, 1: 0}, groups=("billing",)),
+        "d": TopicActivity(
+            end_offsets={0: 5, 1: 0},
+            groups=("billing",),
+            last_record_ms=1_700_000_000_000,
+            group_uses={"billing": GroupUse(state="Stable", lag=3)},
+        ),
         "j": TopicActivity(end_offsets=None, groups=None),
     },
     load=LoadTable(
@@ -203,7 +208,9 @@ def test_a_plan_of_format_1_1_is_read_with_skipped_for_dropped() -> None:
     assert '"gate": "dropped"' in old
     plan = plan_from_json(old)
     assert [gated.gate for gated in plan.changes] == [GateWord.RUN, GateWord.HELD, GateWord.SKIPPED, GateWord.HELD]
-    assert plan.change_set == PLAN.change_set
+    now = PLAN.change_set
+    activity = {name: replace(found, last_record_ms=None, group_uses={}) for name, found in now.activity.items()}
+    assert plan.change_set == replace(now, activity=activity)
     assert '"gate": "skipped"' in plan_to_json(plan)
 
 

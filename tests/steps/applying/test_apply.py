@@ -1,17 +1,18 @@
 """Apply sends what may run, once, and only to topics that are as the plan saw them."""
 
 import logging
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
-from topicops.model.plans.plan import Plan, TopicActivity
+from topicops.model.plans.plan import Plan
 from topicops.model.ports import AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Cluster, EnvironmentSpec
 from topicops.steps.applying.apply import apply
-from topicops.steps.applying.in_use import activity_reason
 from topicops.steps.applying.ledger import NOT_READ
 from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
 from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
@@ -646,30 +647,19 @@ def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
     assert [outcome.status for outcome in world.apply(plan)] == [DONE]
 
 
-AT_REST = TopicActivity(end_offsets={0: 5}, groups=())
-
-
-@pytest.mark.parametrize(
-    ("planned", "now", "reason"),
-    [
-        pytest.param(AT_REST, AT_REST, None, id="at rest"),
-        pytest.param(None, AT_REST, "when the plan was made (TOP409)", id="no activity in the plan"),
-        pytest.param(AT_REST, None, "cannot be read now", id="no broker answers"),
-        pytest.param(
-            AT_REST,
-            TopicActivity(end_offsets={0: 6}, groups=()),
-            "since the plan (TOP409): end offset of partition 0: planned 5, live 6",
-            id="written to",
-        ),
-        pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=None), "cannot be read", id="groups unreadable"),
-        pytest.param(AT_REST, TopicActivity(end_offsets={0: 5}, groups=("g",)), "TOP410): g", id="a group reads"),
-    ],
-)
-def test_what_cannot_be_read_counts_as_in_use(
-    planned: TopicActivity | None, now: TopicActivity | None, reason: str | None
+def test_a_topic_with_a_record_of_the_last_hours_is_not_deleted(
+    world: World,
 ) -> None:
-    found = activity_reason(planned, now)
-    assert found is None if reason is None else reason in str(found)
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    world.environment = with_settings(policy={"restsFor": timedelta(hours=24)})
+    world.cluster.last_records["old"] = int((time.time() - 15) * 1000)
+
+    (refused,) = world.apply(plan)
+    world.cluster.last_records["old"] -= 24 * 3_600_000
+    (gone,) = world.apply(plan)
+
+    assert (refused.status, gone.status) == (REFUSED, DONE)
+    assert "it rests 1d after that (policy.restsFor) (TOP409)" in refused.message
 
 
 # --- what ends a run ------------------------------------------------------------------------------------------------

@@ -1,15 +1,25 @@
 """Whether a topic that is to be deleted is in use."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.steps.applying.in_use import activity_reason
+from topicops.steps.topic_activity import time_text
 
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+NOW_MS = int(NOW.timestamp() * 1000)
+DAY, HOUR = timedelta(days=1), 3_600_000
 AT_REST = TopicActivity(end_offsets={0: 5, 1: 7}, groups=())
 
 
 def ends(offsets: dict[int, int] | None, *groups: str) -> TopicActivity:
     return TopicActivity(end_offsets=offsets, groups=groups)
+
+
+def last_record(ms: int | None) -> TopicActivity:
+    return TopicActivity(end_offsets={0: 5, 1: 7}, groups=(), last_record_ms=ms)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +61,64 @@ def ends(offsets: dict[int, int] | None, *groups: str) -> TopicActivity:
         pytest.param(
             AT_REST, ends({0: 5, 1: 7}, "b", "a"), "consumer groups use it (TOP410): a, b", id="groups at work"
         ),
+        pytest.param(
+            AT_REST,
+            TopicActivity(
+                end_offsets={0: 5, 1: 7},
+                groups=("billing", "seen"),
+                group_uses={"billing": GroupUse(state="Stable", lag=12), "seen": GroupUse(state="", lag=None)},
+            ),
+            "consumer groups use it (TOP410): billing (Stable, lag 12), seen (no commits)",
+            id="groups with their state",
+        ),
     ],
 )
 def test_a_topic_rests_only_if_everything_says_so(
     planned: TopicActivity | None, now: TopicActivity | None, reason: str | None
 ) -> None:
-    assert activity_reason(planned, now) == reason
+    found = activity_reason(planned, now, rests_for=timedelta(0), at=NOW)
+
+    assert (found and found.partition("; ")[0]) == reason
+
+
+@pytest.mark.parametrize(
+    ("now", "rests_for", "reason"),
+    [
+        pytest.param(last_record(NOW_MS - 25 * HOUR), DAY, None, id="older than a day"),
+        pytest.param(last_record(NOW_MS - 24 * HOUR), DAY, None, id="exactly a day old"),
+        pytest.param(
+            last_record(NOW_MS - 23 * HOUR), DAY, "its last record is of 2026-01-01T13:00:00Z", id="of yesterday"
+        ),
+        pytest.param(
+            last_record(NOW_MS + HOUR), DAY, "its last record is of 2026-01-02T13:00:00Z", id="dated in the future"
+        ),
+        pytest.param(
+            last_record(1 << 60),
+            DAY,
+            "its last record is of 1152921504606846976 ms since 1970",
+            id="beyond any calendar",
+        ),
+        pytest.param(last_record(NO_RECORD), DAY, None, id="no record is left"),
+        pytest.param(last_record(None), DAY, "the time of its last record cannot be read (TOP409)", id="not known"),
+        pytest.param(last_record(None), timedelta(0), None, id="not known, and end offsets alone count"),
+        pytest.param(last_record(NOW_MS), timedelta(0), None, id="of now, and end offsets alone count"),
+        pytest.param(last_record(NOW_MS - 25 * HOUR), timedelta.max, "its last record is of", id="rests for ever"),
+    ],
+)
+def test_a_topic_rests_only_if_its_last_record_is_old_enough(
+    now: TopicActivity, rests_for: timedelta, reason: str | None
+) -> None:
+    found = activity_reason(AT_REST, now, rests_for=rests_for, at=NOW)
+
+    assert found is None if reason is None else str(found).startswith(reason)
+
+
+def test_who_cannot_be_asked_is_no_reason_to_delete_what_may_be_in_use() -> None:
+    unread = activity_reason(AT_REST, last_record(None), rests_for=DAY, at=NOW)
+
+    assert "deleteActive" not in str(unread)
+    assert "policy.restsFor: 0s compares the end offsets alone" in str(unread)
+
+
+def test_a_time_is_written_as_in_other_texts() -> None:
+    assert time_text(1_700_000_000_000) == "2023-11-14T22:13:20Z"

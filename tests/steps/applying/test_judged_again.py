@@ -24,7 +24,9 @@ GROWS = builders.desired_topic("clicks", 6)
 TUNED = builders.desired_topic("views", configs={"compression.type": "zstd"})
 GOES = builders.tombstone("old")
 WANTED = (NEW, GROWS, TUNED, GOES)
-LIVE = builders.snapshot(*(builders.live_topic(name) for name in ("clicks", "views", "old")), broker_defaults={})
+LIVE = builders.snapshot(
+    *(builders.live_topic(name) for name in ("clicks", "views", "old")), broker_defaults={"cleanup.policy": "delete"}
+)
 OPEN = builders.environment(
     limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)
 )
@@ -156,14 +158,20 @@ def test_the_limit_of_a_run_counts_the_replicas_that_another_task_of_it_has_made
     few = replace(OPEN, spec=OPEN.spec.model_copy(update={"limits": Limits(replicas_per_run=9)}))
 
     found = judged(
-        plan, NEW, GROWS, live=builders.snapshot(orders, *LIVE.topics.values(), broker_defaults={}), where=few
+        plan,
+        NEW,
+        GROWS,
+        live=builders.snapshot(orders, *LIVE.topics.values(), broker_defaults={"cleanup.policy": "delete"}),
+        where=few,
     )
 
     assert fates(found)["orders"] == "already so: "
     assert fates(found)["clicks"].startswith("refused: 18 new replicas in this run, 9 allowed")
 
 
-RACKED = builders.snapshot(*LIVE.topics.values(), racks={1: "a", 2: "a", 3: "b", 4: "c"}, broker_defaults={})
+RACKED = builders.snapshot(
+    *LIVE.topics.values(), racks={1: "a", 2: "a", 3: "b", 4: "c"}, broker_defaults={"cleanup.policy": "delete"}
+)
 Edit = Callable[[GatedChange], GatedChange]
 
 

@@ -117,6 +117,16 @@ def test_a_pattern_is_named_with_the_place_that_it_comes_from(name: str, reason:
     assert entry.reasons == (reason,)
 
 
+def test_where_deletes_by_name_are_refused_no_approval_helps_a_topic_without_id() -> None:
+    by_name = replace(delete_change("old"), topic_id=None)
+    refused, allowed = (
+        gate(change_set([by_name]), environment(policy=policy), approved=digests(by_name)).changes[0]
+        for policy in (Policy(delete_by_name="refuse"), Policy(delete_by_name="allow"))
+    )
+    assert (refused.gate, allowed.gate) == (SKIPPED, RUN)
+    assert refused.reasons[0].startswith("TOP429: the topic has no topic id")
+
+
 def test_an_approval_lifts_the_limit_of_deletes_and_not_that_of_their_part() -> None:
     changes = [delete_change("a"), delete_change("b")]
     few = gate(change_set(changes), environment(), approved=digests(changes[0]))

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -112,9 +113,18 @@ def test_an_expansion_shows_the_new_rows_only_and_wants_the_topic_unmoved() -> N
 def test_growing_a_keyed_or_compacted_topic_is_risky(
     keyed: bool, overrides: dict[str, str], risk: Risk, codes: tuple[str, ...]
 ) -> None:
-    live = snapshot(live_topic("orders", overrides=overrides))
+    live = snapshot(live_topic("orders", overrides=overrides), broker_defaults={"cleanup.policy": "delete"})
     (change,) = planned(desired_topic("orders", 6, keyed=keyed), live=live).changes
     assert (change.risk, change.codes, len(change.notes)) == (risk, codes, len(codes))
+
+
+def test_growing_a_topic_that_may_be_compacted_is_risky_while_no_broker_gives_the_default() -> None:
+    live = snapshot(live_topic("orders"), live_topic("known", overrides={"cleanup.policy": "delete"}))
+    wanted = [desired_topic(name, 6, keyed=False) for name in ("known", "orders")]
+    known, orders = planned(*wanted, live=live).changes
+    assert (known.risk, known.notes) == (Risk.NOTICE, ())
+    assert (orders.risk, orders.codes) == (Risk.RISKY, ("TOP404",))
+    assert "no broker gave its default of cleanup.policy, so the topic counts as compacted" in orders.notes
 
 
 def test_a_broker_default_of_compaction_counts_where_it_is_known() -> None:
@@ -553,11 +563,57 @@ def test_facts_for_the_gate_count_live_and_managed_topics() -> None:
     assert not facts.has_controller
 
 
+A_DAY = Policy(rests_for=timedelta(days=1))
+BUSY = TopicActivity(end_offsets={0: 5}, groups=(), last_record_ms=int(NOW.timestamp() * 1000) - 15_000)
+
+
+def deleted_with(activity: TopicActivity, policy: Policy, live: LiveTopic | None = None) -> ChangeSet:
+    """The plan for the tombstone of ``a``."""
+    desired, there = desired_of(tombstone("a")), snapshot(live or live_topic("a"))
+    delta = diff(map(desired_row, desired.topics.values()), map(live_row, there.topics.values()))
+    return plan(desired, there, delta, environment(policy=policy), now=NOW, activity={"a": activity})
+
+
+@pytest.mark.parametrize(
+    ("activity", "policy", "codes"),
+    [
+        pytest.param(BUSY, A_DAY, ("TOP409",), id="a record of 15 s ago"),
+        pytest.param(BUSY, Policy(), (), id="a record of 15 s ago, where only end offsets count"),
+        pytest.param(replace(BUSY, groups=("g",)), A_DAY, ("TOP409", "TOP410"), id="a group too"),
+        pytest.param(
+            replace(BUSY, groups=("g",)),
+            A_DAY.model_copy(update={"delete_active": "allow"}),
+            (),
+            id="allowed",
+        ),
+        pytest.param(TopicActivity(end_offsets=None, groups=None), A_DAY, (), id="not known yet: apply asks again"),
+    ],
+)
+def test_the_delete_of_a_topic_in_use_is_blocked(
+    activity: TopicActivity, policy: Policy, codes: tuple[str, ...]
+) -> None:
+    found = deleted_with(activity, policy)
+    assert [blocked.codes for blocked in found.blocked] == ([codes] if codes else [])
+    assert len(found.changes) == (not codes)
+
+
+def test_a_delete_by_name_is_blocked_or_says_so() -> None:
+    at_rest, without_id = TopicActivity(end_offsets={0: 5}, groups=()), live_topic("a", topic_id=None)
+    (blocked,) = deleted_with(at_rest, Policy(delete_by_name="refuse"), without_id).blocked
+    (change,) = deleted_with(at_rest, Policy(delete_by_name="allow"), without_id).changes
+    (by_id,) = deleted_with(at_rest, Policy(delete_by_name="refuse")).changes
+    assert blocked.codes == ("TOP429",)
+    assert "policy.deleteByName, by default, refuses that" in blocked.reasons[0]
+    assert (change.codes, by_id.codes, by_id.notes) == (("TOP429",), (), ())
+    assert "Kafka deletes it by name" in change.notes[0]
+
+
 def test_activity_is_kept_of_topics_to_delete_only() -> None:
     desired, live = desired_of(tombstone("a"), desired_topic("b")), snapshot(live_topic("a"), live_topic("b"))
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     activity = {name: TopicActivity(end_offsets={1: 6, 0: 5}, groups=("y", "x")) for name in "ab"}
-    found = plan(desired, live, delta, environment(), now=NOW, activity=activity, warnings=["no broker answered"])
+    where = environment(policy=Policy(delete_active="allow"))
+    found = plan(desired, live, delta, where, now=NOW, activity=activity, warnings=["no broker answered"])
     assert list(found.activity) == ["a"]
     assert found.activity["a"].groups == ("x", "y")
     assert list((found.activity["a"].end_offsets or {}).items()) == [(0, 5), (1, 6)]

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import (
-    ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
     AclOperation,
     OffsetSpec,
@@ -24,20 +16,23 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from kafka.protocol.admin import DescribeConfigsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
+from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.model.errors import ClusterError, UsageError
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
 
 log = logging.getLogger(__name__)
 
 BROKERS_ASKED = 3
 """How many brokers are asked for their settings, one after another until one answers."""
-REBALANCE_PAUSE_S = 0.1
-REBALANCING = (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
 
 MS_IN_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 """Units of broker settings whose topic config is in ms."""
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
+NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+"""The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
+Offsets = Mapping[str, Mapping[int, Any]]
+"""Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
 NO_LIMIT_MS = str((1 << 63) - 1)
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
@@ -56,6 +51,7 @@ class BrokerQuestions:
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
         self._properties = properties
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)
+        self._connections: BrokerConnections | None = None
         self._timeout_s = timeout_s
 
     def broker_defaults(self) -> Mapping[str, str] | None:
@@ -76,40 +72,42 @@ class BrokerQuestions:
             connections.close()
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
-        """End offsets of each topic, and the groups that consume it; None for what could not be read."""
+        """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""
         if not topics:
             return {}
         deadline = Deadline(self._timeout_s)
-        offsets = self._end_offsets(topics, deadline)
+        partitions = self._partitions(topics, deadline)
+        ends = self._offsets(partitions, LATEST, deadline)
+        newest = self._offsets(partitions, NEWEST, deadline)
         groups = self._groups(topics, deadline)
         return {
-            topic: TopicActivity(end_offsets=offsets.get(topic), groups=groups[topic] if groups is not None else None)
+            topic: _activity(ends.get(topic), newest.get(topic), None if groups is None else groups[topic])
             for topic in topics
         }
 
     def close(self) -> None:
-        """Close the connection; safe to call twice."""
+        """Close the connections; safe to call twice."""
         self._confluent.discard()
+        if self._connections is not None:
+            self._connections.close()
+        self._connections = None
 
-    def _end_offsets(self, topics: Sequence[str], deadline: Deadline) -> dict[str, dict[int, int]]:
-        """End offsets by topic and partition; a topic with an unreadable partition is left out."""
-        partitions = self._partitions(topics, deadline)
-        wanted = {TopicPartition(t, p): LATEST for t, ids in partitions.items() for p in ids}
+    def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
+        """The answers to ``spec``; a topic with an unreadable partition is left out."""
+        wanted = {TopicPartition(t, p): spec for t, ids in partitions.items() for p in ids}
         if not wanted:
             return {}
         try:
             futures = self._confluent.client().list_offsets(wanted, request_timeout=deadline.left_s)
         except KafkaException as error:
-            self._give_up("end offsets", error)
+            self._give_up("offsets", error)
             return {}
         wait_all(list(futures.values()), deadline.left_s)
-        found: dict[str, dict[int, int]] = {}
+        found: dict[str, dict[int, Any]] = {}
         for partition, future in futures.items():
             if _succeeded(future):
-                found.setdefault(partition.topic, {})[partition.partition] = future.result().offset
-        return {
-            topic: dict(sorted(ends.items())) for topic, ends in found.items() if len(ends) == len(partitions[topic])
-        }
+                found.setdefault(partition.topic, {})[partition.partition] = future.result()
+        return {t: dict(sorted(answers.items())) for t, answers in found.items() if len(answers) == len(partitions[t])}
 
     def _partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
         """Partition ids of the topics that exist."""
@@ -123,23 +121,16 @@ class BrokerQuestions:
         wait_all(list(futures.values()), deadline.left_s)
         return {t: [p.id for p in f.result().partitions] for t, f in futures.items() if _succeeded(f)}
 
-    def _groups(self, topics: Sequence[str], deadline: Deadline) -> dict[str, tuple[str, ...]] | None:
-        """Groups with members or commits by topic; None when one group could not be read: it may consume any topic."""
+    def _groups(self, topics: Sequence[str], deadline: Deadline) -> GroupsByTopic | None:
+        """Groups with members or commits; None when one group could not be read: it may consume any topic."""
         try:
-            groups = self._group_ids(deadline)
-            consumed = _merged(self._assigned(groups, deadline), self._committed(groups, deadline))
-        except (KafkaException, TimeoutError, PermissionError) as error:
+            self._require_right_to_all_groups(deadline)
+            if self._connections is None:
+                self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+            return ConsumerGroups(self._connections, deadline).on(topics)
+        except (KafkaException, TimeoutError, PermissionError, ClusterError, UsageError) as error:
             self._give_up("consumer groups", error)
             return None
-        return {topic: tuple(sorted(g for g, names in consumed.items() if topic in names)) for topic in topics}
-
-    def _group_ids(self, deadline: Deadline) -> list[str]:
-        """All groups. Raises where a broker is silent: it hides the groups that it coordinates."""
-        self._require_right_to_all_groups(deadline)
-        result = self._confluent.client().list_consumer_groups(request_timeout=deadline.left_s).result(deadline.left_s)
-        if result.errors:
-            raise KafkaException(result.errors[0])
-        return [group.group_id for group in result.valid]
 
     def _require_right_to_all_groups(self, deadline: Deadline) -> None:
         """Raise ``PermissionError`` where brokers may leave groups out of their list, which they do without an error.
@@ -152,47 +143,26 @@ class BrokerQuestions:
         if AclOperation.DESCRIBE not in (future.result(deadline.left_s).authorized_operations or ()):
             raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
 
-    def _assigned(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
-        """Topics that members of each group read now. A group in the middle of a rebalance is asked again."""
-        found: dict[str, set[str]] = {}
-        pending = list(groups)
-        while pending:
-            futures = self._confluent.client().describe_consumer_groups(pending, request_timeout=deadline.left_s)
-            wait_all(list(futures.values()), deadline.left_s)
-            described = [future.result(0) for future in futures.values()]
-            pending = [group.group_id for group in described if group.state in REBALANCING]
-            found |= {group.group_id: _topics_of(group) for group in described}
-            if pending and deadline.is_over:
-                raise TimeoutError(f"group {pending[0]} is still rebalancing")
-            time.sleep(REBALANCE_PAUSE_S if pending else 0)
-        return found
-
-    def _committed(self, groups: Sequence[str], deadline: Deadline) -> dict[str, set[str]]:
-        """Topics on which each group has committed an offset."""
-        client = self._confluent.client()
-        futures = {
-            group: client.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], request_timeout=deadline.left_s
-            )[group]
-            for group in groups
-        }
-        wait_all(list(futures.values()), deadline.left_s)
-        return {
-            group: {p.topic for p in future.result(0).topic_partitions if p.offset >= 0}
-            for group, future in futures.items()
-        }
-
     def _give_up(self, question: str, reason: object) -> None:
         log.debug("not read: %s: %s; the client reported: %s", question, reason, self._confluent.recent_errors())
         self._confluent.discard()
 
 
-def _topics_of(group: Any) -> set[str]:
-    return {p.topic for member in group.members if member.assignment for p in member.assignment.topic_partitions}
+def _activity(
+    ends: Mapping[int, Any] | None, newest: Mapping[int, Any] | None, groups: Mapping[str, GroupOnTopic] | None
+) -> TopicActivity:
+    end_offsets = None if ends is None else {partition: answer.offset for partition, answer in ends.items()}
+    return TopicActivity(
+        end_offsets=end_offsets,
+        groups=None if groups is None else tuple(sorted(groups)),
+        last_record_ms=None if newest is None else max((a.timestamp for a in newest.values()), default=NO_RECORD),
+        group_uses={name: _use(group, end_offsets or {}) for name, group in sorted((groups or {}).items())},
+    )
 
 
-def _merged(one: Mapping[str, set[str]], other: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    return {group: one.get(group, set()) | other.get(group, set()) for group in {**one, **other}}
+def _use(group: GroupOnTopic, ends: Mapping[int, int]) -> GroupUse:
+    behind = [max(0, ends[p] - offset) for p, offset in group.committed.items() if p in ends]
+    return GroupUse(state=group.state, lag=sum(behind) if behind else None)
 
 
 def _succeeded(future: Future[Any]) -> bool:

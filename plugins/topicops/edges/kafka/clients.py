@@ -236,6 +236,10 @@ class BrokerConnections:
         answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough or len(requests))
         return answers
 
+    def know(self, request: type, version: int) -> bool:
+        """Whether the brokers take this version of a request, as far as the first one that answered shows."""
+        return int(self._manager.broker_version_data.api_version(request)) >= version
+
     def close(self) -> None:
         with contextlib.suppress(KafkaPythonError, OSError, RuntimeError):
             self._manager.close()

@@ -94,6 +94,20 @@ class ClusterState:
     """Of the whole plan, also with ``--only``."""
 
 
+NO_RECORD = -1
+"""What Kafka answers as the time of the newest record of a partition that holds none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupUse:
+    """How a consumer group uses a topic."""
+
+    state: str
+    """As Kafka names it, such as ``Stable`` or ``Empty``; empty text: not known."""
+    lag: int | None
+    """Records behind its commits, summed over the partitions that it committed; None: it committed none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicActivity:
     """Traffic on a topic that will be deleted; in the plan's fingerprint, in no change's digest."""
@@ -102,6 +116,10 @@ class TopicActivity:
     """By partition; None: could not be read."""
     groups: tuple[str, ...] | None
     """Consumer groups with members or commits; None: could not be read."""
+    last_record_ms: int | None = None
+    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: no partition holds a record; None: not known."""
+    group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
+    """By group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

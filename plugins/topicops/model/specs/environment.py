@@ -113,9 +113,9 @@ class Policy(Written):
     """The highest risk that runs without an approval."""
     delete_active: Permission = "refuse"
     rests_for: timedelta | None = None
-    """A topic is in use if it had a record or a commit of a group within this time; None: the default of the class."""
+    """A topic whose last record is younger is in use; None: the default of the class."""
     delete_by_name: Permission | None = None
-    """Deletes from brokers without topic ids, which delete by name; None: the default of the class."""
+    """Deletes of topics without a topic id, which go by name; None: the default of the class."""
     plans_without_files: Permission = "refuse"
     """Saved plans where no topic files are that could ask for their changes."""
     approvals: tuple[ApprovalWay, ...] = ("question", "parameter")

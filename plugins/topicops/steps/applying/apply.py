@@ -44,8 +44,7 @@ def apply(
     """
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
     ledger = Ledger(plan=plan, ports=ports, progress=progress)
-    may_be_deleted = environment.policy.delete_active == "allow"
-    in_use = TopicsInUse(plan=plan, questions=ports.questions, may_be_deleted=may_be_deleted, clock=clock)
+    in_use = TopicsInUse(plan=plan, questions=ports.questions, environment=environment, clock=clock)
     sender = Sender(ports=ports, clock=clock, interrupted=interrupted, ledger=ledger, in_use=in_use)
     try:
         _run(to_run, sender, environment)

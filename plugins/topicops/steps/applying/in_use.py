@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import inf
 
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import GatedChange, Plan, TopicActivity
 from topicops.model.ports import Clock, ClusterQuestions
+from topicops.model.specs.environment import EnvironmentSpec
+from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
 
-STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
 CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
 """Not the advice to delete a topic that is in use: it is not known whether it is."""
+OLD_BROKERS = "brokers before 3.0 do not give it: there, policy.restsFor: 0s compares the end offsets alone"
 ANSWER_IS_NEW_S = 0.5
 """How old an answer about a topic's activity may be when its delete is sent."""
 
@@ -24,8 +27,7 @@ class TopicsInUse:
     plan: Plan
     questions: ClusterQuestions | None
     """None: the brokers cannot be asked."""
-    may_be_deleted: bool
-    """``policy.deleteActive: allow`` of the environment."""
+    environment: EnvironmentSpec
     clock: Clock
     _answers: dict[str, tuple[float, TopicActivity | None]] = field(default_factory=dict)
     """When the brokers were asked, by ``clock``, and their answer; by topic."""
@@ -34,46 +36,50 @@ class TopicsInUse:
         """Ask again about those topics to be deleted of which the answer is old."""
         topics = [g.change.topic for g in gated_changes if isinstance(g.change, DeleteTopic)]
         old = [topic for topic in topics if self._is_old(topic)]
-        if self.questions is None or self.may_be_deleted or not old:
+        if self.questions is None or self._may_be_deleted or not old:
             return
         asked_at, activity = self.clock.now(), self.questions.activity(old)
         self._answers |= {topic: (asked_at, activity.get(topic)) for topic in old}
 
     def reason(self, change: DeleteTopic) -> str | None:
         """Why the topic may not be deleted, and what to do; None when it may."""
-        if self.may_be_deleted:
+        if self._may_be_deleted:
             return None
-        planned = self.plan.change_set.activity.get(change.topic)
         _, now = self._answers.get(change.topic, (-inf, None))
-        reason = activity_reason(planned, now)
-        if reason is None:
-            return None
-        advice = STOP_CLIENTS if was_read(planned) and was_read(now) else CHECK_THE_READER
-        return f"{reason}; {advice}"
+        planned = self.plan.change_set.activity.get(change.topic)
+        return activity_reason(planned, now, rests_for=self.environment.rests_for, at=self.clock.utc())
+
+    @property
+    def _may_be_deleted(self) -> bool:
+        return self.environment.policy.delete_active == "allow"
 
     def _is_old(self, topic: str) -> bool:
         asked_at, _ = self._answers.get(topic, (-inf, None))
         return self.clock.now() - asked_at > ANSWER_IS_NEW_S
 
 
-def activity_reason(planned: TopicActivity | None, now: TopicActivity | None) -> str | None:
-    """Why a topic counts as in use; None when it is surely not used. What cannot be read counts as in use."""
+def activity_reason(
+    planned: TopicActivity | None, now: TopicActivity | None, *, rests_for: timedelta, at: datetime
+) -> str | None:
+    """Why a topic counts as in use, and what to do; None when it is surely not used.
+
+    What cannot be read counts as in use.
+    """
     if planned is None or planned.end_offsets is None:
-        return "its end offsets were not read when the plan was made (TOP409)"
+        return f"its end offsets were not read when the plan was made (TOP409); {CHECK_THE_READER}"
     if now is None or now.end_offsets is None:
-        return "its end offsets cannot be read now (TOP409)"
+        return f"its end offsets cannot be read now (TOP409); {CHECK_THE_READER}"
     if moved := sorted(_moved_offsets(planned.end_offsets, now.end_offsets)):
-        return f"records were written since the plan (TOP409): {', '.join(moved)}"
+        return f"records were written since the plan (TOP409): {', '.join(moved)}; {STOP_CLIENTS}"
+    if rests_for and now.last_record_ms is None:
+        return f"the time of its last record cannot be read (TOP409); {CHECK_THE_READER}; {OLD_BROKERS}"
+    if recent := recent_record(now, rests_for, at):
+        return f"{recent} (TOP409); {STOP_CLIENTS}"
     if now.groups is None:
-        return "its consumer groups cannot be read (TOP410)"
+        return f"its consumer groups cannot be read (TOP410); {CHECK_THE_READER}"
     if now.groups:
-        return f"consumer groups use it (TOP410): {', '.join(sorted(now.groups))}"
+        return f"consumer groups use it (TOP410): {', '.join(groups_text(now))}; {STOP_CLIENTS}"
     return None
-
-
-def was_read(activity: TopicActivity | None) -> bool:
-    """Whether the brokers answered completely; a silent broker and a missing right cannot be distinguished here."""
-    return activity is not None and activity.end_offsets is not None and activity.groups is not None
 
 
 def _moved_offsets(planned: Mapping[int, int], now: Mapping[int, int]) -> Iterator[str]:

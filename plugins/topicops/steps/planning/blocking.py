@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.plans.plan import TopicActivity
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
+from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
 
 ZNODE_LIMIT_BYTES = 800_000
 """ZooKeeper closes a connection that writes 1 MiB; a reassignment writes some rows twice."""
 ZNODE_FRAME_BYTES = 120
 """Version, topic id and the empty maps of a topic znode."""
 
+NO_TOPIC_ID = (
+    "the topic has no topic id, so Kafka deletes it by name: if the topic is created again right before the request, "
+    "the new topic is deleted"
+)
 RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
 
 
@@ -44,6 +50,8 @@ class Situation:
     now: datetime
     names_by_folded: Mapping[str, Sequence[str]]
     """Live topics by ``folded`` name."""
+    activity: TopicActivity | None = None
+    """Of a topic that is to be deleted; None: not asked."""
 
     @property
     def grows(self) -> bool:
@@ -398,6 +406,34 @@ def _dead_replica(situation: Situation) -> Finding | None:
     )
 
 
+def _no_topic_id(situation: Situation) -> Finding | None:
+    topic, environment = situation.topic, situation.environment
+    if topic is None or topic.topic_id is not None or environment.spec.delete_by_name == "allow":
+        return None
+    return Finding(
+        code="TOP429",
+        reason=f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)",
+        way_out="raise inter.broker.protocol.version to 2.8 or later, or set policy.deleteByName: allow",
+    )
+
+
+def _recent_record(situation: Situation) -> Finding | None:
+    policy = situation.environment.spec
+    if situation.activity is None or policy.policy.delete_active == "allow":
+        return None
+    recent = recent_record(situation.activity, policy.rests_for, situation.now)
+    return Finding(code="TOP409", reason=recent, way_out=STOP_CLIENTS) if recent else None
+
+
+def _used_by_groups(situation: Situation) -> Finding | None:
+    activity = situation.activity
+    if activity is None or not activity.groups or situation.environment.spec.policy.delete_active == "allow":
+        return None
+    return Finding(
+        code="TOP410", reason=f"consumer groups use it: {', '.join(groups_text(activity))}", way_out=STOP_CLIENTS
+    )
+
+
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -424,4 +460,14 @@ ALTER_RULES: tuple[Rule, ...] = (
     _znode_size,
     _min_isr,
 )
-DELETE_RULES: tuple[Rule, ...] = (_protected, _unstable, _foreign_topic_id, _not_before, _dead_replica, _reassigning)
+DELETE_RULES: tuple[Rule, ...] = (
+    _protected,
+    _unstable,
+    _foreign_topic_id,
+    _no_topic_id,
+    _not_before,
+    _recent_record,
+    _used_by_groups,
+    _dead_replica,
+    _reassigning,
+)

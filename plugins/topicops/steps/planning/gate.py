@@ -42,6 +42,7 @@ def gate(
     for change in change_set.changes:
         digest = digest_of(change, change_set.target)
         skipping = [*_protection_reasons(change, environment)]
+        skipping += _by_name_reasons(change, environment)
         skipping += _state_reasons(change, change_set.cluster, environment)
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
@@ -108,6 +109,12 @@ def _protection_reasons(change: Change, environment: Environment) -> Iterator[st
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
         place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
         yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
+
+
+def _by_name_reasons(change: Change, environment: Environment) -> Iterator[str]:
+    if isinstance(change, DeleteTopic) and change.topic_id is None and environment.spec.delete_by_name == "refuse":
+        place = environment.place_of("policy.deleteByName")
+        yield f"TOP429: the topic has no topic id, and deletes by name are refused ({place})"
 
 
 def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:

@@ -69,13 +69,14 @@ def plan(
 
     Args:
         live: With partition states of the topics that ``topics_with_rising_min_isr`` names.
-        now: UTC; decides pauses and ``notBefore`` and is not part of the result.
+        now: UTC; decides pauses, ``notBefore`` and ``restsFor`` and is not part of the result.
         activity: Of the topics that may be deleted.
 
     Raises:
         DiffError: ``delta`` is not of these inputs.
     """
-    decisions = [decide(situation) for situation in situations_of(desired, live, delta, environment, now=now)]
+    situations = situations_of(desired, live, delta, environment, now=now, activity=activity)
+    decisions = [decide(situation) for situation in situations]
     blocked = [decision for decision in decisions if decision.findings]
     load = live_load(live) if decisions else NOTHING
     changes = changes_of([(d.situation, d.actions) for d in decisions if not d.findings], load)
@@ -104,7 +105,13 @@ def topics_with_rising_min_isr(
 
 
 def situations_of(
-    desired: Desired, live: ClusterSnapshot, delta: Delta, environment: Environment, *, now: datetime
+    desired: Desired,
+    live: ClusterSnapshot,
+    delta: Delta,
+    environment: Environment,
+    *,
+    now: datetime,
+    activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
 ) -> list[Situation]:
     """Each described topic that needs a decision, by name: it differs, or is marked for deletion."""
     differing = {row.topic for row in delta.topics if row.topic_class is not TopicClass.UNMANAGED}
@@ -120,6 +127,7 @@ def situations_of(
             environment=environment,
             now=now,
             names_by_folded=twins,
+            activity=activity.get(name),
         )
         for name in names
     ]
@@ -242,9 +250,11 @@ def _activity(activity: Mapping[str, TopicActivity], deleted: Iterable[str]) -> 
 
 def _in_order(activity: TopicActivity) -> TopicActivity:
     offsets, groups = activity.end_offsets, activity.groups
-    return TopicActivity(
+    return replace(
+        activity,
         end_offsets=dict(sorted(offsets.items())) if offsets is not None else None,
         groups=tuple(sorted(groups)) if groups is not None else None,
+        group_uses=dict(sorted(activity.group_uses.items())),
     )
 
 

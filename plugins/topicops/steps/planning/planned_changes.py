@@ -23,7 +23,7 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
-from topicops.steps.planning.blocking import Situation, raised_min_isr
+from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.renames import rename_notes
@@ -89,7 +89,8 @@ def _create(situation: Situation, load: Load) -> CreateTopic:
 
 def _expand(situation: Situation, load: Load) -> ExpandTopic:
     desired, topic = situation.desired, _live(situation)
-    codes = _expansion_codes(situation, topic)
+    policy = _cleanup_policy(situation, topic)
+    codes = _expansion_codes(situation, policy)
     return ExpandTopic(
         topic=desired.name,
         owner=desired.owner,
@@ -102,7 +103,7 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
             partitions=topic.partitions,
             assignment_digest=assignment_digest(topic.target_assignment),
         ),
-        notes=tuple(EXPANSION_NOTES[code] for code in codes),
+        notes=(*(EXPANSION_NOTES[code] for code in codes), *(() if policy is not None else (COMPACTION_NOT_KNOWN,))),
         partitions_before=topic.partitions,
         assignment_before=topic.target_assignment,
         partitions=desired.partitions,
@@ -110,16 +111,21 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
     )
 
 
+COMPACTION_NOT_KNOWN = "no broker gave its default of cleanup.policy, so the topic counts as compacted"
 EXPANSION_NOTES: Mapping[str, str] = {
     "TOP403": "records of one key may go to another partition than before, so their order is no longer kept",
     "TOP404": "old and new values of a key may stay in two partitions for ever; a new topic avoids that",
 }
 
 
-def _expansion_codes(situation: Situation, topic: LiveTopic) -> tuple[str, ...]:
+def _cleanup_policy(situation: Situation, topic: LiveTopic) -> str | None:
+    """The policy in force; None: the topic has none of its own, and no broker gave the default."""
     defaults = situation.live.broker_defaults or {}
-    policy = canonical_overrides(topic.overrides).get("cleanup.policy", defaults.get("cleanup.policy", ""))
-    is_compacted = "compact" in policy.split(",")
+    return canonical_overrides(topic.overrides).get("cleanup.policy", defaults.get("cleanup.policy"))
+
+
+def _expansion_codes(situation: Situation, policy: str | None) -> tuple[str, ...]:
+    is_compacted = policy is None or "compact" in policy.split(",")
     found = {"TOP403": situation.desired.keyed, "TOP404": is_compacted}
     return tuple(code for code, holds in found.items() if holds)
 
@@ -171,6 +177,8 @@ def _delete(situation: Situation) -> DeleteTopic:
         owner=desired.owner,
         location=desired.location_of("lifecycle.state"),
         risk=Risk.DESTRUCTIVE,
+        codes=() if topic.topic_id else ("TOP429",),
+        notes=() if topic.topic_id else (NO_TOPIC_ID,),
         reversible=False,
         precondition=Precondition(identity=topic.identity, partitions=topic.partitions),
         topic_id=topic.topic_id,

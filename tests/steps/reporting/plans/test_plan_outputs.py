@@ -171,3 +171,11 @@ def in_harmless_words(plan: Plan) -> Plan:
     numbers = count()
     seen: dict[str, str] = {}
     return with_words(plan, lambda text: seen.setdefault(text, f"word{next(numbers)}") if text.strip(" ") else text)
+
+
+def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:
+    question = question_markdown(rich_plan())
+
+    (row,) = [line for line in question.splitlines() if line.startswith("| delete |")]
+    assert "owner: team-shop; reason: Replaced by payments.orders-v2; the last reader moved in March." in row
+    assert "last record of 2023-11-14T22:13:20Z; end offsets add up to 48210; groups: billing (Stable, lag 12)" in row

@@ -41,7 +41,7 @@ def a_plan() -> Plan:
         configure_topic(tuned, {"retention.ms": "1000", "segment.ms": None}),
         delete_topic(old, reason="replaced by new"),
         gates={"old": GateWord.HELD, "tuned": GateWord.SKIPPED},
-        activity={"old": TopicActivity(end_offsets={0: 40, 1: 2}, groups=())},
+        activity={"old": TopicActivity(end_offsets={0: 40, 1: 2}, groups=(), last_record_ms=1_700_000_000_000)},
         blocked=[BLOCKED],
         unmanaged=["x", "y"],
     )
@@ -58,7 +58,7 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
     assert "  ~ topic.tuned would be configured, but is skipped" in text
     assert "  - topic.old would be deleted, but is held" in text
     assert "      reason: replaced by new\n" in text
-    assert "      traffic: end offsets add up to 42; groups: none\n" in text
+    assert "      traffic: last record of 2023-11-14T22:13:20Z; end offsets add up to 42; groups: none\n" in text
     assert "      cannot be undone: every record of the topic goes\n      held: needs an approval\n" in text
 
 

@@ -8,12 +8,13 @@ from typing import assert_never
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.load_table import Share
-from topicops.model.plans.plan import Drift, GatedChange, Paused, Plan, TopicActivity
+from topicops.model.plans.plan import NO_RECORD, Drift, GatedChange, Paused, Plan, TopicActivity
 from topicops.model.printable import plural, printable
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
+from topicops.steps.topic_activity import groups_text, time_text
 
 SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
 PARTICIPLES: Mapping[Action, str] = {
@@ -121,8 +122,19 @@ def traffic_text(activity: TopicActivity | None) -> str:
     """What the brokers report about a topic that is to be deleted."""
     if activity is None or activity.end_offsets is None:
         return "traffic: could not be read"
-    groups = "groups could not be read" if activity.groups is None else f"groups: {some(activity.groups) or 'none'}"
-    return printable(f"traffic: end offsets add up to {sum(activity.end_offsets.values())}; {groups}")
+    groups = (
+        "groups could not be read" if activity.groups is None else f"groups: {some(groups_text(activity)) or 'none'}"
+    )
+    offsets = f"end offsets add up to {sum(activity.end_offsets.values())}"
+    return printable(f"traffic: {_last_record_text(activity)}; {offsets}; {groups}")
+
+
+def _last_record_text(activity: TopicActivity) -> str:
+    if activity.last_record_ms is None:
+        return "the time of the last record is not known"
+    if activity.last_record_ms == NO_RECORD:
+        return "no record is left" if any((activity.end_offsets or {}).values()) else "no record was ever written"
+    return f"last record of {time_text(activity.last_record_ms)}"
 
 
 def drift_line(drift: Drift) -> str:

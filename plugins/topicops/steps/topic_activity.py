@@ -1,0 +1,46 @@
+"""Is a topic that is to be deleted in use? Plan and apply ask the same, and reports show the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from topicops.model.plans.plan import NO_RECORD, TopicActivity
+from topicops.model.specs.spellings import largest_unit
+
+STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+
+
+def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) -> str | None:
+    """Why the newest record keeps the topic in use; None if all records are older than ``rests_for``, or not known.
+
+    The time of a record is the one that its producer gave it, or the broker for ``message.timestamp.type:
+    LogAppendTime``. A record dated in the future keeps the topic in use.
+    """
+    newest, rest_ms = activity.last_record_ms, rests_for // _MS
+    if not rest_ms or newest is None or newest == NO_RECORD or newest <= (now - _EPOCH) // _MS - rest_ms:
+        return None
+    count, unit = largest_unit(rest_ms, "ms")
+    return f"its last record is of {time_text(newest)}; it rests {count}{unit} after that (policy.restsFor)"
+
+
+def groups_text(activity: TopicActivity) -> list[str]:
+    """``billing (Stable, lag 12)`` for each group that uses the topic, by name."""
+    return [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ())]
+
+
+def time_text(ms: int) -> str:
+    """``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
+    try:
+        return f"{_EPOCH + ms * _MS:%Y-%m-%dT%H:%M:%SZ}"
+    except OverflowError:
+        return f"{ms} ms since 1970"
+
+
+def _use_text(activity: TopicActivity, group: str) -> str:
+    use = activity.group_uses.get(group)
+    if use is None:
+        return ""
+    parts = [use.state, "no commits" if use.lag is None else f"lag {use.lag}"]
+    return f" ({', '.join(part for part in parts if part)})"
