@@ -36,7 +36,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action
-from topicops.model.runs.results import QualityResult
+from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.testing import builders
@@ -436,6 +436,9 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
         approval.approved_change("delete")(site(flow), context(task))
     facts = approval.report(site(flow), context(task))
     assert flow.sent == []
+    (outcome,) = run_of(flow, task).store.read_value("outcomes-delete.json", tuple[Outcome, ...])
+    assert (outcome.status, outcome.digest) == (OutcomeStatus.REFUSED, digest(DELETE))
+    assert "which holds delete topic.old-clicks" in outcome.message
     assert facts == {
         "answer": "approved",
         "replaced": "the set was replaced by that of p/run-2, which holds delete topic.old-clicks",

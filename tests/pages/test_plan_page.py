@@ -149,7 +149,7 @@ def test_after_an_approval_was_carried_out_the_page_speaks_of_outcomes(tmp_path:
     store.write_value(outcomes_file("delete"), (done, refused))
     run_id = "one" if asked_in == DAG else f"{held.digest}.1"
     seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=asked_in, run_id=run_id))))
-    assert "2 changes carried out after an approval" in seen.texts
+    assert "2 changes approved, each with its outcome below" in seen.texts
     assert "no file asks for it any more" in seen.texts
     assert "2 held" not in seen.text
     assert "need an approval" not in seen.text

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
@@ -47,7 +47,7 @@ class AskForApproval(TriggerDagRunOperator):
         ti = context["ti"]
         found = ti.xcom_pull(task_ids="gate") or {}
         if not found.get("question"):
-            raise AirflowSkipException("nothing is held that an approval could let run")
+            skip("nothing is held that an approval could let run")
         self.trigger_run_id = next_run_id(ti, self.trigger_dag_id, found["question"])
         self.conf = {"digests": found["digests"]}
         self.note = f"{len(found['digests'])} held change(s), found by {ti.dag_id}, run {ti.run_id}"
@@ -62,9 +62,9 @@ def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> st
             return run_id
         state = ti.get_dagrun_state(dag_id=dag_id, run_id=run_id)
         if state in ("queued", "running"):
-            raise AirflowSkipException(f"this set is being asked about: {dag_id}, run {run_id}")
+            skip(f"this set is being asked about: {dag_id}, run {run_id}")
         if state == "success" and was_rejected(ti, dag_id, run_id):
-            raise AirflowSkipException(f"this set was rejected: {dag_id}, run {run_id}; it waits until it changes")
+            skip(f"this set was rejected: {dag_id}, run {run_id}; it waits until it changes")
     raise AirflowFailException(f"one set of held changes was asked about {HIGHEST_ASK} times; look at {dag_id}")
 
 
@@ -110,9 +110,7 @@ def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
     wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
     if not digests or len(wanted) < len(digests):
         missing = len(digests) - len(wanted)
-        reason = f"{missing} of {len(digests)} changes are due no more, or wait for no approval"
-        log.info("%s: nobody is asked", reason)
-        raise AirflowSkipException(reason)
+        skip(f"{missing} of {len(digests)} changes are due no more, or wait for no approval: nobody is asked")
     narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
     run.store.write_text("changes.json", changes_to_json(narrowed))
     return flow.gate(run, approval=None).to_xcom()
@@ -205,22 +203,43 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
     def change(site: Site, context: Context) -> XComValue:
         with step(site, context) as (_, run):
             given = approval_of(run, context)
-            reason = given if isinstance(given, str) else replacement(run, given.digests)
-        if isinstance(given, str) or reason:
-            log.info("nothing is sent: %s", reason)
-            raise AirflowSkipException(f"{reason}: nothing is sent")
+            if isinstance(given, str):
+                skip(f"{given}: nothing is sent")
+            if replaced := replacement(run, given.digests):
+                note_refused(run, action, replaced)
+                skip(f"{replaced}: nothing is sent")
         return tasks.send(site, context, action, approval=given)
 
     return change
+
+
+def note_refused(run: Run, action: Action, reason: str) -> None:
+    """An outcome for each change of the set that is not sent. What an earlier try sent keeps its own."""
+    from topicops.flow.runs.outcomes import write_outcomes
+    from topicops.flow.runs.run import outcomes_file
+    from topicops.model.runs.results import Outcome, OutcomeStatus
+
+    if run.store.has(outcomes_file(action)):
+        return
+    changes = [gated for gated in run.read_plan().changes if gated.change.action == action]
+    write_outcomes(run, (action,), [Outcome.of(gated, OutcomeStatus.REFUSED, reason) for gated in changes])
+
+
+def skip(reason: str) -> NoReturn:
+    """Skip the task. Airflow shows the reason of a skip nowhere, so the log has it."""
+    log.info("%s", reason)
+    raise AirflowSkipException(reason)
 
 
 def report(site: Site, context: Context) -> XComValue:
     """Log the answer and report what was sent, or why nothing was."""
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
-    with step(site, context) as (_, run):
+    with step(site, context) as (flow, run):
         given, answer = approval_of(run, context), answer_of(run, context)
         replaced = "" if isinstance(given, str) or was_sent else replacement(run, given.digests)
+        if replaced:
+            flow.report(run, failed_tasks=())
     why = given if isinstance(given, str) else replaced
     facts: XComValue = {"answer": answer, "replaced": replaced}
     log.info("answer: %s%s", answer, f"; {why}" if why else "")

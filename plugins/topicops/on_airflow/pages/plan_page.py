@@ -119,7 +119,7 @@ def _approval(plan: Plan, question: Question | None) -> Html | None:
 def _approval_title(plan: Plan, question: Question) -> str:
     if waiting := sum(gated.approvable for gated in plan.changes):
         return f"{waiting:,} {'change needs' if waiting == 1 else 'changes need'} an approval"
-    return f"{plural(len(question.digests), 'change')} carried out after an approval"
+    return f"{plural(len(question.digests), 'change')} approved, each with its outcome below"
 
 
 def _question_lines(question: Question) -> Iterator[Html]:
