@@ -27,6 +27,8 @@ class ConnectionFields:
     port: int | None = None
     login: str = ""
     password: str = field(default="", repr=False)
+    schema: str = ""
+    """The path of a URI, without its first slash; a ZooKeeper's chroot."""
     extra: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 

@@ -19,16 +19,21 @@ def from_airflow(connection_id: str) -> ConnectionFields:
     """Fills ``edges.connections.ConnectionSource``; works only in a running task; Airflow masks its secrets.
 
     Raises:
-        UsageError: Airflow has no connection of that id.
+        UsageError: Airflow has no connection of that id, or cannot read it.
     """
     try:
         found = BaseHook.get_connection(connection_id)
+        extra = dict(found.extra_dejson)  # Airflow masks what has a sensitive name, where it is text
     except AirflowNotFoundException as error:
         raise UsageError(
             f"connection {connection_id!r} is not known to Airflow; "
             f"add it there, or set the variable AIRFLOW_CONN_{connection_id.upper()}"
         ) from error
-    extra = dict(found.extra_dejson)  # Airflow masks what has a sensitive name, where it is text
+    except (OverflowError, RecursionError, TypeError, ValueError):  # each may contain a value
+        raise UsageError(
+            f"connection {connection_id!r} cannot be read by Airflow: its port is no number from 1 to 65535, or its "
+            "extra is no JSON object; correct it there"
+        ) from None
     mask_secret({name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
     mask_secret(list(_by_other_names(extra)))
     return ConnectionFields(
@@ -37,6 +42,7 @@ def from_airflow(connection_id: str) -> ConnectionFields:
         port=found.port,
         login=found.login or "",
         password=found.password or "",
+        schema=found.schema or "",
         extra=extra,
     )
 

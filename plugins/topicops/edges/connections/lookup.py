@@ -13,18 +13,22 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from topicops.model.errors import UsageError
+from topicops.model.json_errors import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
 BOOTSTRAP_SERVERS = "bootstrap.servers"
+ADDRESSES = frozenset({BOOTSTRAP_SERVERS, "metadata.broker.list"})
 
 CHECKS_OF_SERVERS: Mapping[str, str] = {
     "ssl.endpoint.identification.algorithm": "https",
     "enable.ssl.certificate.verification": "true",
 }
 """Librdkafka's properties that make TLS safe, with the safe value, which is also the default."""
+MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""Ways to log in that messages name; any other text may be a secret in the wrong field."""
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
 """The only fields of a ZooKeeper connection's extra."""
@@ -71,6 +75,8 @@ def from_environment(connection_id: str) -> ConnectionFields:
         raise UsageError(f"connection {connection_id!r} is not known; set the variable {variable}")
     try:
         return _from_json(text) if text.startswith("{") else _from_uri(text)
+    except _FieldError as error:
+        raise UsageError(f"connection {connection_id!r}: {error} in the variable {variable}; correct it") from None
     except ValueError:
         # The parser's error contains the text, and so a password: it must not become the cause.
         raise UsageError(
@@ -86,6 +92,7 @@ def zookeeper_address(environment: Environment, source: ConnectionSource = from_
     """
     endpoint = environment.spec.cluster.zookeeper or ZooKeeperEndpoint()
     if endpoint.hosts:
+        _require_plain(endpoint.hosts, f"{environment.place_of('cluster.zookeeper.hosts')}: the text")
         return ZooKeeperAddress(hosts=endpoint.hosts)
     if not endpoint.connection:
         raise UsageError(f"{environment.file}: cluster.zookeeper names neither hosts nor a connection; add one of them")
@@ -117,6 +124,8 @@ def kafka_properties(
         properties[BOOTSTRAP_SERVERS] = endpoint.bootstrap_servers
     if not properties.get(BOOTSTRAP_SERVERS):
         raise UsageError(f"{place}: connection {connection_id!r} has no {BOOTSTRAP_SERVERS}; add it to its extra")
+    for name in ADDRESSES.intersection(properties):
+        _require_plain(properties[name], f"{place}: connection {connection_id!r}: {name}")
     if environment.spec.cluster.cluster_class == "production":
         _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
     return properties
@@ -127,10 +136,17 @@ def principal_of(properties: Mapping[str, str]) -> str:
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):
-        return f"by {properties.get('sasl.mechanisms') or properties.get('sasl.mechanism') or 'SASL'}"
+        mechanism = properties.get("sasl.mechanisms") or properties.get("sasl.mechanism")
+        return f"by {mechanism if mechanism in MECHANISMS else 'SASL'}"
     if certificate := properties.get("ssl.certificate.location"):
         return f"by certificate {certificate}"
     return "User:ANONYMOUS"
+
+
+def _require_plain(servers: str, where: str) -> None:
+    """Raise ``UsageError`` for a login among the addresses: messages name addresses, and no client logs in by it."""
+    if "@" in servers:
+        raise UsageError(f"{where} has an @; write host:port, and give a login in the fields for it")
 
 
 def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
@@ -162,6 +178,8 @@ def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None
 
 def _bootstrap_servers(environment: Environment, endpoint: KafkaEndpoint) -> str:
     if endpoint.bootstrap_servers:
+        place = environment.place_of("cluster.kafka.bootstrapServers")
+        _require_plain(endpoint.bootstrap_servers, f"{place}: the text")
         return endpoint.bootstrap_servers
     raise UsageError(
         f"{environment.file}: cluster.kafka names neither bootstrapServers nor a connection; add one of them"
@@ -184,6 +202,8 @@ def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:
         raise UsageError(
             f"has {', '.join(map(printable, unknown))} in its extra; known are {', '.join(ZOOKEEPER_FIELDS)}"
         )
+    if "@" in connection.host:
+        raise UsageError("has an @ in its host; write host:port, and give a login as login and password")
     if bool(connection.login) != bool(connection.password):
         raise UsageError(f"has a {'login' if connection.login else 'password'} alone; give it both, or neither")
     return ZooKeeperAddress(
@@ -198,16 +218,19 @@ def _with_chroot(connection: ConnectionFields) -> str:
     hosts, slash, path = connection.host.partition("/")
     if connection.port is not None and ":" not in hosts.rpartition("]")[2]:
         hosts = f"{hosts}:{connection.port}"
-    in_host = f"/{path.strip('/')}" if slash and path.strip("/") else ""
-    written = str(connection.extra.get("chroot") or "").strip("/")
-    in_extra = f"/{written}" if written else ""
-    if in_host and in_extra and in_host != in_extra:
-        raise UsageError(f"has the chroot {in_extra} in its extra and {in_host} in its host; keep one")
-    return hosts + (in_host or in_extra)
+    written = {
+        "its host": path.strip("/") if slash else "",
+        "its path (schema)": connection.schema.strip("/"),
+        "its extra": _extra_text(connection.extra, "chroot").strip("/"),
+    }
+    chroots = {chroot: place for place, chroot in written.items() if chroot}
+    if len(chroots) > 1:
+        raise UsageError(f"has different chroots in {' and '.join(chroots.values())}; keep one")
+    return hosts + "".join(f"/{chroot}" for chroot in chroots)
 
 
 def _tls(extra: Mapping[str, object]) -> Tls | None:
-    written = {name: str(extra[name]) for name in TLS_FIELDS if extra.get(name)}
+    written = {name: text for name in TLS_FIELDS if (text := _extra_text(extra, name))}
     if not _flag(extra, "tls"):
         if written:
             raise UsageError(f"has {', '.join(written)} in its extra, and no tls: true; add it, or take them out")
@@ -216,6 +239,13 @@ def _tls(extra: Mapping[str, object]) -> Tls | None:
     if (tls.certificate_file is None) != (tls.key_file is None):
         raise UsageError("has one of certificate_file and key_file in its extra; give it both, or neither")
     return tls
+
+
+def _extra_text(extra: Mapping[str, object], name: str) -> str:
+    value = extra.get(name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise UsageError(f"has a {name} in its extra that is no text")
 
 
 def _flag(extra: Mapping[str, object], name: str) -> bool:
@@ -237,17 +267,47 @@ def _property_text(name: str, value: object, place: str) -> str:
     raise UsageError(f"{place}: property {name} of the connection must be text, a number or a boolean; take it out")
 
 
+class _FieldError(ValueError):
+    """A field of a connection that cannot be used; the text names it, without its value."""
+
+
 def _from_json(text: str) -> ConnectionFields:
     written = _object(text)
-    extra = written.get("extra") or {}
     return ConnectionFields(
-        conn_type=str(written.get("conn_type") or ""),
-        host=str(written.get("host") or ""),
-        port=int(written["port"]) if written.get("port") else None,
-        login=str(written.get("login") or ""),
-        password=str(written.get("password") or ""),
-        extra=_object(extra) if isinstance(extra, str) else dict(extra),
+        conn_type=_text(written, "conn_type"),
+        host=_text(written, "host"),
+        port=_port(written.get("port")),
+        login=_text(written, "login"),
+        password=_text(written, "password"),
+        schema=_text(written, "schema"),
+        extra=_extra(written.get("extra")),
     )
+
+
+def _text(written: Mapping[str, object], name: str) -> str:
+    value = written.get(name)
+    if value is None or isinstance(value, str | int | float):
+        return str(value or "")
+    raise _FieldError(f"{name} is no text")
+
+
+def _port(value: object) -> int | None:
+    if value in (None, "", 0):
+        return None
+    digits = str(value) if isinstance(value, str | int) else ""
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5 and int(digits) < 1 << 16):
+        raise _FieldError("port is no number from 1 to 65535")
+    return int(digits)
+
+
+def _extra(value: object) -> Mapping[str, object]:
+    try:
+        found = _object(value) if isinstance(value, str) and value else value or {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _FieldError("extra is no JSON object")
+    return found
 
 
 def _from_uri(text: str) -> ConnectionFields:
@@ -261,13 +321,15 @@ def _from_uri(text: str) -> ConnectionFields:
         port=parts.port,
         login=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
-        extra=_object(query["__extra__"]) if "__extra__" in query else query,
+        schema=unquote(parts.path[1:]),
+        extra=_extra(query["__extra__"]) if "__extra__" in query else query,
     )
 
 
 def _object(text: str) -> dict[str, Any]:
     """A JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
-    value = json.loads(text)
+    with json_errors():
+        value = json.loads(text)
     if not isinstance(value, dict):
         raise ValueError(type(value))  # noqa: TRY004 - one kind of error for all that cannot be read
     return value

@@ -39,7 +39,10 @@ def error_of(found: Sequence[PortProblem], before: str) -> ClusterError:
 
 def opened(host: str, port: int, context: ssl.SSLContext | None) -> socket.socket:
     """Open a connection, with TLS if there is a context. Raises ``OSError``, of which ``ssl.SSLError`` is one."""
-    connection = socket.create_connection((host, port), timeout=PATIENCE_S)
+    try:
+        connection = socket.create_connection((host, port), timeout=PATIENCE_S)
+    except (OverflowError, UnicodeError) as error:
+        raise OSError(0, "no host and port can be written like this") from error
     if context is None:
         return connection
     try:

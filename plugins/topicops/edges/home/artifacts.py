@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
 
 T = TypeVar("T")
 
@@ -89,8 +90,9 @@ class ArtifactStore:
 
     def read_json(self, name: str) -> object:
         try:
-            return json.loads(self._read(name))
-        except ValueError as error:
+            with json_errors():
+                return json.loads(self._read(name))
+        except JsonError as error:
             raise self._damaged(name, error) from error
 
     def write_value(self, name: str, value: object) -> Path:
@@ -100,8 +102,9 @@ class ArtifactStore:
     def read_value(self, name: str, value_type: type[T]) -> T:
         """Read a value that equals the written one. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
         try:
-            return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            with json_errors():
+                return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
+        except JsonError as error:
             raise self._damaged(name, error) from error
 
     def _read(self, name: str) -> bytes:

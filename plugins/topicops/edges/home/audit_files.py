@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
 
 _CHUNK = 1 << 16
@@ -89,8 +90,9 @@ def created_topics(folder: Path, environment: str, identities: Collection[str]) 
 
 def line_of(text: bytes) -> AuditLine | None:
     try:
-        return msgspec.json.decode(text, type=AuditLine)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        with json_errors():
+            return msgspec.json.decode(text, type=AuditLine)
+    except JsonError:
         return None
 
 

@@ -12,6 +12,7 @@ import msgspec
 from topicops.edges.durable_files import DurableLines
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.results import Outcome, OutcomeStatus
@@ -123,6 +124,7 @@ def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
     if not line or not line.endswith(b"}"):
         return None
     try:
-        return msgspec.json.decode(line, type=JournalEntry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        with json_errors():
+            return msgspec.json.decode(line, type=JournalEntry)
+    except JsonError as error:
         raise ArtifactError(f"{path}:{number}: not a line of a journal: {error}") from error

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from topicops import __version__
+from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.printable import printable
 
 
@@ -36,6 +37,7 @@ def this_process(*, run: str, operation: str) -> LeaseHolder:
 def holder_text(data: bytes | None) -> str:
     """Name the holder from the lease's content, which another version, or a person, may have written."""
     try:
-        return str(msgspec.json.decode(data or b"", type=LeaseHolder))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        with json_errors():
+            return str(msgspec.json.decode(data or b"", type=LeaseHolder))
+    except JsonError:
         return "a holder whose entry cannot be read"

@@ -11,6 +11,7 @@ import msgspec
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
 
 T = TypeVar("T")
 
@@ -25,10 +26,12 @@ class MemoryFile(Generic[T]):
     def read(self) -> T | None:
         """The value of the last write; None before the first one."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=self._value_type)
+            data = self.path.read_bytes()
+            with json_errors():
+                return msgspec.json.decode(data, type=self._value_type)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (OSError, JsonError) as error:
             raise ArtifactError(f"{self.path}: cannot be read ({error}); repair or remove it") from error
 
     def write(self, value: T) -> None:

@@ -20,6 +20,7 @@ from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
 
 _TO_LOCK = os.O_RDWR
 """NFS locks a file exclusively only over a descriptor that may write. Source: flock(2), "NFS details"."""
@@ -85,8 +86,9 @@ def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
         try:
             handle = os.open(path, _TO_LOCK | os.O_CLOEXEC)
             locks.callback(os.close, handle)
-            return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
+            with json_errors():
+                return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
         except FileNotFoundError:
             return None  # another run has just unregistered it
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except JsonError as error:
             raise ArtifactError(f"{path}: damaged: {error}; check what that run did, then remove the file") from error

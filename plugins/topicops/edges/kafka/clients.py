@@ -30,6 +30,7 @@ from topicops.model.errors import (
     LoginRefusedError,
     UsageError,
 )
+from topicops.model.specs.topic_config import LONGEST_NUMBER
 
 T = TypeVar("T")
 
@@ -163,8 +164,7 @@ class Confluent:
                 | {"error_cb": self._note_error, "throttle_cb": self._note_throttle}
             )
         except KafkaException as error:
-            reason: KafkaError = error.args[0]
-            raise UsageError(f"the Kafka connection cannot be used: {reason.str()}") from error
+            raise unusable(self._properties, error.args[0].str()) from None  # the cause contains values
 
     def _note_throttle(self, event: ThrottleEvent) -> None:
         self._throttled_until = max(self._throttled_until, time.monotonic() + event.throttle_time)
@@ -186,7 +186,11 @@ class BrokerConnections:
         settings = kafka_python_settings(properties)
         _silence_kafka_python()
         self._request_timeout_s = request_timeout_s
-        self._net_client: Any = KafkaNetClient(request_timeout_ms=int(request_timeout_s * 1000), **settings)
+        try:
+            self._net_client: Any = KafkaNetClient(request_timeout_ms=int(request_timeout_s * 1000), **settings)
+        except (AssertionError, OSError, TypeError, ValueError, KafkaPythonError) as error:
+            names = {name: other for name, other in TRANSLATED.items() if other in str(error)}
+            raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
         self._net_client._net.start()  # noqa: SLF001
 
@@ -303,6 +307,23 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
     return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
 
 
+_WORD = re.compile(r"[\w.]+")
+_WHY: Mapping[str, str] = {
+    "No such configuration property": "it is no property of librdkafka",
+    "Invalid value": "it has a value that librdkafka does not take",
+    "outside allowed range": "its number is too low or too high",
+    "No such file": "there is no such file",
+}
+
+
+def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
+    """The error for a client's refusal of a connection: the properties that ``reason`` names, and no value of one."""
+    named = sorted(properties.keys() & {word.strip(".") for word in _WORD.findall(reason)})
+    why = next((why for words, why in _WHY.items() if words in reason), "the client refuses it")
+    which = f"{', '.join(named)}: {why}" if named else "the client refuses its properties, and names none of them"
+    return UsageError(f"the Kafka connection cannot be used: {which}; correct it in the extra of the connection")
+
+
 class Deadline:
     """A point in time that several calls share."""
 
@@ -373,7 +394,7 @@ def _translated(name: str, text: str) -> object:
 
 def _integer(properties: Mapping[str, str], name: str, *, default: int = MIN_RECONNECT_BACKOFF_MS) -> int:
     text = properties.get(name, str(default))
-    if not text.strip().isdecimal():
+    if not text.strip().isdecimal() or len(text) > LONGEST_NUMBER:
         raise UsageError(f"the Kafka connection cannot be used: {name} must be a whole number")
     return int(text)
 

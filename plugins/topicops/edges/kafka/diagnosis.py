@@ -9,6 +9,7 @@ import ssl
 import struct
 from collections.abc import Mapping
 
+from topicops.edges.connections.lookup import MECHANISMS
 from topicops.edges.connections.port_probe import (
     PortProblem,
     opened,
@@ -21,6 +22,7 @@ from topicops.model.errors import CertificateError, ClusterUnreachableError, Con
 from topicops.model.printable import printable
 
 SASL_HANDSHAKE = 17
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 NOT_A_SASL_PORT = 34
 """ILLEGAL_SASL_STATE: the answer of a listener without SASL to a handshake."""
 _MAX_ANSWER_BYTES = 4096
@@ -40,7 +42,7 @@ def _servers(properties: Mapping[str, str]) -> list[tuple[str, int]]:
     split = [
         server.rpartition(":") if ":" in server.rpartition("]")[2] else (server, ":", "9092") for server in written
     ]
-    return [(host.strip("[]"), int(port)) for host, _, port in split if port.isdecimal()]
+    return [(host.strip("[]"), int(port)) for host, _, port in split if port.isdecimal() and len(port) <= 5]
 
 
 def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
@@ -74,7 +76,7 @@ def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProb
             f"{host}:{port}: its certificate is not trusted: {error.verify_message}; "
             "compare ssl.ca.location of the connection, and the host with the names in the certificate",
         )
-    except OSError:
+    except (OSError, TypeError, ValueError):
         return None  # another problem, or a file that librdkafka names itself
     return None
 
@@ -89,12 +91,16 @@ def _login_problem(where: str, mechanisms: tuple[str, ...], properties: Mapping[
     if wants_login and not mechanisms:
         return PortProblem(ConnectionSecurityError, f"{where}: it takes no login; security.protocol is {protocol}")
     if wants_login and mechanism not in mechanisms:
-        return PortProblem(LoginRefusedError, f"{where}: it takes {offered}; sasl.mechanism is {printable(mechanism)}")
+        return PortProblem(
+            LoginRefusedError,
+            f"{where}: it takes {offered}; sasl.mechanism is {mechanism if mechanism in MECHANISMS else 'another'}",
+        )
     return None
 
 
 def _protocol(properties: Mapping[str, str]) -> str:
-    return properties.get("security.protocol", "PLAINTEXT").upper()
+    written = properties.get("security.protocol", "PLAINTEXT").upper()
+    return written if written in PROTOCOLS else "PLAINTEXT"
 
 
 def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:

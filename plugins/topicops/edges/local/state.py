@@ -14,6 +14,7 @@ import msgspec
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.processes import ProcessMark, free_port, port_is_free
 from topicops.model.errors import LocalClusterError, UsageError
+from topicops.model.json_errors import JsonError, json_errors
 
 ZOOKEEPER = "zookeeper"
 _STATE_FILE = "state.json"
@@ -106,10 +107,11 @@ def read_state(folder: Path) -> ClusterState | None:
     """The recorded state; None where no cluster was ever started. Raises ``LocalClusterError`` when it is damaged."""
     file = folder / _STATE_FILE
     try:
-        state = msgspec.json.decode(file.read_bytes(), type=ClusterState)
+        with json_errors():
+            state = msgspec.json.decode(file.read_bytes(), type=ClusterState)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, OSError) as error:
+    except (JsonError, OSError) as error:
         raise LocalClusterError(
             f"{file} cannot be read: {error}; end the Java processes that use {folder} by hand and delete the file"
         ) from error

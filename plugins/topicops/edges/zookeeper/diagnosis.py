@@ -37,22 +37,22 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise _unusable("ca_file", tls.ca_file, error) from error
+        raise _unusable("ca_file", error) from None
     if tls.certificate_file is None:
         return context
     try:
         # Never None: OpenSSL would ask for the password on the terminal.
         context.load_cert_chain(tls.certificate_file, tls.key_file, password=tls.key_password or "")
     except (OSError, ssl.SSLError, ValueError) as error:
-        files = f"{tls.certificate_file}, {tls.key_file}"
-        raise _unusable("certificate_file, key_file or key_password", files, error) from error
+        raise _unusable("certificate_file, key_file or key_password", error) from None
     return context
 
 
-def _unusable(field: str, file: str | None, error: Exception) -> ConnectionSecurityError:
+def _unusable(field: str, error: Exception) -> ConnectionSecurityError:
+    """Without the name of the file, which is a value of the connection."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return ConnectionSecurityError(
-        f"{field} of the ZooKeeper connection cannot be used: {printable(file or '')}: {printable(reason)}; "
+        f"{field} of the ZooKeeper connection cannot be used: {printable(reason)}; "
         "name files in PEM form that this user may read, and the key's password where it has one"
     )
 

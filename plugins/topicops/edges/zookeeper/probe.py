@@ -24,6 +24,7 @@ from topicops.edges.zookeeper.reader import BROKERS, CONFIGS, MIGRATION, TOPICS,
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.model.cluster.doctor_facts import Migration, ZooKeeperFacts, ZooKeeperServer
 from topicops.model.errors import ClusterError, UndecodableZnodeError
+from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.printable import printable
 
 T = TypeVar("T")
@@ -133,7 +134,7 @@ def _topics_without_config(session: ZooKeeperSession) -> tuple[str, ...]:
 
 
 def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:
-    names = [name for name in session.children(BROKERS) or () if name.isascii() and name.isdecimal()]
+    names = [name for name in session.children(BROKERS) or () if name.isascii() and name.isdecimal() and len(name) < 11]
     found = ((int(name), session.get(f"{BROKERS}/{name}")) for name in names)
     return {broker: znode for broker, znode in sorted(found) if znode is not None and _timestamp(znode)}
 
@@ -141,10 +142,11 @@ def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:
 def _timestamp(znode: Znode) -> int | None:
     """When the broker wrote it, by its own clock; None if it does not contain that."""
     try:
-        text = msgspec.json.decode(znode.data or b"", type=_Registered).timestamp
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        with json_errors():
+            text = msgspec.json.decode(znode.data or b"", type=_Registered).timestamp
+    except JsonError:
         return None
-    return int(text) if text.isascii() and text.isdecimal() else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
 
 def _ahead_ms(znode: Znode) -> int:

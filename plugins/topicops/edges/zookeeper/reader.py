@@ -440,7 +440,7 @@ def _kraft_message(hosts: str, path: str) -> str:
 
 def _broker(name: str, znode: Znode) -> Broker:
     path = f"{BROKERS}/{name}"
-    if not (name.isascii() and name.isdecimal()):
+    if not (name.isascii() and name.isdecimal() and len(name) < 11):
         raise UndecodableZnodeError(printable(path), "is no broker id", "find out which program wrote it")
     decoded = znodes.decode_broker(path, znode.data)
     return Broker(

@@ -155,9 +155,9 @@ class ZooKeeperSession:
                 handler=self._handler,
                 sasl_options=sasl_options(address.user, address.password) if address.user else None,
             )
-        except ValueError as error:
-            message = f"ZooKeeper hosts {self.hosts!r}: {error}; write host:port,host:port/chroot"
-            raise UsageError(message) from error
+        except ValueError:
+            # The error of kazoo contains a part of the hosts.
+            raise UsageError("the ZooKeeper hosts cannot be read; write host:port,host:port/chroot") from None
         client.add_listener(self._note_state)
         return client
 

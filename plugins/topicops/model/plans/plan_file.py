@@ -15,6 +15,7 @@ import msgspec
 
 from topicops.model.canonical import sha256_of
 from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -260,16 +261,19 @@ def _lines(value: object) -> str:
 def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
     """Check the version, then the checksum, then the fields; the first that is wrong is the error."""
     try:
-        raw = msgspec.json.decode(text, type=dict[str, object])
-    except msgspec.MsgspecError as error:
+        with json_errors():
+            raw = msgspec.json.decode(text, type=dict[str, object])
+            checksum = raw.pop("checksum", None)
+            computed = sha256_of(raw)
+    except JsonError as error:
         raise ArtifactError(f"the plan is not readable JSON ({error}); plan again") from error
     _check_version(raw.get("format_version"))
-    checksum = raw.pop("checksum", None)
-    if checksum != sha256_of(raw):
+    if checksum != computed:
         raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; plan again")
     try:
-        return msgspec.convert({**raw, "checksum": checksum}, type=kind, str_keys=True)
-    except msgspec.ValidationError as error:
+        with json_errors():
+            return msgspec.convert({**raw, "checksum": checksum}, type=kind, str_keys=True)
+    except JsonError as error:
         raise ArtifactError(f"the plan has a wrong field ({error}); plan again") from error
 
 

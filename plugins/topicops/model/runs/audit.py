@@ -107,7 +107,7 @@ def head_of(text: str) -> AuditHead | None:
     """Read ``12:9f86d081…``; None for anything else."""
     count, colon, found = text.strip().partition(":")
     is_hash = len(found) == len(FIRST) and set(found) <= set("0123456789abcdef")
-    return AuditHead(int(count), found) if colon and count.isdecimal() and is_hash else None
+    return AuditHead(int(count), found) if colon and count.isdecimal() and len(count) < 20 and is_hash else None
 
 
 def chain_problems(file: AuditFile, noted: AuditHead | None = None, *, is_part: bool = False) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
+    LONGEST_NUMBER,
     TOPIC_CONFIGS,
     ConfigValueError,
     canonical_written,
@@ -133,7 +134,7 @@ def _value(node: Text, layout: Layout | None, lines: Sequence[str], *, inside: b
         return "null" if node.text else source
     if leaf is None or source[:1] in ("|", ">"):
         return source
-    if leaf is int and WHOLE_NUMBER.fullmatch(node.text.strip()):
+    if leaf is int and len(node.text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(node.text.strip()):
         return str(int(node.text))
     if leaf is bool and node.text in ("true", "false"):
         return node.text

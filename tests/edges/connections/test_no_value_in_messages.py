@@ -1,0 +1,193 @@
+"""No message contains a value of a connection but its addresses: each field holds a secret once, and is misused."""
+
+from __future__ import annotations
+
+import json
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from topicops.edges.connections.lookup import (
+    ADDRESSES,
+    TLS_FIELDS,
+    ZooKeeperAddress,
+    from_environment,
+    kafka_properties,
+    principal_of,
+    zookeeper_address,
+)
+from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, BrokerConnections, Confluent
+from topicops.edges.kafka.diagnosis import diagnosis
+from topicops.edges.zookeeper.session import ZooKeeperSession
+from topicops.model.errors import TopicopsError
+from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Environment, EnvironmentSpec
+
+SECRET = "hunter2SECRET"
+IDENTITIES = {"sasl.username", "ssl.certificate.location"}
+"""What a message names as the principal that lacks a right."""
+PROPERTIES = sorted({*TRANSLATED, *ONLY_LIBRDKAFKA, "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret",
+                     "ssl.key.pem", "ssl.ca.pem", "ssl.keystore.password", "sasl.jaas.config"})  # fmt: skip
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address of this host where nothing listens."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+    return f"127.0.0.1:{port}"
+
+
+def environment(**cluster: object) -> Environment:
+    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", **cluster}})
+    places = ("cluster.zookeeper.hosts", "cluster.kafka.bootstrapServers")
+    file = "topics/environments/local.yaml"
+    return Environment(name="local", spec=spec, file=file, locations={place: Location(file, 7) for place in places})
+
+
+def everything_said(work: Callable[[], object]) -> str:
+    """The traceback of the error, with all its causes; empty if there is none. Only a typed error is let through."""
+    try:
+        work()
+    except TopicopsError as error:
+        return "".join(traceback.format_exception(error, limit=0, chain=True))
+    return ""
+
+
+def ask_kafka(written: Mapping[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that a run does with a Kafka connection before a broker has answered."""
+    monkeypatch.setenv("AIRFLOW_CONN_MARKED", json.dumps({"conn_type": "kafka", "extra": dict(written)}))
+    properties = kafka_properties(environment(kafka={"connection": "marked"}), "reader")
+    if not IDENTITIES & properties.keys():
+        assert SECRET not in principal_of(properties)
+    client = Confluent(properties, patience_s=0.2)
+    client.client()
+    assert SECRET not in str([problem.text for problem in diagnosis(properties)])
+    BrokerConnections(properties, request_timeout_s=0.2).close()
+    raise client.failure("nobody answers")
+
+
+@pytest.mark.parametrize("value", [SECRET, f"x={SECRET} y=1", f"user:{SECRET}@host:9092"])
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_property_of_kafka_shows_no_value(
+    name: str, value: str, nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name in ADDRESSES and "@" not in value:
+        pytest.skip("an address is named, so that a person knows which server it is about")
+    for protocol, mechanism in [("SASL_PLAINTEXT", "OAUTHBEARER"), ("SASL_SSL", "PLAIN")]:
+        whole = {"bootstrap.servers": nobody, "security.protocol": protocol, "sasl.mechanism": mechanism, name: value}
+
+        said = everything_said(lambda whole=whole: ask_kafka(whole, monkeypatch))
+
+        assert said
+        assert SECRET not in said, (protocol, said)
+
+
+FIELDS = ("conn_type", "host", "port", "login", "password", "schema", "extra")
+FOREIGN: dict[str, Any] = {
+    "text": SECRET,
+    "a list": [SECRET],
+    "an object": {SECRET: SECRET},
+    "deep": json.loads('{"a":' * 500 + f'"{SECRET}"' + "}" * 500),
+    "a login": f"user:{SECRET}@zk1:2181",
+    "a chroot": f"/{SECRET}",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("name", [*FIELDS, *(f"extra.{field}" for field in (*TLS_FIELDS, "chroot", "tls", "other"))])
+def test_a_field_of_zookeeper_shows_no_value(
+    name: str, kind: str, nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (name in ("host", "schema", "extra.chroot") and kind in ("text", "a chroot")) or (
+        name == "extra" and kind == "an object"
+    ):
+        pytest.skip("an address is named, and so is a field")
+    written: dict[str, Any] = {
+        "conn_type": "zookeeper",
+        "host": nobody,
+        "login": "u",
+        "password": "p",
+        "extra": {"tls": True},
+    }
+    field, _, below = name.partition(".")
+    if below:
+        written["extra"] = {**written["extra"], below: FOREIGN[kind]}
+    else:
+        written[field] = FOREIGN[kind]
+    monkeypatch.setenv("AIRFLOW_CONN_MARKED", json.dumps(written))
+
+    said = everything_said(ask_zookeeper)
+
+    assert SECRET not in said
+    assert said or name in ("conn_type", "login", "password", "schema")
+
+
+def ask_zookeeper() -> ZooKeeperAddress:
+    address = zookeeper_address(environment(zookeeper={"connection": "marked"}))
+    with ZooKeeperSession(address, timeout_s=0.2):
+        return address
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param('{"port": [2181]}', "port is no number", id="a list for a port"),
+        pytest.param('{"port": 1e400}', "port is no number", id="a number without end"),
+        pytest.param(f'{{"port": {"9" * 5000}}}', "neither a connection as JSON", id="5,000 digits"),
+        pytest.param('{"port": 70000}', "port is no number", id="a port that there is not"),
+        pytest.param('{"port": true}', "port is no number", id="true for a port"),
+        pytest.param('{"host": ["zk1"]}', "host is no text", id="a list for a host"),
+        pytest.param('{"extra": 5}', "extra is no JSON object", id="a number for an extra"),
+        pytest.param('{"extra": "5"}', "extra is no JSON object", id="a number in the text of an extra"),
+        pytest.param(f'{{"extra": {"[" * 5000 + "]" * 5000}}}', "neither a connection as JSON", id="a deep extra"),
+        pytest.param(json.dumps({"extra": "[" * 50_000}), "extra is no JSON object", id="a deep text of an extra"),
+        pytest.param("[" * 50_000, "neither a connection as JSON", id="deep"),
+        pytest.param('{"a":' * 50_000, "neither a connection as JSON", id="deep objects"),
+    ],
+)
+def test_a_foreign_value_is_a_sentence(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARKED", text)
+
+    assert said in everything_said(lambda: from_environment("marked"))
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        pytest.param("zookeeper://zk1:2181/kafka", "zk1:2181/kafka", id="path of a URI"),
+        pytest.param("zookeeper://zk1:2181/a%2Fb", "zk1:2181/a/b", id="path of two parts, as Airflow writes it"),
+        pytest.param("zookeeper://zk1:2181/", "zk1:2181", id="the root"),
+        pytest.param("zookeeper://zk1:2181/kafka?chroot=/kafka", "zk1:2181/kafka", id="twice the same"),
+        pytest.param('{"host": "zk1:2181", "schema": "kafka"}', "zk1:2181/kafka", id="schema in JSON"),
+        pytest.param("zookeeper://zk1:2181/kafka?chroot=/other", None, id="two"),
+        pytest.param('{"host": "zk1:2181/a", "schema": "b"}', None, id="host and schema"),
+    ],
+)
+def test_the_path_of_a_uri_is_the_chroot(text: str, hosts: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARKED", text)
+    asked = environment(zookeeper={"connection": "marked"})
+
+    if hosts is None:
+        assert "has different chroots in" in everything_said(lambda: zookeeper_address(asked))
+    else:
+        assert zookeeper_address(asked).hosts == hosts
+
+
+@pytest.mark.parametrize(
+    "cluster", [{"zookeeper": {"hosts": "u:p@zk1:2181"}}, {"kafka": {"bootstrapServers": "u:p@b1:9092"}}]
+)
+def test_a_login_among_the_addresses_of_a_file_is_refused(cluster: dict[str, object]) -> None:
+    asked = environment(**cluster)
+
+    said = everything_said(
+        lambda: zookeeper_address(asked) if "zookeeper" in cluster else kafka_properties(asked, "reader")
+    )
+
+    assert "topics/environments/local.yaml" in said
+    assert "has an @; write host:port" in said
+    assert "u:p" not in said
