@@ -97,6 +97,8 @@ def validate(
 ) -> Validated:
     """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
 
+    With an ``environment``, errors in the files of other environments are warnings: they stop those alone.
+
     Args:
         tree: All files of the folder.
         environment: Name of a file in ``environments/``.
@@ -118,7 +120,7 @@ def validate(
     lifted_anywhere = _lifted_in(each.values())
     for view in views:
         diagnostics += _diagnostics(view, rules, found_everywhere, lifted_anywhere)
-    ordered = _once(diagnostics)
+    ordered = _once(_of_others_warn(diagnostics, environment))
     until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
         return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=until)
@@ -129,6 +131,17 @@ def validate(
         environment=_environment(views[0]),
         desired=_desired(views[0], environment, tree.files, ordered, commit),
     )
+
+
+def _of_others_warn(diagnostics: Iterable[Diagnostic], environment: str | None) -> Iterator[Diagnostic]:
+    for diagnostic in diagnostics:
+        *_, folder, name = ("", *diagnostic.file.split("/"))
+        its = name.removesuffix(".yaml").removesuffix(".exceptions")
+        if environment is None or folder != "environments" or its == environment or not diagnostic.is_error:
+            yield diagnostic
+        else:
+            summary = f"{diagnostic.summary}; this stops environment {its} alone"
+            yield replace(diagnostic, severity=Severity.WARNING, summary=summary)
 
 
 def _names(tree: Tree) -> list[str]:
