@@ -334,7 +334,7 @@ def read_integer(
         return _SMALL_NUMBERS[text]
     text = text.strip()
     if len(text) > LONGEST_NUMBER:
-        return findings.add("TOP203", node.span, f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}")
+        return findings.add("TOP205", node.span, f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}")
     if AMBIGUOUS_NUMBER.fullmatch(text):
         number = plain_number(text) or ""
         suggestion = number if WHOLE_NUMBER.fullmatch(number) and _is_within(number, lowest, highest) else None
