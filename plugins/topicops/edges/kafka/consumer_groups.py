@@ -28,7 +28,9 @@ PAUSE_S = 0.1
 CONSUMER_PROTOCOLS = ("consumer", "")
 """Protocol types of groups that read topics; empty: the group has only committed offsets."""
 WITHOUT_MEMBERS = ("Empty", "Dead")
-REBALANCING = ("PreparingRebalance", "CompletingRebalance")
+UNREADY = ("PreparingRebalance", "CompletingRebalance", "Dead")
+"""Members have no assignment. ``Dead`` of a group that was listed with members: it has gone since, or it is of the
+protocol of KIP-848, which this request does not describe."""
 COORDINATOR_IS_MOVING = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -51,7 +53,7 @@ GroupsByTopic = Mapping[str, Mapping[str, GroupOnTopic]]
 
 
 class _NotYetError(Exception):
-    """A group is rebalancing, or its coordinator is moving: read again."""
+    """A group is changing, or its coordinator is moving: read again."""
 
 
 @dataclass(slots=True)
@@ -66,15 +68,15 @@ class ConsumerGroups:
 
         Raises:
             ClusterError: A broker or a group could not be read: any group may use any topic.
-            TimeoutError: A group is still rebalancing at the deadline.
+            TimeoutError: The members of a group could not be read until the deadline.
         """
         while True:
             try:
                 return self._read(frozenset(topics))
             except _NotYetError as error:
+                time.sleep(PAUSE_S)
                 if self.deadline.is_over:
                     raise TimeoutError(str(error)) from error
-                time.sleep(PAUSE_S)
 
     def _read(self, topics: frozenset[str]) -> GroupsByTopic:
         found: dict[str, dict[str, GroupOnTopic]] = {topic: {} for topic in topics}
@@ -104,8 +106,8 @@ class ConsumerGroups:
         for _, reply in self._in_parts(with_members, GROUPS_A_REQUEST, lambda part: DescribeGroupsRequest(groups=part)):
             for group in reply.groups:
                 _check(group.error_code, f"group {group.group_id}")
-                if group.group_state in REBALANCING:
-                    raise _NotYetError(f"group {group.group_id} is still rebalancing")
+                if group.group_state in UNREADY:
+                    raise _NotYetError(f"the members of group {group.group_id} cannot be read: {group.group_state}")
                 yield group.group_id, _topics_of(group.members)
 
     def _committed(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, int, int]]:
