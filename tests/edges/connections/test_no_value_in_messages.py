@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -20,7 +21,7 @@ from topicops.edges.connections.lookup import (
     principal_of,
     zookeeper_address,
 )
-from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, BrokerConnections, Confluent
+from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, BrokerConnections, Confluent, without_values
 from topicops.edges.kafka.diagnosis import diagnosis
 from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.model.errors import TopicopsError
@@ -85,6 +86,33 @@ def test_a_property_of_kafka_shows_no_value(
 
         assert said
         assert SECRET not in said, (protocol, said)
+
+
+def test_the_clients_own_errors_show_no_value(nobody: str) -> None:
+    properties = {
+        "bootstrap.servers": nobody,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": f"principal=a {SECRET}=1",
+    }
+    client = Confluent(properties, patience_s=0.2)
+    client.client()
+    deadline = time.monotonic() + 10
+    while not (reported := client.recent_errors()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert "sasl.oauthbearer.config cannot be used" in reported
+    assert SECRET not in reported
+    assert SECRET not in str(client.failure("nobody answers"))
+
+
+def test_a_value_in_an_error_of_the_client_is_masked() -> None:
+    properties = {"sasl.password": SECRET, "bootstrap.servers": "b1.example:9092", "security.protocol": "SASL_SSL"}
+
+    text = without_values(f"b1.example:9092: SASL_SSL {SECRET} refused", properties)
+
+    assert text == "b1.example:9092: SASL_SSL *** refused"
 
 
 FIELDS = ("conn_type", "host", "port", "login", "password", "schema", "extra")

@@ -21,8 +21,9 @@ from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import MetadataRequest
 
+from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import error_of
-from topicops.edges.kafka.diagnosis import diagnosis
+from topicops.edges.kafka.diagnosis import PROTOCOLS, diagnosis
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -172,7 +173,8 @@ class Confluent:
     def _note_error(self, error: KafkaError) -> None:
         self._error_codes.add(error.code())
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it adds nothing to the errors before it
-            self._recent_errors.append(f"{error.name()}: {_AFTER.sub('', error.str())}")
+            text = without_values(_AFTER.sub("", error.str()), self._properties)
+            self._recent_errors.append(f"{error.name()}: {text}")
 
 
 class BrokerConnections:
@@ -314,6 +316,25 @@ _WHY: Mapping[str, str] = {
     "outside allowed range": "its number is too low or too high",
     "No such file": "there is no such file",
 }
+
+
+_SHORTEST_SECRET = 6
+_SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
+
+
+def without_values(text: str, properties: Mapping[str, str]) -> str:
+    """An error of the client without values of properties; addresses stay.
+
+    Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
+    """
+    for name in properties:
+        if name.startswith("sasl.oauthbearer."):
+            before, found, _ = text.partition(name)
+            text = f"{before}{found} cannot be used" if found else text
+    for name, value in properties.items():
+        if name not in ADDRESSES and value not in _SHOWN and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "***")
+    return text
 
 
 def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
