@@ -403,6 +403,24 @@ def test_a_run_asks_about_the_set_of_its_first_try_whatever_is_held_by_now(
     assert first["digests"] == second["digests"] == [digest(DELETE)]
 
 
+def test_a_set_too_large_for_xcom_is_named_by_its_digest_and_asked_about_only_while_it_is_held(
+    flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
+) -> None:
+    many = HeldSet(addresses={f"{n:064x}": f"delete topic.t{n}" for n in range(tasks.MOST_DIGESTS + 1)})
+    asked = tasks.asked_about(many, many)
+    assert (asked["digests"], asked["held_set"], asked["asked"]) == ([], many.digest, tasks.MOST_DIGESTS + 1)
+    held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    with pytest.raises(AirflowSkipException, match="due no more"):
+        approval.load(site(flow), context(approval_task(), held_set=many.digest))
+
+
+def test_a_set_that_is_named_by_its_digest_is_asked_about(flow: ScriptedFlow, held_file: MemoryFile[HeldSet]) -> None:
+    held = HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"})
+    held_file.write(held)
+    facts = approval.load(site(flow), context(approval_task(), held_set=held.digest))
+    assert facts["digests"] == [digest(DELETE)]
+
+
 def test_a_new_run_of_an_old_name_asks_its_own_question(flow: ScriptedFlow) -> None:
     earlier = answered(flow, "Approve")
     later = approval_task()

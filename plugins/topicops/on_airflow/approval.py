@@ -49,8 +49,8 @@ class AskForApproval(TriggerDagRunOperator):
         if not found.get("question"):
             skip("nothing is held that an approval could let run")
         self.trigger_run_id = next_run_id(ti, self.trigger_dag_id, found["question"])
-        self.conf = {"digests": found["digests"]}
-        self.note = f"{len(found['digests'])} held change(s), found by {ti.dag_id}, run {ti.run_id}"
+        self.conf = {"digests": found["digests"], "held_set": found["held_set"]}
+        self.note = f"{found['asked']} held change(s), found by {ti.dag_id}, run {ti.run_id}"
         super().execute(context)
 
 
@@ -87,6 +87,7 @@ def load(site: Site, context: Context) -> XComValue:
             run,
             run_after=context["dag_run"].run_after,
             wanted=context["params"]["digests"],
+            held_set=context["params"]["held_set"],
             started_by=tasks.triggered_by(context),
         )
         summary = plan_of(asked.digests, flow, run)
@@ -94,7 +95,12 @@ def load(site: Site, context: Context) -> XComValue:
         tasks.log_changes(plan)
         question = questions.write_question(run, plan, question_markdown(plan))
         text = str(run.store.path(questions.QUESTION_TEXT))
-        return {**summary, "question": text, "question_digest": question.digest, "digests": list(question.digests)}
+        return {
+            **summary,
+            "question": text,
+            "question_digest": question.digest,
+            "digests": tasks.listed(question.digests),
+        }
 
 
 def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:

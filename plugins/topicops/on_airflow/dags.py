@@ -122,7 +122,12 @@ def approval_dag(site: Site) -> DAG:
         catchup=False,
         is_paused_upon_creation=False,
         default_args=dict(DEFAULT_ARGS),
-        params={"digests": digests_param("The held changes to ask about; none: all that are held now.")},
+        params={
+            "digests": digests_param("The held changes to ask about; none: all that are held now."),
+            "held_set": Param(
+                "", type="string", description="All that are held now, only if their set has this digest."
+            ),
+        },
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
         tags=[*TAGS, site.environment],
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from topicops.model.plans.changes import DeleteTopic, before_and_after
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.steps.reporting.plans.plan_wording import traffic_text
 
+MOST_ROWS = 200
+"""How many changes the question lists; the Plan tab has all of them."""
+
 
 def question_markdown(plan: Plan) -> str:
     """Markdown: what is asked, for which cluster, and the risk table with the digests that an approval covers."""
     target = plan.target
-    rows = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
+    changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
+    rows = changes[:MOST_ROWS]
     lines = [
-        f"**{len(rows)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}, "
+        f"**{len(changes)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}, "
         f"as of commit {markdown(plan.change_set.source.commit or 'not known')}.",
         "Approve sends exactly these, each only if its topic has not moved since and the files still ask for it. "
         "Reject sends nothing.",
@@ -24,7 +29,8 @@ def question_markdown(plan: Plan) -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
         *(_row(plan, gated) for gated in rows),
         "",
-        *_notes(plan),
+        *_unlisted(changes[MOST_ROWS:]),
+        *_notes(rows),
     ]
     return "\n".join(lines) + "\n"
 
@@ -66,7 +72,16 @@ def _flat(side: dict[str, object]) -> dict[str, object]:
     return flat
 
 
-def _notes(plan: Plan) -> Iterator[str]:
-    for gated in plan.changes:
+def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
+    """How many changes of each kind and risk are asked about as well, and where they are listed."""
+    found = Counter((str(gated.change.action), gated.change.risk.value) for gated in changes)
+    counts = ", ".join(f"{count} {action} ({risk})" for (action, risk), count in found.items())
+    if counts:
+        yield f"**{plural(len(changes), 'more change')}, asked about as well**: {counts}. The Plan tab lists them."
+        yield ""
+
+
+def _notes(changes: Sequence[GatedChange]) -> Iterator[str]:
+    for gated in changes:
         for note in gated.change.notes:
             yield f"- {markdown(gated.change.topic)}: {markdown(note)}"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from topicops.flow import Engine, Run, Summary
     from topicops.flow.quality import QualitySummary
     from topicops.flow.reporting import ReportSummary
+    from topicops.flow.runs.held_changes import HeldSet
     from topicops.flow.runs.outcomes import ApplySummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
@@ -44,6 +45,8 @@ XComValue = dict[str, object]
 
 NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot fix."""
+MOST_DIGESTS = 500
+"""How many digests XCom and the conf of a run carry; each has 64 characters."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""
 FAILED_STATES = ("failed", "upstream_failed")
@@ -214,7 +217,21 @@ def gate(site: Site, context: Context) -> XComValue:
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
         held_set_file(run.home, run.environment).write(newest)
-        return {**summary, "question": held.digest if held.addresses else None, "digests": list(held.digests)}
+        return {**summary, **asked_about(held, newest)}
+
+
+def asked_about(held: HeldSet, newest: HeldSet) -> XComValue:
+    """What ``ask`` starts the approval run with: the digests, or only the set's own where these are too many."""
+    if not held.addresses:
+        return {"question": None, "digests": [], "held_set": "", "asked": 0}
+    if digests := listed(held.digests):
+        return {"question": held.digest, "digests": digests, "held_set": "", "asked": len(digests)}
+    return {"question": newest.digest, "digests": [], "held_set": newest.digest, "asked": len(newest.addresses)}
+
+
+def listed(digests: Sequence[str]) -> list[str]:
+    """The digests if XCom can hold them; too many are left out as a whole."""
+    return list(digests) if len(digests) <= MOST_DIGESTS else []
 
 
 def plan_to_look_at(site: Site, context: Context) -> XComValue:

@@ -56,12 +56,19 @@ class Answer:
     at: datetime | None = None
 
 
-def asked_set(run: Run, *, run_after: datetime, wanted: Collection[str], started_by: str | None) -> AskedSet:
-    """The set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty."""
+def asked_set(
+    run: Run, *, run_after: datetime, wanted: Collection[str], held_set: str, started_by: str | None
+) -> AskedSet:
+    """The set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
+
+    Args:
+        held_set: Digest that the set of all held changes must have; empty: any. If it has another, the set is empty.
+    """
     if recorded := recorded_set(run, run_after=run_after):
         return recorded
     newest = read_held(run.home, run.environment)
-    digests = tuple(sorted(wanted)) or newest.digests
+    is_other = held_set not in ("", newest.digest)
+    digests = () if is_other else tuple(sorted(wanted)) or newest.digests
     found_by = newest.author if newest.covers(digests) else None
     authors = tuple(sorted({name for name in (found_by, started_by) if name}))
     asked = AskedSet(digests=digests, run_after=run_after, authors=authors)

@@ -16,10 +16,12 @@ from markdown_it.token import Token
 from fixtures.any_plan import any_plans, with_words
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.plan import Plan
-from topicops.on_airflow.question import question_markdown
+from topicops.on_airflow.question import MOST_ROWS, question_markdown
+from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
+from topicops.testing import builders
 
 GITHUB = MarkdownIt("gfm-like", {"html": True})
 Renderer = Callable[[Plan], str]
@@ -171,6 +173,15 @@ def in_harmless_words(plan: Plan) -> Plan:
     numbers = count()
     seen: dict[str, str] = {}
     return with_words(plan, lambda text: seen.setdefault(text, f"word{next(numbers)}") if text.strip(" ") else text)
+
+
+def test_a_question_about_very_many_changes_lists_the_riskiest_and_counts_the_rest() -> None:
+    safe = [builders.create_change(f"new-{n}") for n in range(3 * MOST_ROWS)]
+    plan = gate(builders.change_set([*safe, builders.delete_change("old")]), builders.environment())
+    question = question_markdown(plan)
+    rows = [line for line in question.splitlines() if line.startswith(("| create |", "| delete |"))]
+    assert (len(rows), rows[0].startswith("| delete | old |")) == (MOST_ROWS, True)
+    assert f"{2 * MOST_ROWS + 1} more changes, asked about as well**: {2 * MOST_ROWS + 1} create (safe)" in question
 
 
 def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:
