@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -184,9 +185,15 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
 
 
 def send(http: httpx.Client, story: Story, run_id: str, act: Act, role: str) -> int:
+    """HTTP status; a request that the busy SQLite of a test's Airflow refuses (500) is sent again."""
     body = {name: role if value == "{role}" else value for name, value in (act.body or {}).items()}
     path = f"/api/v2/dags/{story.approval}/dagRuns/{quote(run_id, safe='')}/{act.path}"
-    return http.request(act.method, path, json=body or None).status_code
+    for _ in range(5):
+        status = http.request(act.method, path, json=body or None).status_code
+        if status < 500:
+            break
+        time.sleep(2)
+    return status
 
 
 def clear(story: Story, run_id: str, task: str, direction: str) -> None:
