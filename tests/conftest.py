@@ -17,6 +17,7 @@ pytest_plugins = [
     "fixtures.secured_broker",
     "fixtures.spark",
     "fixtures.workspace",
+    "fixtures.simulated",
     "fixtures.soak_sample",
     "fixtures.summaries",
     "fixtures.workers",

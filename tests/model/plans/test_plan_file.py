@@ -228,6 +228,12 @@ def test_a_fingerprint_of_other_changes_is_refused() -> None:
         plan_from_json(resealed(plan_to_json(PLAN), fingerprint="0" * 64))
 
 
+def test_a_change_that_stands_twice_is_refused() -> None:
+    twice = replace(PLAN, changes=(*PLAN.changes, PLAN.changes[0]))
+    with pytest.raises(ArtifactError, match="the plan has a change twice, create "):
+        plan_from_json(plan_to_json(twice))
+
+
 @pytest.mark.parametrize("fields", [{"complete": False}, {"errored": True}])
 def test_a_plan_that_is_not_complete_is_refused(fields: dict[str, bool]) -> None:
     with pytest.raises(ArtifactError, match="not complete"):

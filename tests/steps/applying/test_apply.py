@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -311,6 +312,14 @@ def test_an_unclear_answer_is_settled_by_reading_and_never_sent_again(world: Wor
 
 def test_a_request_that_takes_effect_after_its_timeout_is_done(world: World) -> None:
     world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
+    world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
+
+    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
+    assert world.requests() == [("create", ("new",))]
+
+
+def test_a_request_that_takes_effect_after_the_client_lost_its_connection_is_done_and_sent_once(world: World) -> None:
+    world.cluster.script("new", replace(CONNECTION_LOST, takes_effect=False))
     world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
 
     assert world.statuses(create_topic("new", (1, 2))) == [DONE]

@@ -71,7 +71,11 @@ def test_a_plan_that_is_still_asked_for_runs_as_it_is() -> None:
         pytest.param(replace(NEW, partitions=4), "its file asks for something else", id="more partitions"),
         pytest.param(replace(NEW, replication_factor=2), "its file asks for something else", id="fewer replicas"),
         pytest.param(replace(NEW, configs={}), "its file asks for something else", id="another config"),
-        pytest.param(builders.paused_topic("orders", until=LATER), "its file pauses the topic (TOP501)", id="a pause"),
+        pytest.param(
+            replace(builders.paused_topic("orders", until=LATER), configs=NEW.configs),
+            "its file pauses the topic (TOP501)",
+            id="a pause",
+        ),
         pytest.param(builders.tombstone("orders"), "its file asks for something else", id="a tombstone"),
         pytest.param(None, "no file of environment local asks for it (TOP501)", id="no file"),
     ],

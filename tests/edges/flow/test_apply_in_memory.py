@@ -1,0 +1,288 @@
+"""Apply as a whole on a cluster in memory: what it does, in which order, and what keeps it from sending anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
+from topicops import flow
+from topicops.edges.home.audit_log import AuditOrigin, log_path
+from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.open_journals import registered
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.recovery import open_journals_folder
+from topicops.flow.runs.run import audit_folder
+from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
+from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Risk
+from topicops.steps.planning.gate import gate
+from topicops.testing import builders
+
+DONE, REFUSED, NOT_SENT = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT
+
+
+def wants_a_create_and_a_delete(simulated: Simulated) -> flow.Run:
+    simulated.workspace.topic("orders")
+    simulated.workspace.tombstone("old")
+    simulated.cluster.put_topic("old", (1, 2, 3))
+    return simulated.planned()
+
+
+def test_everything_is_in_its_order_from_the_lease_to_the_line_in_the_audit_log(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    simulated.apply(run)
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE, DONE]
+    assert simulated.events == [
+        "take the lease",
+        "catch up",
+        "snapshot",
+        "confirm the lease",
+        "get ready",
+        "intent",
+        "confirm the lease",
+        "request create",
+        "audit line",
+        "outcome",
+        "ask for activity",
+        "get ready",
+        "intent",
+        "confirm the lease",
+        "request delete",
+        "audit line",
+        "outcome",
+        "give the lease back",
+    ]
+
+
+@pytest.mark.parametrize(("field", "other"), [("cluster_id", "another-cluster"), ("chroot", "/another")])
+def test_a_plan_for_another_cluster_or_chroot_is_a_wrong_target(simulated: Simulated, field: str, other: str) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    plan = run.read_plan()
+    elsewhere = replace(plan.change_set, target=replace(plan.target, **{field: other}))
+    run.store.write_text("plan.json", plan_to_json(gate(elsewhere, builders.environment())))
+    with pytest.raises(WrongTargetError, match="the plan is for cluster"):
+        simulated.apply(run, approved=True)
+    assert simulated.events == []
+
+
+def test_an_environment_that_names_another_cluster_by_now_is_a_wrong_target(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    simulated.workspace.cluster["id"] = "x9ZkQ0mVTh2c7nUeYw1aBg"
+    with pytest.raises(WrongTargetError, match="the environment names cluster x9ZkQ0mVTh2c7nUeYw1aBg"):
+        simulated.apply(run)
+    assert simulated.events == []
+
+
+def test_brokers_of_another_cluster_than_was_read_are_a_wrong_target(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    simulated.brokers_cluster_id = "another-cluster"
+    with pytest.raises(WrongTargetError, match="the bootstrap servers belong to cluster another-cluster"):
+        simulated.apply(run)
+    assert simulated.cluster.requests == []
+
+
+def test_a_cluster_that_lost_its_topics_is_not_touched(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    TopicCount(run.home, CLUSTER_ID).write(40)
+    simulated.workspace.limits["shrinkPercent"] = 10
+    with pytest.raises(ShrunkenWorldError, match="1 topics are live, 40 were"):
+        simulated.apply(run)
+    assert simulated.cluster.requests == []
+
+
+def test_topics_that_a_run_deletes_are_counted_as_gone_before_the_first_request(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    counts: list[int | None] = []
+    simulated.cluster.before_next_request(lambda: counts.append(TopicCount(run.home, CLUSTER_ID).read()))
+    simulated.apply(run)
+    assert counts == [0]
+
+
+def test_a_plan_without_files_is_refused(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    forget_files(simulated)
+    with pytest.raises(UsageError, match="nothing asks for the plan's changes; nothing was sent"):
+        simulated.apply(run, approved=True)
+    assert simulated.events == []
+
+
+def test_where_the_policy_allows_a_plan_without_files_each_change_needs_an_approval(simulated: Simulated) -> None:
+    simulated.workspace.policy |= {"plansWithoutFiles": "allow", "unattended": "risky"}
+    simulated.workspace.topic("orders")
+    run = simulated.planned()
+    forget_files(simulated)
+    simulated.apply(run)
+    (refused,) = outcomes_of(run)
+    assert (refused.status, refused.sent) == (REFUSED, False)
+    assert "risk destructive, up to risky allowed without an approval" in refused.message
+    simulated.apply(run, approved=True)
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
+
+
+def forget_files(simulated: Simulated) -> None:
+    for path in (simulated.workspace.folder / "topics" / "tests").iterdir():
+        path.unlink()
+
+
+def test_an_approval_that_the_policy_of_now_does_not_count_lets_nothing_run(simulated: Simulated) -> None:
+    simulated.workspace.policy["unattended"] = "safe"
+    simulated.workspace.tombstone("old")
+    simulated.cluster.put_topic("old", (1, 2, 3))
+    run = simulated.planned()
+    simulated.workspace.policy["approvers"] = ["ann"]
+    simulated.apply(run, approved=True)
+    assert (simulated.cluster.requests, outcomes_of(run)) == ([], [])
+    simulated.workspace.policy["approvers"] = ["ann", "bob"]
+    simulated.apply(run, approved=True)
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
+
+
+def test_an_audit_log_that_cannot_be_continued_keeps_everything_unsent(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    log = log_path(audit_folder(run.home), "local")
+    log.parent.mkdir(parents=True)
+    log.write_text("not a line of the log\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match="nothing is sent"):
+        simulated.apply(run)
+    assert simulated.cluster.requests == []
+
+
+def test_the_journal_is_registered_as_open_while_requests_leave(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    seen: list[int] = []
+    folder = open_journals_folder(run)
+    simulated.cluster.before_next_request(lambda: seen.append(len(list(folder.glob("*.json")))))
+    simulated.apply(run)
+    assert (seen, list(folder.glob("*.json"))) == ([1], [])
+
+
+def test_what_an_earlier_run_left_open_gets_its_outcome_and_its_line_before_anything_is_sent(
+    simulated: Simulated,
+) -> None:
+    earlier = wants_a_create_and_a_delete(simulated)
+    killed_after_its_create(simulated, earlier)
+    run = simulated.planned("2")
+    lines_at_first_request: list[int] = []
+    log = log_path(audit_folder(run.home), "local")
+    simulated.cluster.before_next_request(lambda: lines_at_first_request.append(log.read_text().count("\n")))
+    simulated.apply(run)
+    assert lines_at_first_request == [1]
+    assert open_intents(read_journal(earlier.store.path("journal-all-1.jsonl"))) == ()
+    assert [line.count("create") > 0 for line in log.read_text().splitlines()] == [True, False]
+
+
+def killed_after_its_create(simulated: Simulated, run: flow.Run) -> None:
+    """What a run leaves whose process ended between its request and the answer."""
+    plan = run.read_plan()
+    journal = FileJournal(run.store.path("journal-all-1.jsonl"))
+    origin = AuditOrigin(
+        environment="local",
+        run=run.name,
+        plan=plan.fingerprint,
+        commit=None,
+        approver=None,
+        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
+    )
+    created = [gated for gated in plan.changes if gated.change.action == "create"]
+    with registered(open_journals_folder(run), journal.path, origin):
+        journal.intend(created)
+        simulated.cluster.create([gated.change for gated in created])  # type: ignore[misc]  # creates alone
+
+
+def test_deletes_of_their_own_task_wait_for_the_tasks_before(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    simulated.apply(run, actions=["delete"])
+    (waiting,) = outcomes_of(run)
+    assert (waiting.status, waiting.sent) == (NOT_SENT, False)
+    assert "create was to run and left no outcome" in waiting.message
+
+    failed = Outcome(topic="orders", action="create", digest="0" * 64, status=OutcomeStatus.FAILED, sent=True)
+    run.store.write_value("outcomes-create.json", (failed,))
+    simulated.apply(run, actions=["delete"])
+    assert "create of orders ended failed" in outcomes_of(run)[-1].message
+    assert simulated.cluster.requests == []
+
+
+def test_nothing_that_may_run_takes_no_lease(simulated: Simulated) -> None:
+    simulated.workspace.policy["unattended"] = "safe"
+    simulated.workspace.tombstone("old")
+    simulated.cluster.put_topic("old", (1, 2, 3))
+    simulated.apply(simulated.planned())
+    assert simulated.events == []
+
+
+def test_the_rows_that_the_plan_shows_are_sent(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders", partitions=3)
+    run = simulated.planned()
+    (shown,) = (gated.change for gated in run.read_plan().changes)
+    simulated.cluster.put_topic("made-since", (1, 2, 3), (1, 2, 3), (1, 2, 3))  # another plan would place otherwise
+    simulated.apply(run)
+    assert isinstance(shown, CreateTopic)
+    assert dict(simulated.cluster.live("orders").assignment) == dict(shown.assignment)
+
+
+def test_the_share_of_deletes_counts_all_tombstones_of_the_files_of_now(simulated: Simulated) -> None:
+    for name in ("old", "older", "oldest"):
+        simulated.cluster.put_topic(name, (1, 2, 3))
+    simulated.workspace.tombstone("old")
+    simulated.workspace.limits["deletesPercent"] = 1
+    run = simulated.planned()
+    assert [gated.gate for gated in run.read_plan().changes] == [GateWord.RUN]
+    simulated.workspace.tombstone("older")
+    simulated.workspace.tombstone("oldest")
+    simulated.apply(run)
+    (refused,) = outcomes_of(run)
+    assert (refused.status, simulated.cluster.requests) == (REFUSED, [])
+    assert "3 deletes, 1 allowed: 1 % of 3 managed topics" in refused.message
+
+
+def test_approving_another_plans_fingerprint_is_bad_usage(simulated: Simulated) -> None:
+    wants_a_create_and_a_delete(simulated)
+    simulated.workspace.policy["unattended"] = "safe"
+    assert simulated.workspace.plan().status == 0
+    ended = simulated.workspace.apply("--approve", "0" * 64)
+    assert (ended.status, "this plan's fingerprint is" in ended.err) == (1, True), ended.err
+    assert simulated.cluster.requests == []
+
+
+def test_an_author_does_not_approve_alone_what_is_too_risky_by_now(simulated: Simulated) -> None:
+    simulated.workspace.policy |= {"unattended": "safe", "authorApproves": "notice"}
+    simulated.workspace.topic("clicks", partitions=2)
+    simulated.cluster.put_topic("clicks", (1, 2, 3))
+    simulated.cluster.defaults["cleanup.policy"] = "delete"
+    run = simulated.planned()
+    assert [gated.change.risk for gated in run.read_plan().changes] == [Risk.NOTICE]
+    simulated.workspace.topic("clicks", partitions=2, keyed=True)
+    approval = replace(approval_of_all(run), authors=frozenset({"bob"}))
+    flow.apply(run, approval=approval)
+    assert simulated.cluster.requests == []
+    flow.apply(run, approval=replace(approval, approver="ann"))
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
+
+
+def test_what_an_earlier_run_has_written_to_the_audit_log_is_not_written_again(simulated: Simulated) -> None:
+    earlier = wants_a_create_and_a_delete(simulated)
+    killed_after_its_create(simulated, earlier)
+    (entry,) = open_journals_folder(earlier).glob("*.json")
+    kept = entry.read_bytes()
+    journal = earlier.store.path("journal-all-1.jsonl")
+    intent = journal.read_bytes()
+    simulated.apply(simulated.planned("2"))
+    entry.write_bytes(kept)  # as if the process had ended between the two lines
+    journal.write_bytes(intent)
+    simulated.workspace.topic("another")
+    simulated.apply(simulated.planned("3"))
+    log = log_path(audit_folder(earlier.home), "local").read_text()
+    assert [log.count(f'"topic":"{name}"') for name in ("orders", "old", "another")] == [1, 1, 1]
+
+
+def test_a_try_that_a_later_try_overtook_leaves_no_outcomes(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    later = run.store.path("journal-all-2.jsonl")
+    simulated.cluster.before_next_request(lambda: later.write_text(""))
+    summary = flow.apply(run)
+    assert (sum(summary.counts.values()), outcomes_of(run)) == (2, [])

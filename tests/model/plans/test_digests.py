@@ -1,0 +1,91 @@
+"""What an approval names: anything that it is about gives another digest, or another fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, Precondition, digest_of
+from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
+from topicops.steps.planning.gate import gate
+from topicops.testing import builders
+
+TARGET = builders.TARGET
+CREATE, EXPAND = builders.create_change("orders"), builders.expand_change("clicks")
+CONFIGURE, DELETE = builders.configure_change("views"), builders.delete_change("old")
+SET = replace(
+    builders.change_set((CREATE, EXPAND, CONFIGURE, DELETE)),
+    activity={"old": TopicActivity(end_offsets={0: 5}, groups=())},
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        pytest.param(CREATE, replace(CREATE, topic="payments"), id="the topic"),
+        pytest.param(CREATE, replace(CREATE, partitions=4), id="the partitions"),
+        pytest.param(CREATE, replace(CREATE, replication_factor=2), id="the replication factor"),
+        pytest.param(CREATE, replace(CREATE, configs={"retention.ms": "1"}), id="a config"),
+        pytest.param(EXPAND, replace(EXPAND, partitions_before=2), id="the partitions before"),
+        pytest.param(CONFIGURE, replace(CONFIGURE, configs_before={}), id="the values before"),
+        pytest.param(DELETE, replace(DELETE, topic_id="another-id"), id="the topic id"),
+        pytest.param(DELETE, replace(DELETE, precondition=Precondition()), id="the precondition"),
+    ],
+)
+def test_another_change_has_another_digest(change: Change, other: Change) -> None:
+    assert digest_of(change, TARGET) != digest_of(other, TARGET)
+
+
+@pytest.mark.parametrize("field", ["environment", "cluster_id", "chroot"])
+def test_the_same_change_elsewhere_has_another_digest(field: str) -> None:
+    assert digest_of(CREATE, TARGET) != digest_of(CREATE, replace(TARGET, **{field: "another"}))
+
+
+def test_a_change_and_its_placement_anew_have_the_same_digest() -> None:
+    moved = replace(CREATE, assignment={p: tuple(reversed(row)) for p, row in CREATE.assignment.items()})
+    assert digest_of(CREATE, TARGET) == digest_of(moved, TARGET)
+
+
+def with_change(kind: type[Change], edit: Callable[[Change], Change]) -> ChangeSet:
+    return replace(SET, changes=tuple(edit(c) if isinstance(c, kind) else c for c in SET.changes))
+
+
+def turned(change: Change) -> Change:
+    assert isinstance(change, CreateTopic)
+    return replace(change, assignment={p: tuple(reversed(row)) for p, row in change.assignment.items()})
+
+
+def with_default(change: Change) -> Change:
+    assert isinstance(change, ConfigureTopic)
+    return replace(change, broker_defaults={"compression.type": "gzip"})
+
+
+def of_another_id(change: Change) -> Change:
+    assert isinstance(change, DeleteTopic)
+    return replace(change, topic_id="another-id")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(with_change(CreateTopic, turned), id="where replicas go"),
+        pytest.param(with_change(ConfigureTopic, with_default), id="the brokers' defaults"),
+        pytest.param(with_change(DeleteTopic, of_another_id), id="a change"),
+        pytest.param(replace(SET, changes=SET.changes[1:]), id="one change less"),
+        pytest.param(replace(SET, activity={}), id="the traffic on a topic that goes"),
+        pytest.param(replace(SET, source=replace(SET.source, commit="c" * 40)), id="the commit"),
+        pytest.param(replace(SET, target=replace(TARGET, cluster_id="another")), id="the cluster"),
+    ],
+)
+def test_another_plan_has_another_fingerprint(other: ChangeSet) -> None:
+    assert sealed(SET).fingerprint != sealed(other).fingerprint
+
+
+def test_the_order_of_the_changes_leaves_the_fingerprint_as_it_is() -> None:
+    assert sealed(SET).fingerprint == sealed(replace(SET, changes=tuple(reversed(SET.changes)))).fingerprint
+
+
+def sealed(found: ChangeSet) -> Plan:
+    return gate(found, builders.environment())
