@@ -15,7 +15,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample check format bench lock compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample mutations check format bench lock compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ soak: setup  ## Run all long tests: faults, counts, a real Airflow (40 minutes)
 
 soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
 	$(PYTEST) -m soak --timeout 1200 --soak-sample "$(SEED)" $(MORE)
+
+mutations: setup  ## Remove each safety check from a copy of the code, and show the test that notices (ONLY=word takes some)
+	PYTHONPATH=tests $(BIN)/python -m mutations $(ONLY)
 
 check: setup  ## Lint, types, import contracts, dependencies
 	$(BIN)/ruff check .

@@ -1,0 +1,67 @@
+"""Each link of the chain of safety, removed from the code, is noticed by the tests that the list names."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from mutations.links_removed import (
+    ROOT,
+    TESTS,
+    Link,
+    chosen_by,
+    failing_with_all_links,
+    links,
+    removed_one_by_one,
+    table,
+    without,
+)
+
+EVERY = links()
+QUICK = ("a change that no plan of now has is not sent", "the lease is confirmed right before each request")
+
+
+def test_each_link_is_in_its_file_exactly_once() -> None:
+    texts = {link.file: (ROOT / "plugins/topicops" / link.file).read_text(encoding="utf-8") for link in EVERY}
+    assert [
+        (link.name, texts[link.file].count(link.old)) for link in EVERY if texts[link.file].count(link.old) != 1
+    ] == []
+
+
+def test_each_link_names_tests_that_exist() -> None:
+    assert [link.name for link in EVERY if not link.tests] == []
+    assert [test for test in sorted({test for link in EVERY for test in link.tests}) if not exists(test)] == []
+
+
+def exists(test: str) -> bool:
+    path, _, name = test.partition("::")
+    return re.search(rf"^def {name}\(", (TESTS / path).read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
+def test_no_two_links_have_one_name() -> None:
+    assert len({link.name for link in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_missing_link_is_noticed(name: str) -> None:
+    (link,) = chosen_by([name])
+    assert without(link).problem == ""
+
+
+def test_a_change_that_nobody_can_notice_is_reported() -> None:
+    (link,) = chosen_by([QUICK[0]])
+    unchanged = Link(part="", name="nothing", file=link.file, old=link.old, new=f"{link.old}  #", tests=link.tests[:1])
+    assert without(unchanged).problem.startswith("nobody noticed: tests/steps/applying/")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", dict.fromkeys(link.part for link in EVERY))
+def test_every_missing_link_is_noticed(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = [link for link in EVERY if link.part == part]
+    assert failing_with_all_links(chosen) == ""
+    results = list(removed_one_by_one(chosen))
+    with capsys.disabled():
+        sys.stdout.write(f"\n{table(results)}\n")
+    assert [f"{result.link.name}: {result.problem}" for result in results if not result.is_caught] == []
