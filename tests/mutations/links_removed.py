@@ -113,7 +113,7 @@ def without(link: Link) -> Result:
 
 
 def _problem(link: Link, ended: subprocess.CompletedProcess[str], failed: dict[str, str]) -> str:
-    if ended.returncode not in (0, 1) or "error" in ended.stdout.rpartition("\n\n")[2].splitlines()[-1:][0]:
+    if ended.returncode not in (0, 1):
         return f"the tests could not run:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}"
     if silent := [test for test in link.test_paths if test not in failed]:
         return f"nobody noticed: {', '.join(silent)} passed without it"

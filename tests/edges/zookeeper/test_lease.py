@@ -160,6 +160,13 @@ def test_a_mistyped_chroot_is_a_wrong_target_and_nothing_is_created(
     assert sorted(cluster.get_children("/")) == before
 
 
+def test_a_chroot_without_a_cluster_is_a_wrong_target_and_nothing_is_created(hosts: str, cluster: KazooClient) -> None:
+    cluster.create("/empty")
+    with pytest.raises(WrongTargetError, match="Nothing was created"):
+        lease(f"{hosts}/empty").__enter__()
+    assert cluster.get_children("/empty") == []
+
+
 def test_a_root_that_may_not_be_made_is_an_error_with_the_command_for_an_administrator(
     hosts: str, cluster: KazooClient
 ) -> None:
