@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> flow.Run:
     run = flow.open_run(environment="local", topics=tmp_path, group="topic_approval_local", run_id="1", home=tmp_path)
     run.store.write_text("plan.json", plan_to_json(PLAN))
     digests = [gated.digest for gated in PLAN.changes]
-    asked_set(run, run_after=RUN_AFTER, wanted=digests, started_by="carol")
+    asked_set(run, run_after=RUN_AFTER, wanted=digests, held_set="", started_by="carol")
     question = write_question(run, PLAN, "Delete old?")
     write_answer(run, Answer(question=question.digest, option="Approve", user="ann", user_id="1", at=later()))
     return run
@@ -103,6 +103,6 @@ def test_the_answer_of_an_earlier_run_of_the_same_name_is_no_approval(run: flow.
 
 
 def test_the_first_try_fixes_the_set(run: flow.Run) -> None:
-    again = asked_set(run, run_after=RUN_AFTER, wanted=["1" * 64], started_by="dave")
+    again = asked_set(run, run_after=RUN_AFTER, wanted=["1" * 64], held_set="", started_by="dave")
     assert again.digests == tuple(gated.digest for gated in PLAN.changes)
     assert again.authors == ("carol",)
