@@ -101,6 +101,10 @@ def test_nothing_that_a_user_clears_marks_or_forges_sends_a_change_without_its_o
             clear(story, run_id, task, direction)
             attack(story, run_id)
             assert deletes(story) == ["answers.one"], (task, direction)
+    for task in TASKS:
+        clear(story, of_two, "load", "downstream")
+        attack(story, of_two, task=task, mark="failed")
+        assert deletes(story) == ["answers.one"], task
     assert "answers.two" in story.live_topics()
 
     story.client.trigger(story.approval, {})
@@ -209,18 +213,19 @@ def clear(story: Story, run_id: str, task: str, direction: str) -> None:
         http.post(f"/api/v2/dags/{story.approval}/clearTaskInstances", json=which).raise_for_status()
 
 
-def attack(story: Story, run_id: str) -> None:
-    """Forge what XCom knows of question and answer, and mark as successful whatever waits, until the run has ended."""
+def attack(story: Story, run_id: str, *, task: str = "approve", mark: str = "success") -> None:
+    """Forge what XCom knows of question and answer, and mark a task while the question waits, until the run ends."""
     with story.signed_in("user") as http:
-        for task in ("load", "approve"):
-            forged = {**FORGED, "digests": held_digests(story)} if task == "load" else FORGED
-            forge(http, story, run_id, task, forged)
+        for forged_task in ("load", "approve"):
+            forged = {**FORGED, "digests": held_digests(story)} if forged_task == "load" else FORGED
+            forge(http, story, run_id, forged_task, forged)
 
         def has_ended() -> bool:
             if story.client.run_state(story.approval, run_id) in RUN_ENDED:
                 return True
             if story.client.tasks(story.approval, run_id)["approve"].state == "awaiting_input":
-                http.patch(task_path(story, run_id, "approve"), json={"new_state": "success"})
+                http.patch(task_path(story, run_id, task), json={"new_state": mark})
+                http.patch(task_path(story, run_id, "approve"), json={"new_state": mark})
                 forge(http, story, run_id, "approve", FORGED)
             return False
 
