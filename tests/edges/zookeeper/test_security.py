@@ -235,7 +235,9 @@ def test_files_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password(
         key_file=str(getattr(secured_zookeeper, key).key),
         key_password=password,
     )
-    assert_told(error_on_entering(login("localhost:1", tls=tls)), ConnectionSecurityError, field, tls.key_file or "")
+    error = error_on_entering(login("localhost:1", tls=tls))
+    assert_told(error, ConnectionSecurityError, field)
+    assert str(tls.key_file) not in str(error)
 
 
 def test_a_missing_authority_is_named() -> None:
