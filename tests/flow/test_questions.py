@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from topicops import flow
+from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.questions import (
     ANSWER,
     ASKED_SET,
@@ -106,3 +107,11 @@ def test_the_first_try_fixes_the_set(run: flow.Run) -> None:
     again = asked_set(run, run_after=RUN_AFTER, wanted=["1" * 64], held_set="", started_by="dave")
     assert again.digests == tuple(gated.digest for gated in PLAN.changes)
     assert again.authors == ("carol",)
+
+
+def test_a_set_that_is_named_by_its_digest_is_asked_about_only_while_it_is_held(run: flow.Run) -> None:
+    held = HeldSet(addresses={"1" * 64: "delete topic.old"})
+    held_set_file(run.home, run.environment).write(held)
+    for name, digests in ((held.digest, held.digests), ("2" * 64, ())):
+        run.store.remove("asked-set.json")
+        assert asked_set(run, run_after=RUN_AFTER, wanted=(), held_set=name, started_by="dave").digests == digests
