@@ -106,7 +106,7 @@ def apply(
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
-        return ApplySummary.of(run, outcomes)
+        return ApplySummary.of(run, [*unsent, *outcomes])
     return _recorded(run, actions, [*unsent, *outcomes], live)
 
 
