@@ -43,7 +43,7 @@ test-cluster: setup  ## Run what needs a three-broker cluster
 test-cases: setup  ## Run the case tables
 	$(PYTEST) $(IN_PARALLEL) -m "cases and not soak" $(MORE)
 
-soak: setup  ## Run all long tests: faults, counts, a real Airflow (40 minutes)
+soak: setup  ## Run all long tests: faults, counts, a real Airflow (two hours)
 	$(PYTEST) -m soak --timeout 1200 $(MORE)
 
 soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
