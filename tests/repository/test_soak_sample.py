@@ -9,7 +9,7 @@ from pathlib import Path
 from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of, known_durations
 
 ROOT = Path(__file__).parents[2]
-SEEDS = [f"{number:07x}" for number in range(200)]
+SEEDS = [f"{number:07x}" for number in range(1000)]
 KNOWN = known_durations()
 TESTS = sorted(KNOWN.tests)
 
