@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.local.cluster import LocalCluster
@@ -44,9 +44,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) 
     workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}
     workspace.write_environment()
     yield workspace
-    names = [name for name in admin.list_topics(timeout=30).topics if name.startswith("crash-")]
-    for future in admin.delete_topics(names).values() if names else ():
-        future.result(30)
+    remove_topics(local_cluster, [name for name in look(local_cluster).topics if name.startswith("crash-")])
 
 
 def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:

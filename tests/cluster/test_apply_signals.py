@@ -16,7 +16,7 @@ import pytest
 from fixtures import kill_points
 from fixtures.admin import new_admin
 from fixtures.killable import with_tests_on_path
-from fixtures.live import cluster_spec, is_stopped, look, until
+from fixtures.live import cluster_spec, is_stopped, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
@@ -37,10 +37,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     planned = workspace.plan()
     assert planned.status == 0, planned.err
     yield workspace
-    admin = new_admin(local_cluster.bootstrap_servers)
-    names = [name for name in admin.list_topics(timeout=30).topics if name in TOPICS]
-    for future in admin.delete_topics(names).values() if names else ():
-        future.result(30)
+    remove_topics(local_cluster, TOPICS)
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         until(lambda: all(traces.is_gone for traces in reader.traces(TOPICS).values()))
 

@@ -13,7 +13,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
@@ -48,11 +48,7 @@ def without_ids(workspace: Workspace, broker_without_ids: LocalCluster) -> Works
 
 
 def clear(cluster: LocalCluster, prefix: str) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    if names := [name for name in look(cluster).topics if name.startswith(prefix)]:
-        for future in admin.delete_topics(names).values():
-            future.result(60)
-    until(lambda: not any(name.startswith(prefix) for name in look(cluster).topics))
+    remove_topics(cluster, [name for name in look(cluster).topics if name.startswith(prefix)])
 
 
 def make(cluster: LocalCluster, *names: str) -> None:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.adversary import Anew, Case, Edit, Tried, edits_of, is_readable, planned_anew, problems_of
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
@@ -107,10 +107,7 @@ class Story:
     def clear(self) -> None:
         for word in ("new", "grows", "tuned", "kept", "goes"):
             self.workspace.path_of(self.topic(word)).unlink(missing_ok=True)
-        if left := sorted(self.live()):
-            for future in self.admin.delete_topics(left).values():
-                future.result(60)
-            until(lambda: not self.live())
+        remove_topics(self.cluster, self.live())
 
     def meanwhile(self, random: Random) -> None:
         """In every second story a file or a setting changes after the plan."""

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import kill_points
-from fixtures.admin import new_admin
 from fixtures.killable import with_tests_on_path
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -32,11 +31,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
         workspace.topic(name)
     workspace.write_environment()
     yield workspace
-    admin = new_admin(local_cluster.bootstrap_servers)
-    names = [name for name in admin.list_topics(timeout=30).topics if name in (*NEW, OLD)]
-    for future in admin.delete_topics(names).values() if names else ():
-        future.result(30)
-    until(lambda: not {*NEW, OLD} & {*look(local_cluster).topics, *look(local_cluster).deleting})
+    remove_topics(local_cluster, {*NEW, OLD})
 
 
 def command(*arguments: str, kill_at: str = "") -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec
+from fixtures.live import cluster_spec, remove_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -30,8 +30,7 @@ def adoptable(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
     for future in admin.create_topics(new).values():
         future.result(timeout=30)
     yield local_cluster
-    for future in admin.delete_topics([*ROWS]).values():
-        future.result(timeout=30)
+    remove_topics(local_cluster, ROWS)
 
 
 def imported(workspace: Workspace) -> dict[str, str]:

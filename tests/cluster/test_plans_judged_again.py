@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
@@ -36,9 +36,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) 
     workspace.cluster = cluster_spec(local_cluster)
     before = look(local_cluster).topics.keys()
     yield workspace
-    if left := sorted(look(local_cluster).topics.keys() - before):
-        wait_for(admin.delete_topics(left))
-        until(lambda: not look(local_cluster).topics.keys() & set(left))
+    remove_topics(local_cluster, look(local_cluster).topics.keys() - before)
 
 
 def wait_for(futures: Mapping[object, object]) -> None:

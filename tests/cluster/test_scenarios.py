@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fixtures.admin import new_admin
+from fixtures.live import remove_topics
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
@@ -24,10 +24,7 @@ def cluster(local_cluster: LocalCluster) -> Iterator[ClusterUnderTest]:
         yield ClusterUnderTest(reader=reader, admin=admin, brokers=(1, 2, 3), eventually=eventually, prefix=prefix)
         left = [topic for topic in reader.snapshot().topics if topic.startswith(f"{prefix}.")]
     admin.close()
-    if left:
-        client = new_admin(local_cluster.bootstrap_servers)
-        for future in client.delete_topics(left).values():
-            future.result(30)
+    remove_topics(local_cluster, left)
 
 
 def eventually(question: Callable[[], bool]) -> bool:

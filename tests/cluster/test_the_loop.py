@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
@@ -37,11 +37,7 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     """The workspace of an empty cluster; whatever is on it after the test is removed."""
     workspace.cluster = cluster_spec(cluster)
     yield workspace
-    if topics := sorted(look(cluster).topics):
-        # A client of its own: one from before a controller died would go on asking the dead one.
-        remover = new_admin(cluster.bootstrap_servers)
-        wait_for(remover.delete_topics(topics))
-        until(lambda: not look(cluster).topics and not look(cluster).deleting)
+    remove_topics(cluster, look(cluster).topics)
 
 
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -55,9 +55,7 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
     finally:
         local_cluster.start_broker(STOPPED)
         until(lambda: not look(local_cluster).topics["health-moving"].is_reassigning)
-        # A client of its own: the first may go on asking a broker that was stopped.
-        remover = new_admin(local_cluster.bootstrap_servers)
-        settle(remover.delete_topics(list(ROWS)))
+        remove_topics(local_cluster, ROWS)
 
 
 @pytest.fixture

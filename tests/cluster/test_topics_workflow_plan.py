@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fixtures.admin import new_admin
-from fixtures.live import look
+from fixtures.live import look, remove_topics
 from fixtures.workflow import BRANCH, cloned, git, run_step, step
 from topicops.edges.local.cluster import LocalCluster
 
@@ -76,10 +75,7 @@ def repository(local_cluster: LocalCluster, tmp_path: Path) -> Iterator[Reposito
     applied = run_step(APPLY, repository.clone, {**repository.variables(), **connections})
     assert applied.returncode == 0, applied.stdout + applied.stderr
     yield repository
-    left = [topic for topic in look(local_cluster).topics if topic.startswith(f"{prefix}.")]
-    admin = new_admin(local_cluster.bootstrap_servers)
-    for future in admin.delete_topics(left).values():
-        future.result(30)
+    remove_topics(local_cluster, [topic for topic in look(local_cluster).topics if topic.startswith(f"{prefix}.")])
 
 
 def pull_request(repository: Repository) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
-from fixtures.admin import new_admin
+from fixtures.live import remove_topics
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients import CLIENT_ID, BrokerConnections
 from topicops.edges.kafka.controller_watch import ControllerWatch
@@ -76,11 +76,7 @@ def workbench(local_cluster: LocalCluster) -> Iterator[Workbench]:
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         bench = Workbench(admin, reader, local_cluster.bootstrap_servers)
         yield bench
-        leftovers = [name for name in bench.names if bench.exists(name)]
-        if leftovers:
-            client = new_admin(properties["bootstrap.servers"])
-            for future in client.delete_topics(leftovers).values():
-                future.result(30)
+        remove_topics(local_cluster, bench.names)
     admin.close()
 
 
