@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ARCHIVES := $(VENV)/.class-archives
 PYTEST := $(BIN)/python -m pytest
-WORKERS ?= 3
+WORKERS ?= 4
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
 MORE ?=
 # A hundred processes of the tests import the package: with this variable each would compile it anew.
@@ -25,7 +25,7 @@ setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow
 	@$(BIN)/topicops demo
 
-test: setup  ## Run all tests but the long ones, three at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
+test: setup  ## Run all tests but the long ones, four at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
 	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
 
 test-fast: setup  ## Run what needs no server: seconds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.edges.specs.open_files import source_line
+from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 
@@ -166,7 +166,7 @@ def test_a_forbidden_character_is_shown_escaped(folder: Path, capsys: pytest.Cap
 
 
 def test_renderers_escape_what_they_are_given() -> None:
-    assert "\x1b" not in diagnostics_text([diagnostic(summary="\x1b[2J", remedy="\x9b")], source_line)
+    assert "\x1b" not in diagnostics_text([diagnostic(summary="\x1b[2J", remedy="\x9b")], source_lines)
     assert (
         "\x1b"
         not in json.loads(diagnostics_json([diagnostic(summary="\x1b[2J")], files=1))["diagnostics"][0]["summary"]

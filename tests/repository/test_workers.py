@@ -32,7 +32,7 @@ def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
     [
         ("cluster/test_scenarios.py", "three brokers"),
         pytest.param("cluster/faults/test_killed_tool.py", "three brokers", id="three brokers, by another fixture"),
-        pytest.param("cluster/test_rights.py", "three brokers", id="a guarded broker"),
+        ("cluster/test_rights.py", "guarded broker"),
         pytest.param("airflow/test_real_runs.py", "three brokers", id="three brokers, Spark and Airflow's database"),
         ("edges/spark/test_diff.py", "Spark"),
         ("airflow/test_dag_runs.py", "Airflow"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache, users_cache
-from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_line
+from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_lines
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.gc_pause import gc_paused
@@ -77,7 +77,7 @@ def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
     """Diagnostics as text, each with its source line."""
     from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
-    return diagnostics_text(diagnostics, source_line)
+    return diagnostics_text(diagnostics, source_lines)
 
 
 def explain(topics: Path, topic: str, environment: str) -> Explanation:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.open_files import LARGEST_FILE, source_line
+from topicops.edges.specs.open_files import LARGEST_FILE, source_lines
 from topicops.edges.specs.problems import UnreadableError
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
@@ -187,9 +187,9 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         read_tree(tmp_path / "nowhere")
 
 
-def test_a_source_line_is_empty_where_it_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_has_no_source_lines(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one\r\ntwo\n")
 
-    assert [source_line(file, line) for line in (1, 2, 9)] == ["one", "two", ""]
-    assert source_line(tmp_path / "b.yaml", 1) == ""
+    assert source_lines(file) == ["one", "two", ""]
+    assert source_lines(tmp_path / "b.yaml") == []

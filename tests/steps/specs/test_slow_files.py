@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, proposes_an_edit, topic, write
+from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.topic_config import LONGEST_NUMBER
+from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
 SIZES = (4_000, 32_000)
 MOST_S = 1.0
@@ -59,13 +61,15 @@ def test_a_file_that_is_made_to_be_slow_is_judged_in_time(name: str) -> None:
         assert found
 
 
-def test_many_unknown_fields_of_a_large_file_are_found_in_time() -> None:
+def test_many_unknown_fields_of_a_large_file_are_found_and_shown_in_time() -> None:
     names = "".join(f"  exceptions{number}: 1\n" for number in range(12_000))
     write(Path(), {"environments/local.exceptions.yaml": HEAD.format(kind="Exceptions", name="local") + names})
 
     started = time.thread_time()
 
-    assert len(diagnostics(Path())) == 12_000
+    found = diagnostics(Path())
+    assert len(found) == 12_000
+    assert diagnostics_text(found, source_lines).count("^\n") == 12_000
     assert time.thread_time() - started < 4 * MOST_S
 
 

@@ -164,13 +164,13 @@ def _not_regular(why: str) -> ReadingError:
     return ReadingError("TOP115", START, why, "put a readable, regular file here")
 
 
-def source_line(file: Path, line: int) -> str:
-    """One line of a file, for showing a problem in its place; empty where it cannot be read."""
+def source_lines(file: Path) -> list[str]:
+    """The lines of a file, for showing problems in their places; none where it cannot be read."""
     try:
-        lines = open_regular(file).decode("utf-8", "replace").split("\n")
+        text = open_regular(file, room=ROOM_FOR_EXCEPTIONS).decode("utf-8", "replace")
     except ReadingError:
-        return ""
-    return lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+        return []
+    return [line.rstrip("\r") for line in text.split("\n")]
 
 
 def regular_text(file: Path, *, room: int = 1) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from topicops.model.printable import plural, printable
@@ -12,13 +13,16 @@ from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 FORMAT_VERSION = "1.1"
 _WIDEST_LINE = 160
 
-SourceLine = Callable[[Path, int], str]
-"""Gives one line of a file; empty where it cannot be read."""
+SourceLines = Callable[[Path], Sequence[str]]
+"""Gives the lines of a file; none where it cannot be read."""
 
 
-def diagnostics_text(diagnostics: Sequence[Diagnostic], source_line: SourceLine) -> str:
+def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLines) -> str:
     """Each problem with its source line, a caret below the characters, a related place if it has one, and the help."""
-    return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, source_line))
+    remembered = lru_cache(maxsize=2)(
+        source_lines
+    )  # the file of the problems and that of their notes
+    return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, remembered))
 
 
 def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int, untried: int = 0) -> str:
@@ -97,22 +101,23 @@ def _fix_as_json(diagnostic: Diagnostic) -> dict[str, object] | None:
     }
 
 
-def _lines(diagnostic: Diagnostic, source_line: SourceLine) -> Iterator[str]:
+def _lines(diagnostic: Diagnostic, source_lines: SourceLines) -> Iterator[str]:
     place = f"{printable(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}"
     yield f"{place}: {diagnostic.severity} {diagnostic.code}: {printable(diagnostic.summary)}"
-    yield from _marked_line(diagnostic, source_line)
+    yield from _marked_line(diagnostic, source_lines)
     note = diagnostic.note
     if note is not None:
         yield f"  {printable(note.file)}:{note.line}:{note.column}: note: {printable(note.text)}"
-        yield from _marked_line(note, source_line)
+        yield from _marked_line(note, source_lines)
     if diagnostic.help:
         yield f"  help: {printable(diagnostic.help)}"
     yield ""
 
 
-def _marked_line(place: Diagnostic | Note, source_line: SourceLine) -> Iterator[str]:
+def _marked_line(place: Diagnostic | Note, source_lines: SourceLines) -> Iterator[str]:
     """The source line and carets below it; nothing where the line is empty or too long to show."""
-    line = source_line(Path(place.file), place.line)
+    lines = source_lines(Path(place.file))
+    line = lines[place.line - 1] if place.line <= len(lines) else ""
     if not line or len(line) > _WIDEST_LINE:
         return
     last = place.end_column if place.end_line == place.line else len(line) + 1
