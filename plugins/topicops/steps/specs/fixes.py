@@ -16,7 +16,7 @@ from topicops.steps.specs.validate import validate
 Edited = Callable[[Diagnostic], Document | None]
 """The file of a diagnostic as it would be after the edit; None where it could not be read."""
 
-MOST_NODES = 10_000
+MOST_NODES = 4_000
 """How many nodes are validated to try edits, beside twice those of the tree: trying may take as long as validating."""
 
 _Problem = tuple[str, str, str]
