@@ -15,8 +15,7 @@ from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
 SIZES = (4_000, 32_000)
 MOST_S = 3.0
-"""Of processor time. The largest of these files takes a tenth of it; before, its time was minutes: work that grows
-with the square of the size is seen on any machine."""
+"""Of processor time. The slowest of these files takes a fifth of it; before, the largest took minutes."""
 
 
 @pytest.fixture(autouse=True)
