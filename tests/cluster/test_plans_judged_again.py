@@ -31,7 +31,7 @@ def admin(local_cluster: LocalCluster) -> AdminClient:
 
 
 @pytest.fixture
-def live(local_cluster: LocalCluster, workspace: Workspace, admin: AdminClient) -> Iterator[Workspace]:
+def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
     """The workspace of the shared cluster; the topics that a test leaves are removed."""
     workspace.cluster = cluster_spec(local_cluster)
     before = look(local_cluster).topics.keys()

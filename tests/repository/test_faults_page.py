@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
+from fixtures.named_tests import TESTS, missing
+
 PAGE = TESTS.parent / "docs/reference/faults.md"
 ROW = re.compile(r"^\| FT-(\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
 def rows() -> list[tuple[str, ...]]:
     return [match.groups() for match in ROW.finditer(PAGE.read_text(encoding="utf-8"))]
-
-
-def exists(test: str) -> bool:
-    path, _, name = test.partition("::")
-    file = TESTS / path
-    return file.is_file() and re.search(rf"^def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
 def test_every_fault_has_one_row_in_its_order() -> None:
@@ -27,7 +21,7 @@ def test_every_fault_has_one_row_in_its_order() -> None:
 def test_every_test_that_the_table_names_exists() -> None:
     named = [test for _, _, tests, _ in rows() for test in re.findall(r"`([^`]+)`", tests)]
     assert len(named) > 48
-    assert [test for test in named if not exists(test)] == []
+    assert missing(named) == []
 
 
 def test_a_fault_without_a_test_says_why_it_is_to_come() -> None:

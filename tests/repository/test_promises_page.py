@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from fixtures.named_tests import TESTS, missing
+
 PAGE = TESTS.parent / "docs/reference/promises.md"
 PROMISE = re.compile(r"^## (?P<number>\d+)\. (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n?)*)", re.MULTILINE)
 PROMISES = [match.groupdict() for match in PROMISE.finditer(PAGE.read_text(encoding="utf-8"))]
@@ -16,12 +16,6 @@ PROMISES = [match.groupdict() for match in PROMISE.finditer(PAGE.read_text(encod
 def named_in(promise: dict[str, str]) -> list[str]:
     section = promise["text"].partition("\nTests:\n")[2].partition("\nLimits:\n")[0]
     return re.findall(r"^- `(\S+)`$", section, re.MULTILINE)
-
-
-def exists(test: str) -> bool:
-    path, _, name = test.partition("::")
-    file = TESTS / path
-    return file.is_file() and re.search(rf"^def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
 def test_the_promises_are_counted() -> None:
@@ -33,5 +27,5 @@ def test_the_promises_are_counted() -> None:
 def test_a_promise_names_tests_that_exist_and_its_limits(promise: dict[str, str]) -> None:
     tests = named_in(promise)
     assert len(tests) >= 3
-    assert [test for test in tests if not exists(test)] == []
+    assert missing(tests) == []
     assert promise["text"].partition("\nLimits:\n")[2].startswith("- ")

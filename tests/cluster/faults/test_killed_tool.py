@@ -47,7 +47,7 @@ def at(point: str, action: str) -> str:
 
 
 def before_request(point: str, action: str) -> str:
-    """The same before the request: only a delete has no look and no confirmed lease before those of its request."""
+    """As ``at``, for points before the request. Other changes are looked at once before that; a delete is not."""
     return point.partition(" #")[0] if action == "delete" else point
 
 

@@ -319,6 +319,7 @@ _WHY: Mapping[str, str] = {
 
 
 _SHORTEST_SECRET = 6
+"""In characters. A shorter value may be a part of many words of a message, and would make it unreadable."""
 _SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
 
 

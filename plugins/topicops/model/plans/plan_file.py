@@ -138,7 +138,7 @@ def changes_from_json(text: str) -> ChangeSet:
         FormatVersionError: Another major version wrote it.
     """
     document = _decoded(text, ChangesFile)
-    return _change_set(document, [_change(entry, document.target) for entry in document.changes])
+    return change_set_of(document, [_change(entry, document.target) for entry in document.changes])
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -165,7 +165,7 @@ def plan_from_json(text: str) -> Plan:
     if document.errored or not document.complete:
         raise ArtifactError("the plan is not complete; plan again")
     gated = tuple(_gated(entry, document.target) for entry in document.changes)
-    plan = Plan(change_set=_change_set(document, [entry.change for entry in gated]), changes=gated)
+    plan = Plan(change_set=change_set_of(document, [entry.change for entry in gated]), changes=gated)
     _require_each_once(plan)
     if plan.fingerprint != document.fingerprint and document.format_version not in OTHER_FINGERPRINTS:
         raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
@@ -287,7 +287,8 @@ def _check_version(version: object) -> None:
         )
 
 
-def _change_set(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet:
+def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet:
+    """What the file says beside its changes, with these changes."""
     return ChangeSet(
         target=document.target,
         source=document.source,
