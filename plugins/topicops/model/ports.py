@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, TopicTraces
+from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
 from topicops.model.runs.results import Mutation, Outcome
@@ -36,6 +36,22 @@ ConnectionSource = Callable[[str], ConnectionFields]
 """Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
 
 
+class TopicSink(Protocol):
+    """Takes the topics of a snapshot while they are read, so that nobody has to hold all of them."""
+
+    def begin(self) -> None:
+        """Forget what came before: the reading begins, or begins again."""
+        ...
+
+    def take(self, topics: Sequence[LiveTopic]) -> None:
+        """More topics; each topic comes once. Most of them come by name, those created meanwhile at the end."""
+        ...
+
+    def finish(self) -> Mapping[str, LiveTopic]:
+        """All that were taken since the last ``begin``, by name."""
+        ...
+
+
 class LiveReader(Protocol):
     """Reads the live cluster; never writes. Raises ``ClusterError`` rather than return a part."""
 
@@ -46,7 +62,9 @@ class LiveReader(Protocol):
 
     def cluster_id(self) -> str: ...
 
-    def snapshot(self, *, states: bool = False) -> ClusterSnapshot: ...
+    def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
+        """The whole cluster. Its topics are what the sink makes of them; None: a mapping in memory."""
+        ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
         """Everything that exists now under these names; one entry for each name."""

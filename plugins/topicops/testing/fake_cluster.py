@@ -17,12 +17,22 @@ from topicops.model.cluster.snapshot import (
     ClusterSnapshot,
     LiveTopic,
     PartitionState,
+    TopicsInMemory,
     TopicTraces,
 )
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
-from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, Lease, LogQuestions, PartitionView
+from topicops.model.ports import (
+    Answer,
+    AnswerKind,
+    BrokerLogs,
+    BrokerView,
+    Lease,
+    LogQuestions,
+    PartitionView,
+    TopicSink,
+)
 from topicops.model.specs.topic_config import ConfigValueError, canonical
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -204,8 +214,11 @@ class FakeCluster:
 
     # --- LiveReader ---------------------------------------------------------------------------------------------
 
-    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+    def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
         self._answer_or_fail()
+        sink = into or TopicsInMemory()
+        sink.begin()
+        sink.take([self._read(name, states=states) for name in sorted(self._topics)])
         return ClusterSnapshot(
             cluster_id=self._id,
             chroot=self._chroot,
@@ -213,7 +226,7 @@ class FakeCluster:
             controller_id=self.controller_id(),
             controller_epoch=self._controller_epoch,
             brokers=dict(self._brokers),
-            topics={name: self._read(name, states=states) for name in sorted(self._topics)},
+            topics=sink.finish(),
             deleting=dict.fromkeys(sorted(self._deleting), 1000),
             reassigning=frozenset(self.reassigning),
             orphan_configs=frozenset(self._configs.keys() - self._topics.keys()),

@@ -30,10 +30,18 @@ from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, error_text, named, wait_all
 from topicops.edges.kafka.quorum import ask_quorum
-from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
+from topicops.model.cluster.snapshot import (
+    Assignment,
+    Broker,
+    ClusterSnapshot,
+    LiveTopic,
+    PartitionState,
+    TopicsInMemory,
+    TopicTraces,
+)
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.gc_pause import gc_paused
-from topicops.model.ports import BrokerView, Lease
+from topicops.model.ports import BrokerView, Lease, TopicSink
 from topicops.model.printable import printable
 
 T = TypeVar("T")
@@ -141,7 +149,7 @@ class KafkaReader:
         """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
         return self._described_cluster()[0]
 
-    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+    def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
         """Read the whole cluster, and the brokers' defaults.
 
         Raises:
@@ -153,7 +161,7 @@ class KafkaReader:
                 header = self._header()
                 topics = self._all_topics()
                 if self._header() == header:
-                    return self._assembled(header, topics, states=states)
+                    return self._assembled(header, topics, into or TopicsInMemory(), states=states)
         raise ClusterError(
             f"{self._servers}: brokers or controller changed {MOST_SNAPSHOTS} times while the topics were read; "
             "wait until they no longer change, and try again"
@@ -364,7 +372,9 @@ class KafkaReader:
     def _servers(self) -> str:
         return self._properties.get("bootstrap.servers", "the brokers")
 
-    def _assembled(self, header: ClusterHeader, found: TopicsRead, *, states: bool) -> ClusterSnapshot:
+    def _assembled(self, header: ClusterHeader, found: TopicsRead, sink: TopicSink, *, states: bool) -> ClusterSnapshot:
+        sink.begin()
+        sink.take([_live_topic(name, found, states=states) for name in sorted(found.descriptions)])
         with closing(BrokerQuestions(self._properties)) as questions:
             broker_defaults = questions.broker_defaults()
         return ClusterSnapshot(
@@ -374,7 +384,7 @@ class KafkaReader:
             controller_id=header.controller_id,
             controller_epoch=header.controller_epoch,
             brokers=header.brokers,
-            topics={name: _live_topic(name, found, states=states) for name in sorted(found.descriptions)},
+            topics=sink.finish(),
             deleting={},
             broker_defaults=broker_defaults,
             unknown=UNKNOWN_UNDER_ZOOKEEPER if header.controller_epoch is None else frozenset(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
@@ -24,7 +24,14 @@ from topicops.edges.zookeeper.session import (
     Znode,
     ZooKeeperSession,
 )
-from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
+from topicops.model.cluster.snapshot import (
+    Broker,
+    ClusterSnapshot,
+    LiveTopic,
+    PartitionState,
+    TopicsInMemory,
+    TopicTraces,
+)
 from topicops.model.errors import (
     ClusterError,
     ClusterUnreachableError,
@@ -33,7 +40,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.gc_pause import gc_paused
-from topicops.model.ports import Lease
+from topicops.model.ports import Lease, TopicSink
 from topicops.model.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -48,6 +55,8 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 MIGRATION = "/migration"
 
+TOPICS_AT_ONCE = 2_000
+"""How many topics are read, and held, until all of them are stable."""
 MOST_READINGS = 20
 """How often a topic that changes is read before it is marked unstable."""
 MOST_ATTEMPTS = 5
@@ -172,7 +181,7 @@ class ZooKeeperReader:
             )
         return znodes.decode_cluster_id(path, znode.data)
 
-    def snapshot(self, *, states: bool = False) -> ClusterSnapshot:
+    def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
         """Read the whole cluster. ``broker_defaults`` stays None: only brokers know them.
 
         Ages of deletion markers use this machine's clock, or the newest time that a znode shows if that is later:
@@ -186,19 +195,20 @@ class ZooKeeperReader:
             ClusterError: No broker is alive, a znode may not be read, or brokers and controller keep changing.
         """
         with gc_paused():
-            return self._connected(lambda: self._snapshot(states=states))
+            return self._connected(lambda: self._snapshot(into or TopicsInMemory(), states=states))
 
-    def _snapshot(self, *, states: bool) -> ClusterSnapshot:
+    def _snapshot(self, sink: TopicSink, *, states: bool) -> ClusterSnapshot:
         self._catch_up()
         cluster_id = self._cluster_id()
         for _ in range(MOST_ATTEMPTS):
             before = self._control_state()
             configs = self.session.children_version(CONFIGS)
-            readings, unstable = self._read_all_topics(states=states)
-            rest = self._other_znodes(readings, configs)
+            sink.begin()
+            listing = self._read_all_topics(sink, states=states)
+            rest = self._other_znodes(listing, configs)
             if self._control_state() == before:
                 self._require_same_session()
-                return self._assemble(cluster_id, before, readings, unstable, rest)
+                return self._assemble(cluster_id, before, sink.finish(), listing, rest)
         raise ClusterError(
             f"{self.session.hosts}: brokers or controller changed {MOST_ATTEMPTS} times while the topics were read; "
             "wait until the cluster is stable: /controller_epoch must not rise"
@@ -354,29 +364,39 @@ class ZooKeeperReader:
             unstable = [name for name in unstable if name in newer and not newer[name].is_as_of(zxid)]
         return readings, frozenset(unstable)
 
-    def _read_all_topics(self, *, states: bool) -> tuple[dict[str, TopicReading], frozenset[str]]:
-        """The newest reading of every topic, and the names of the topics that never became stable."""
+    def _read_all_topics(self, sink: TopicSink, *, states: bool) -> Listing:
+        """Hand every topic to the sink, once its reading is stable or was tried often enough."""
         before = self.session.children_version(TOPICS)
-        readings, unstable = self._read_until_stable(self._names(TOPICS), states=states)
+        listing = Listing()
+        listed = sorted(self._names(TOPICS))
+        self._read_in_parts(listed, sink, listing, states=states)
         # Listing many children delays every other client of the server.
-        is_same = self.session.children_version(TOPICS) == before
-        created = () if is_same else sorted(set(self._names(TOPICS)) - readings.keys())
-        newest, unstable_too = self._read_until_stable(created, states=states)
-        readings.update(newest)
-        return {
-            name: reading for name, reading in readings.items() if reading.topic is not None
-        }, unstable | unstable_too
+        if self.session.children_version(TOPICS) != before:
+            created = sorted(set(self._names(TOPICS)).difference(listed))
+            self._read_in_parts(created, sink, listing, states=states)
+        return listing
 
-    def _leftovers(self, readings: Mapping[str, TopicReading], before: ChildrenVersion | None) -> Sequence[str]:
+    def _read_in_parts(self, names: Sequence[str], sink: TopicSink, listing: Listing, *, states: bool) -> None:
+        for start in range(0, len(names), TOPICS_AT_ONCE):
+            part = names[start : start + TOPICS_AT_ONCE]
+            readings, unstable = self._read_until_stable(part, states=states)
+            found = (_live_topic(name, readings[name], unstable=name in unstable) for name in part)
+            sink.take([topic for topic in found if topic is not None])
+            listing.note(readings)
+
+    def _leftovers(self, listing: Listing, before: ChildrenVersion | None) -> Sequence[str]:
         """Names with a config znode and without a topic; ``before`` was read before the topics."""
-        configs = sum(reading.config is not None for reading in readings.values())
-        if before is not None and before.children == configs and self.session.children_version(CONFIGS) == before:
+        if (
+            before is not None
+            and before.children == listing.configs
+            and self.session.children_version(CONFIGS) == before
+        ):
             return ()  # each config was read with its topic, so they need not be listed
-        return sorted(set(self._names(CONFIGS)) - readings.keys())
+        return sorted(set(self._names(CONFIGS)) - listing.topics)
 
-    def _other_znodes(self, readings: Mapping[str, TopicReading], configs: ChildrenVersion | None) -> OtherZnodes:
+    def _other_znodes(self, listing: Listing, configs: ChildrenVersion | None) -> OtherZnodes:
         markers = self.session.children(MARKERS) or ()
-        leftovers = self._leftovers(readings, configs)
+        leftovers = self._leftovers(listing, configs)
         reassignment = self.session.get(REASSIGNMENT)
         return OtherZnodes(
             markers=dict(zip(markers, self._read([f"{MARKERS}/{name}" for name in markers]), strict=True)),
@@ -396,12 +416,10 @@ class ZooKeeperReader:
         self,
         cluster_id: str,
         state: ControlState,
-        readings: Mapping[str, TopicReading],
-        unstable: frozenset[str],
+        topics: Mapping[str, LiveTopic],
+        listing: Listing,
         rest: OtherZnodes,
     ) -> ClusterSnapshot:
-        by_name = sorted(readings.items())
-        topics = (_live_topic(name, reading, unstable=name in unstable) for name, reading in by_name)
         return ClusterSnapshot(
             cluster_id=cluster_id,
             chroot=self.session.chroot,
@@ -409,8 +427,8 @@ class ZooKeeperReader:
             controller_id=state.controller_id,
             controller_epoch=state.controller_epoch,
             brokers=state.brokers,
-            topics={topic.name: topic for topic in topics if topic is not None},
-            deleting=_marker_ages(rest.markers, now_ms=_now_ms(readings, rest.markers)),
+            topics=topics,
+            deleting=_marker_ages(rest.markers, now_ms=_now_ms(listing, rest.markers)),
             reassigning=rest.reassigning,
             orphan_configs=rest.orphans,
         )
@@ -421,6 +439,24 @@ class ZooKeeperReader:
         if self.session.is_lost or self.session.session_id not in (None, self._session_id):
             message = f"{self.session.hosts}: {TOPICS}: the ZooKeeper session ended while reading; run it again"
             raise ClusterUnreachableError(message)
+
+
+@dataclass(slots=True)
+class Listing:
+    """What is known of all topics once each part of them was read."""
+
+    topics: set[str] = field(default_factory=set)
+    configs: int = 0
+    """Topics with a config znode."""
+    newest_ms: int = 0
+    """The newest time that one of their znodes shows."""
+
+    def note(self, readings: Mapping[str, TopicReading]) -> None:
+        there = {name: reading for name, reading in readings.items() if reading.topic is not None}
+        self.topics |= there.keys()
+        self.configs += sum(reading.config is not None for reading in there.values())
+        times = (znode.mtime for reading in there.values() for znode in (reading.topic, reading.config) if znode)
+        self.newest_ms = max(self.newest_ms, *times, 0)
 
 
 class OtherZnodes(NamedTuple):
@@ -501,10 +537,9 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
     )
 
 
-def _now_ms(readings: Mapping[str, TopicReading], markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.mtime for reading in readings.values() for znode in (reading.topic, reading.config) if znode]
-    stamped += [znode.mtime for znode in markers.values() if znode]
-    return max([time.time_ns() // 1_000_000, *stamped])
+def _now_ms(listing: Listing, markers: Mapping[str, Znode | None]) -> int:
+    stamped = [znode.mtime for znode in markers.values() if znode]
+    return max([time.time_ns() // 1_000_000, listing.newest_ms, *stamped])
 
 
 def _marker_ages(markers: Mapping[str, Znode | None], *, now_ms: int) -> dict[str, int]:

@@ -5,7 +5,7 @@ A field that is None was not known to the source; brokers know less than ZooKeep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicops.model.choices import Source
@@ -105,6 +105,22 @@ class TopicTraces:
     @property
     def is_gone(self) -> bool:
         return self.live is None and not self.has_config_znode and not self.is_deleting
+
+
+class TopicsInMemory:
+    """Fills ``model.ports.TopicSink`` with a mapping, by name."""
+
+    def __init__(self) -> None:
+        self._taken: list[LiveTopic] = []
+
+    def begin(self) -> None:
+        self._taken = []
+
+    def take(self, topics: Sequence[LiveTopic]) -> None:
+        self._taken.extend(topics)
+
+    def finish(self) -> Mapping[str, LiveTopic]:
+        return {topic.name: topic for topic in sorted(self._taken, key=lambda topic: topic.name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

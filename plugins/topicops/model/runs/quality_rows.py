@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, ConfigValueError, min_insync_replicas, parse
+from topicops.model.specs.topic_config import THROTTLE_LISTS, config_problem, min_insync_replicas
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
@@ -222,14 +222,14 @@ def rows_before(
     return {
         "spec": spec_rows(desired.topics.values()),
         "spec_config": [
-            SpecConfigRow(topic.name, config, _config_problem(config, text))
+            SpecConfigRow(topic.name, config, config_problem(config, text))
             for topic in desired.topics.values()
             for config, text in topic.configs.items()
             if text is not None
         ],
         "listed": [_listed_row(live, topic) for topic in live.topics.values()],
         "live_config": [
-            LiveConfigRow(topic.name, config, _config_problem(config, text))
+            LiveConfigRow(topic.name, config, config_problem(config, text))
             for topic in live.topics.values()
             for config, text in topic.overrides.items()
         ],
@@ -377,11 +377,3 @@ def _inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_goo
         brokers_without_rack=sum(rack is None for rack in live.racks.values()),
         has_controller=has_controller,
     )
-
-
-def _config_problem(config: str, text: str) -> str:
-    try:
-        parse(config, text)
-    except ConfigValueError as error:
-        return str(error)
-    return ""

@@ -175,6 +175,15 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     return {name: _canonical_or_raw(name, text) for name, text in overrides.items()}
 
 
+def config_problem(config: str, text: str) -> str:
+    """Why a broker would refuse the value; empty when it accepts it."""
+    try:
+        parse(config, text)
+    except ConfigValueError as error:
+        return str(error)
+    return ""
+
+
 def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
     """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
     for values in (overrides, broker_defaults or {}):

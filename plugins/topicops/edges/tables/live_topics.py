@@ -1,0 +1,186 @@
+"""The live topics of a run, in the tables ``topics`` and ``partitions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from topicops.edges.tables.schemas import PARTITIONS, TOPICS
+from topicops.edges.tables.table_folder import NewTable, TableFolder
+from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState
+from topicops.model.plans.delta import live_row
+from topicops.model.specs.topic_config import config_problem
+
+
+class LiveTables:
+    """Fills ``model.ports.TopicSink``: writes topics and partitions while they are read.
+
+    A context manager; tables that are not finished when it ends leave nothing behind.
+    """
+
+    def __init__(self, folder: TableFolder) -> None:
+        self._folder = folder
+        self._new: tuple[NewTable, ...] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._discard()
+
+    def begin(self) -> None:
+        self._discard()
+        self._new = (self._folder.new_table("topics", TOPICS), self._folder.new_table("partitions", PARTITIONS))
+
+    def take(self, topics: Sequence[LiveTopic]) -> None:
+        if topics:
+            for table, batch in zip(self._new, (topics_batch(topics), partitions_batch(topics)), strict=True):
+                table.write(batch)
+
+    def finish(self) -> LiveTopics:
+        for table in self._new:
+            table.keep()
+        return LiveTopics(self._folder)
+
+    def _discard(self) -> None:
+        for table in self._new:
+            table.discard()
+        self._new = ()
+
+
+class LiveTopics(Mapping[str, LiveTopic]):
+    """The topics of the tables, by name, in order; a topic is made when it is asked for.
+
+    All names are held, and the topics that were asked for; the tables must stay as they are.
+    """
+
+    def __init__(self, folder: TableFolder) -> None:
+        self._folder = folder
+        names = folder.read("topics", columns=["topic"])["topic"].to_pylist()
+        self._found: dict[str, LiveTopic | None] = dict.fromkeys(sorted(names))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __getitem__(self, name: str) -> LiveTopic:
+        found = self._found[name]
+        return self.load([name])[name] if found is None else found
+
+    def load(self, names: Collection[str]) -> Mapping[str, LiveTopic]:
+        """Those of these topics that are live, read from the tables at once."""
+        missing = [name for name in names if name in self._found and self._found[name] is None]
+        if missing:
+            self._found.update(_topics_of(self._folder, missing))
+        return {name: topic for name in names if (topic := self._found.get(name)) is not None}
+
+
+def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
+    """A row for each topic."""
+    rows = [live_row(topic) for topic in topics]
+    columns: Mapping[str, Sequence[object]] = {
+        "topic": [topic.name for topic in topics],
+        "topic_id": [topic.topic_id for topic in topics],
+        "czxid": [topic.czxid for topic in topics],
+        "mzxid": [topic.mzxid for topic in topics],
+        "partitions": [row.partitions for row in rows],
+        "replication_factor_min": [row.replication_factor_min for row in rows],
+        "replication_factor_max": [row.replication_factor_max for row in rows],
+        "assignment_digest": [row.assignment_digest for row in rows],
+        "configs": [row.configs for row in rows],
+        "overrides": [list(topic.overrides.items()) for topic in topics],
+        "config_problems": [_problems(topic.overrides) for topic in topics],
+        "is_reassigning": [topic.is_reassigning for topic in topics],
+        "is_unstable": [topic.unstable for topic in topics],
+        "has_states": [topic.states is not None for topic in topics],
+    }
+    return _batch(columns, TOPICS)
+
+
+def partitions_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
+    """A row for each partition of each topic, and for each that only a reassignment or a state names."""
+    keys = [(topic, partition) for topic in topics for partition in _partitions(topic)]
+    states = [(topic.states or {}).get(partition) for topic, partition in keys]
+
+    def of_state(field: Callable[[PartitionState], object]) -> list[object]:
+        return [None if state is None else field(state) for state in states]
+
+    columns: Mapping[str, Sequence[object]] = {
+        "topic": [topic.name for topic, _ in keys],
+        "partition": [partition for _, partition in keys],
+        "replicas": [topic.assignment.get(partition) for topic, partition in keys],
+        "adding": [topic.adding.get(partition) for topic, partition in keys],
+        "removing": [topic.removing.get(partition) for topic, partition in keys],
+        "leader": of_state(lambda state: state.leader),
+        "isr": of_state(lambda state: state.isr),
+        "leader_epoch": of_state(lambda state: state.leader_epoch),
+        "controller_epoch": of_state(lambda state: state.controller_epoch),
+        "version": of_state(lambda state: state.version),
+    }
+    return _batch(columns, PARTITIONS)
+
+
+def _partitions(topic: LiveTopic) -> Sequence[int]:
+    return sorted({*topic.assignment, *topic.adding, *topic.removing, *(topic.states or ())})
+
+
+def _problems(overrides: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Why a broker would refuse a value, by config; only of those that it would refuse."""
+    return [(name, problem) for name, text in overrides.items() if (problem := config_problem(name, text))]
+
+
+def _batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _topics_of(folder: TableFolder, names: Collection[str]) -> Iterator[tuple[str, LiveTopic]]:
+    wanted = sorted(names)
+    partitions: dict[str, list[Mapping[str, Any]]] = {name: [] for name in wanted}
+    for row in folder.read("partitions", topics=wanted).to_pylist():
+        partitions[row["topic"]].append(row)
+    for row in folder.read("topics", topics=wanted).to_pylist():
+        yield row["topic"], _topic(row, partitions[row["topic"]])
+
+
+def _topic(row: Mapping[str, Any], partitions: Sequence[Mapping[str, Any]]) -> LiveTopic:
+    return LiveTopic(
+        name=row["topic"],
+        topic_id=row["topic_id"],
+        czxid=row["czxid"],
+        mzxid=row["mzxid"],
+        assignment=_replicas(partitions, "replicas"),
+        adding=_replicas(partitions, "adding"),
+        removing=_replicas(partitions, "removing"),
+        overrides=dict(row["overrides"]),
+        unstable=row["is_unstable"],
+        states=_states(partitions) if row["has_states"] else None,
+    )
+
+
+def _replicas(partitions: Sequence[Mapping[str, Any]], column: str) -> Assignment:
+    return {row["partition"]: tuple(row[column]) for row in partitions if row[column] is not None}
+
+
+def _states(partitions: Sequence[Mapping[str, Any]]) -> dict[int, PartitionState]:
+    return {
+        row["partition"]: PartitionState(
+            leader=row["leader"],
+            isr=tuple(row["isr"]),
+            leader_epoch=row["leader_epoch"],
+            controller_epoch=row["controller_epoch"],
+            version=row["version"],
+        )
+        for row in partitions
+        if row["leader"] is not None
+    }

@@ -1,0 +1,174 @@
+"""Where the tables of a run are: one Parquet file for each, on a disk, an object store or HDFS.
+
+A file is complete, or does not exist: it is written under a hidden name, and takes its own name at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from topicops.edges.durable_files import make_folder, sync_folder
+from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION
+from topicops.model.errors import ArtifactError, FormatVersionError
+
+_MAJOR = FORMAT_VERSION.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFolder:
+    """One folder of tables. Every problem is an ``ArtifactError`` that names the file."""
+
+    filesystem: fs.FileSystem
+    path: str
+    scheme: str = "file"
+    """Of the URI by which Spark finds it."""
+
+    @classmethod
+    def at(cls, place: Path | str) -> Self:
+        """A folder of this disk, or a URI of a file system that pyarrow knows: ``s3://``, ``hdfs://``, ``gs://``."""
+        if isinstance(place, Path):
+            return cls(fs.LocalFileSystem(), str(place.absolute()))
+        try:
+            filesystem, path = fs.FileSystem.from_uri(place)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise ArtifactError(f"{_without_secret(place)}: no place for tables: {_first_line(error)}") from error
+        return cls(filesystem, path.rstrip("/"), place.partition("://")[0])
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self.filesystem, fs.LocalFileSystem)
+
+    def make(self) -> None:
+        if self.is_local:
+            make_folder(Path(self.path))
+        else:
+            self.filesystem.create_dir(self.path, recursive=True)
+
+    def below(self, *names: str) -> TableFolder:
+        return TableFolder(self.filesystem, "/".join((self.path, *names)), self.scheme)
+
+    def uri(self, name: str) -> str:
+        """As Spark reads it; Hadoop's name of ``s3://`` is ``s3a://``."""
+        scheme = {"s3": "s3a"}.get(self.scheme, self.scheme)
+        return f"{scheme}://{self._file(name)}"
+
+    def has(self, name: str) -> bool:
+        with _as_artifact_error(self._file(name), "cannot be read"):
+            return bool(self.filesystem.get_file_info(self._file(name)).is_file)
+
+    def remove(self, *names: str) -> None:
+        """Remove tables; a missing one is no problem."""
+        for file in map(self._file, names):
+            with _as_artifact_error(file, "cannot be removed"), suppress(FileNotFoundError):
+                self.filesystem.delete_file(file)
+
+    def new_table(self, name: str, schema: pa.Schema) -> NewTable:
+        """A table to be written; any table of that name stays until the new one is kept."""
+        return NewTable(self, self._file(name), schema)
+
+    def read(
+        self, name: str, *, columns: Sequence[str] | None = None, topics: Collection[str] | None = None
+    ) -> pa.Table:
+        """A table, or some of its columns, or its rows of these topics alone.
+
+        Raises:
+            FormatVersionError: Another topicops wrote it, with other columns.
+            ArtifactError: It is missing or damaged.
+        """
+        file = self._file(name)
+        filters = None if topics is None else [("topic", "in", list(topics))]
+        with _as_artifact_error(file, "cannot be read"), self.filesystem.open_input_file(file) as source:
+            found = pq.ParquetFile(source)
+            self._require_known(file, found.schema_arrow)
+            if filters is None:
+                return found.read(columns=list(columns) if columns is not None else None)
+        with _as_artifact_error(file, "cannot be read"):
+            return pq.read_table(file, filesystem=self.filesystem, columns=columns, filters=filters, partitioning=None)
+
+    def _file(self, name: str) -> str:
+        return f"{self.path}/{name}.parquet"
+
+    @staticmethod
+    def _require_known(file: str, schema: pa.Schema) -> None:
+        written = (schema.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
+        if written.partition(".")[0] != _MAJOR:
+            raise FormatVersionError(
+                f"{file}: tables of format {written or 'none'}, and this topicops knows {FORMAT_VERSION}; "
+                "run the step that writes it again"
+            )
+
+
+class NewTable:
+    """A table that is being written: record batches, each a row group. It exists once it is kept."""
+
+    def __init__(self, folder: TableFolder, file: str, schema: pa.Schema) -> None:
+        self._folder, self._file = folder, file
+        self._temporary = f"{folder.path}/.topicops-{secrets.token_hex(8)}"
+        with _as_artifact_error(file, "cannot be written"):
+            folder.make()
+            self._writer = pq.ParquetWriter(
+                self._temporary,
+                schema.with_metadata({FORMAT_KEY: FORMAT_VERSION}),
+                filesystem=folder.filesystem,
+                compression="zstd",
+            )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with _as_artifact_error(self._file, "cannot be written"):
+            self._writer.write_batch(batch)
+
+    def keep(self) -> None:
+        """End the table and give it its name, durably on a disk."""
+        filesystem = self._folder.filesystem
+        with _as_artifact_error(self._file, "cannot be written"):
+            self._writer.close()
+            if self._folder.is_local:
+                _sync_file(self._temporary)
+            filesystem.move(self._temporary, self._file)
+            if self._folder.is_local:
+                sync_folder(Path(self._folder.path))
+
+    def discard(self) -> None:
+        """Leave nothing behind; safe after ``keep``, which it does not undo."""
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        with suppress(OSError):
+            self._folder.filesystem.delete_file(self._temporary)
+
+
+@contextmanager
+def _as_artifact_error(file: str, problem: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{file}: missing; the step that writes it has not run, or failed") from error
+    except (pa.ArrowException, OSError) as error:
+        raise ArtifactError(f"{file}: {problem}: {_first_line(error)}; run the step that writes it again") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _without_secret(uri: str) -> str:
+    """The URI without what may be a key: what stands before an ``@``, and the query."""
+    head, slashes, rest = uri.partition("://")
+    return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def _sync_file(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
