@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from topicops.edges.home.artifacts import prune_runs
 from topicops.flow.runs.access import Access
@@ -25,6 +26,7 @@ from topicops.flow.runs.run import (
     read_specs,
     safety_notes,
 )
+from topicops.flow.runs.topic_data import live_snapshot, write_desired, write_live
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, GateWord
@@ -32,10 +34,14 @@ from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.specs.desired import Desired
+from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
+
+if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
 
 SILENT_BROKERS = (
     "no broker gave its defaults of topic configs, so the plan assumes the worse case: either no broker answered in "
@@ -87,15 +93,19 @@ class GateSummary(CountedSummary):
     fingerprint: str
 
 
-def validate(run: Run) -> ValidateSummary:
-    """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection."""
+def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
+    """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection.
+
+    Args:
+        as_tables: Keep the topics of this run, desired and live, in tables.
+    """
     from topicops.edges.specs.git import commit_of
 
     prune_runs(run.home, now=now())
     environment, desired = read_specs(run).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
     desired = replace(desired, commit=commit_of(run.topics) or run.version)
-    path = run.store.write_value("desired.json", desired)
+    path = write_desired(run, desired, as_tables=as_tables)
     return ValidateSummary(
         path=str(path),
         topics=len(desired.topics),
@@ -114,7 +124,7 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     started = time.monotonic()
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-        live = reader.snapshot(states=states)
+        live = live_snapshot(run, reader, states=states)
         if run.store.has("desired.json"):
             # A topic that the brokers hide from this reader looks absent, and would be planned as new.
             reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))
@@ -122,14 +132,14 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
     topic_count.write(len(live.topics))
-    path = run.store.write_value("live.json", live)
+    path = write_live(run, live)
     read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
     run.store.write_json("run.json", read)
     return SnapshotSummary(
         path=str(path),
         cluster_id=live.cluster_id,
         topics=len(live.topics),
-        partitions=sum(topic.partitions for topic in live.topics.values()),
+        partitions=live.partitions,
         brokers=len(live.brokers),
         seconds=round(time.monotonic() - started, 3),
     )
@@ -138,10 +148,14 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
 def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
     """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of files and cluster."""
     from topicops.steps.planning.diff import check_conserved
+    from topicops.steps.planning.diff import diff as plain_diff
 
-    desired, live = run.read_desired(), run.read_live()
+    desired, live, tables = run.read_desired(), run.read_live(), run.tables()
     started = time.monotonic()
-    delta = _compare(desired, live, engine)
+    if engine == "spark" and tables is not None:
+        delta = _compared_by_spark(tables)
+    else:
+        delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     check_conserved(delta, desired.topics, live.topics)
     path = run.store.write_value("delta.json", delta)
     return DiffSummary(
@@ -160,6 +174,9 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     environment = read_environment(run)
     access = run.access(environment)
     desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()
+    named = {row.topic for row in delta.topics} | live.deleting.keys()
+    hold(desired.topics, named)
+    hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
     defaults, activity, warnings = _ask_brokers(access, delta)
     live = replace(live, broker_defaults=defaults)
@@ -197,7 +214,7 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
 def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
     """Validate, snapshot, diff, plan and gate."""
     run.progress(f"Reading {run.topics}")
-    validate(run)
+    validate(run, as_tables=engine == "spark")
     run.progress(f"Reading the live topics of {run.environment}")
     found = snapshot(run, states=states)
     run.progress(f"Comparing with {found.topics} live topics ({engine})")
@@ -207,18 +224,13 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def _compare(desired: Desired, live: ClusterSnapshot, engine: Engine) -> Delta:
-    desired_rows = [desired_row(topic) for topic in desired.topics.values()]
-    live_rows = [live_row(topic) for topic in live.topics.values()]
-    if engine == "python":
-        from topicops.steps.planning.diff import diff as plain_diff
-
-        return plain_diff(desired_rows, live_rows)
+def _compared_by_spark(tables: TableFolder) -> Delta:
     from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.session import spark_session
+    from topicops.edges.spark.tables import table_frame
 
     with spark_session() as spark:
-        return spark_diff(spark, desired_rows, live_rows)
+        return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
 
 def _with_needed_states(
@@ -232,8 +244,8 @@ def _with_needed_states(
     with access.reader() as reader:
         traces = reader.traces(missing, states=True)
     states = {name: found.live.states for name, found in traces.items() if found.live is not None}
-    topics = {name: replace(topic, states=states.get(name, topic.states)) for name, topic in live.topics.items()}
-    return replace(live, topics=topics)
+    newer = {name: replace(live.topics[name], states=found) for name, found in states.items()}
+    return replace(live, topics=WithNewer(live.topics, newer))
 
 
 def _ask_brokers(

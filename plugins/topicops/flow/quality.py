@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
+from topicops.flow.runs.topic_data import snapshot_into
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
-from topicops.model.runs.quality_rows import Afterwards, QualityInput, rows_after, rows_before
+from topicops.model.runs.quality_rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.steps.verifying.view_comparison import differing_topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from topicops.edges.spark.quality_frames import Frames, RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
 
@@ -32,51 +40,92 @@ class QualitySummary(Summary):
 
 def quality_before(run: Run) -> QualitySummary:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
+    from topicops.edges.spark.quality_frames import RunTables, listed_frames, rows_frame, spec_frames
+
     read = run.store.read_json("run.json")
     topics_before = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
-    live = run.read_live()
-    rows = rows_before(
-        run.read_desired(),
-        live,
-        read_environment(run),
-        topics_last_good=topics_before if isinstance(topics_before, int) else None,
-    )
-    return _check_quality(run, "before", live, rows)
+    last_good = topics_before if isinstance(topics_before, int) else None
+    live, desired = run.read_live(), run.read_desired()
+    inputs = inputs_row(live, read_environment(run), last_good)
+
+    def frames(spark: SparkSession) -> Frames:
+        tables = RunTables(spark, run.known_tables(), live)
+        return {**spec_frames(tables), **listed_frames(tables), "inputs": rows_frame(spark, "inputs", [inputs])}
+
+    expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
+    return _check_quality(run, "before", live, frames, expected)
 
 
 def quality_after(run: Run) -> QualitySummary:
     """``quality-after.json``: is the cluster healthy? Rules over a fresh snapshot with states.
 
-    Rows that were wrong in ``live.json`` already are counted apart from new ones.
+    Rows that were wrong in the run's first snapshot already are counted apart from new ones.
     """
-    environment = read_environment(run)
+    from topicops.edges.spark.quality_frames import RunTables
+    from topicops.edges.tables.live_topics import read_identities
+
+    environment, folder = read_environment(run), run.known_tables().below("after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
-        live = access.with_broker_defaults(reader.snapshot(states=True))
+        live = access.with_broker_defaults(snapshot_into(folder, reader, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
-    identities = TopicIdentities(run.home, live.cluster_id)
-    identities_before = identities.read()
+    memory, identities = TopicIdentities(run.home, live.cluster_id), read_identities(folder)
+    before = memory.read()
     known = Afterwards(
         managed=run.read_desired().topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
-        known_identities=identities_before,
+        known_identities=before,
         own_topic_identities=created_topics(
-            audit_folder(run.home), run.environment, _new_identities(live, identities_before or {})
+            audit_folder(run.home), run.environment, _new_identities(identities, before or {})
         ),
         differences=differences,
     )
+    first = replace(run.read_live(), broker_defaults=live.broker_defaults)
     summary = _check_quality(
-        run, "after", live, rows_after(live, known), earlier=lambda: _rows_earlier(run, known, live.broker_defaults)
+        run,
+        "after",
+        live,
+        lambda spark: _frames_after(RunTables(spark, folder, live), known),
+        _expected_after(live, differences),
+        earlier=None
+        if first.totals is None or first.totals.leaders is None
+        else lambda spark: _frames_after(
+            RunTables(spark, run.known_tables(), first),
+            replace(known, deleted=(), known_identities=None, differences=None),
+        ),
     )
-    identities.write({topic.name: topic.identity for topic in live.topics.values()})
+    memory.write(identities)
     return summary
 
 
-def _new_identities(live: ClusterSnapshot, before: Mapping[str, str]) -> set[str]:
+def _frames_after(tables: RunTables, known: Afterwards) -> Frames:
+    from topicops.edges.spark.quality_frames import partition_frames, rows_frame, topic_frames
+
+    small: dict[RowKind, Sequence[tuple[object, ...]]] = {
+        "deletion": deletion_rows(tables.head, known),
+        "cluster": [cluster_row(tables.head, known)],
+    }
+    if known.differences is not None:
+        small["difference"] = list(known.differences.items())
+    frames = {kind: rows_frame(tables.spark, kind, rows) for kind, rows in small.items()}
+    return {**partition_frames(tables), **topic_frames(tables, known), **frames}
+
+
+def _expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
+    going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
+    return {
+        "partition": live.partitions - going,
+        "topic": len(live.topics),
+        "deletion": len(live.deleting),
+        "difference": len(differences),
+        "cluster": 1,
+    }
+
+
+def _new_identities(now: Mapping[str, str], before: Mapping[str, str]) -> set[str]:
     """Identities of the topics that had another one when quality was last checked."""
-    topics = live.topics.values()
-    return {topic.identity for topic in topics if before.get(topic.name, topic.identity) != topic.identity}
+    return {identity for name, identity in now.items() if before.get(name, identity) != identity}
 
 
 def quality_history(home: Path, group: str) -> tuple[RunQuality, ...]:
@@ -84,28 +133,27 @@ def quality_history(home: Path, group: str) -> tuple[RunQuality, ...]:
     return read_history(home, group)
 
 
-def _rows_earlier(run: Run, known: Afterwards, defaults: Mapping[str, str] | None) -> QualityInput:
-    """The same rows as they were before the changes; none if that snapshot was read without states."""
-    live = replace(run.read_live(), broker_defaults=defaults)
-    if any(topic.states is None for topic in live.topics.values()):
-        return {}
-    return rows_after(live, replace(known, deleted=(), known_identities=None, differences=None))
-
-
 def _check_quality(
     run: Run,
     suite: QualitySuite,
     live: ClusterSnapshot,
-    rows: QualityInput,
+    frames: Callable[[SparkSession], Frames],
+    expected: Mapping[RowKind, int],
     *,
-    earlier: Callable[[], QualityInput] | None = None,
+    earlier: Callable[[SparkSession], Frames] | None = None,
 ) -> QualitySummary:
     from topicops.edges.spark.quality import check_quality
     from topicops.edges.spark.session import spark_session
 
     started = time.monotonic()
     with spark_session() as spark:
-        results = check_quality(spark, suite, rows, earlier=earlier)
+        results = check_quality(
+            spark,
+            suite,
+            frames(spark),
+            expected=expected,
+            earlier=None if earlier is None else partial(earlier, spark),
+        )
     found = QualityReport(
         suite=suite,
         environment=run.environment,

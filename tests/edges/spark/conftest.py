@@ -11,6 +11,6 @@ from topicops.model.runs.results import QualityResult
 
 @pytest.fixture(scope="session")
 def check_quality() -> Callable[..., tuple[QualityResult, ...]]:
-    from topicops.edges.spark import quality
+    from fixtures.spark_rows import check_rows
 
-    return quality.check_quality
+    return check_rows

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.killable import with_tests_on_path
 from topicops.edges.java import find_java, pyspark_jars
 from topicops.edges.processes import free_port
 from topicops.edges.spark.driver import archive_path
@@ -16,7 +17,7 @@ from topicops.edges.spark.driver import archive_path
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 DIFF = """
-from topicops.edges.spark.diff import spark_diff
+from fixtures.spark_rows import diff_of_rows
 from topicops.edges.spark.session import spark_session
 from topicops.model.plans.delta import DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
@@ -27,17 +28,17 @@ with spark_session() as spark:
     print(type(spark).__module__)
     with spark_session() as lent:
         print(lent is spark)
-    print(spark_diff(spark, desired, live) == diff(desired, live), spark_diff(spark, [], []) == diff([], []))
+    print(diff_of_rows(spark, desired, live) == diff(desired, live), diff_of_rows(spark, [], []) == diff([], []))
 """
 QUALITY = """
-from topicops.edges.spark.quality import check_quality
+from fixtures.spark_rows import check_rows
 from topicops.edges.spark.session import spark_session
 from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
 
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
 rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
 with spark_session() as spark:
-    results = check_quality(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
+    results = check_rows(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
     print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 
@@ -84,7 +85,7 @@ def wait_for_port(server: subprocess.Popen[bytes], port: int, log: Path) -> None
 def printed_on(connect_server: str, program: str) -> list[str]:
     ended = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"TOPICOPS_SPARK": connect_server},
+        env=with_tests_on_path() | {"TOPICOPS_SPARK": connect_server},
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,12 +1,13 @@
 """Executors that are killed, and tasks that run twice, leave the diff as it is: on two real executors of Spark."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from fixtures.killable import with_tests_on_path
 
 ROUNDS = 2
 SETTINGS = """\
@@ -20,7 +21,7 @@ spark.speculation.minTaskRuntime 1ms
 """
 ON_EXECUTORS = """
 import json, os, random, signal, sys, threading, time
-from topicops.edges.spark.diff import spark_diff
+from fixtures.spark_rows import diff_of_rows
 from topicops.edges.spark.session import spark_session
 from topicops.model.plans.delta import DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
@@ -43,12 +44,12 @@ def kill_one_at_work(spark, killed):
 
 with spark_session() as spark:
     expected, killed, same = diff(desired, live), [], []
-    same.append(spark_diff(spark, desired, live) == expected)
+    same.append(diff_of_rows(spark, desired, live) == expected)
     for _ in range(int(sys.argv[1])):
         chance.shuffle(desired), chance.shuffle(live)
         killer = threading.Thread(target=kill_one_at_work, args=(spark, killed))
         killer.start()
-        same.append(spark_diff(spark, desired, live) == expected)
+        same.append(diff_of_rows(spark, desired, live) == expected)
         killer.join()
         while len(executors(spark._jvm)) < 2:
             time.sleep(0.1)
@@ -65,7 +66,7 @@ def test_an_executor_that_is_killed_at_work_leaves_the_diff_as_it_is(tmp_path: P
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env=os.environ | where,
+        env=with_tests_on_path() | where,
         timeout=600,
         check=False,
     )

@@ -109,7 +109,7 @@ BAD_WORLD = builders.snapshot(
     racks={1: "r1", 2: None, 3: "r3"},
     controller_id=None,
 )
-SPEC_FILES = ("topics/shop/q01.yaml", "topics/shop/again.yaml")
+SPEC_FILES = ("topics/shop/again.yaml", "topics/shop/q01.yaml")
 FAULTS_BEFORE: Mapping[str, list[Key]] = {
     "Q01": [("q01", file) for file in SPEC_FILES],
     "Q02": [("q02",)],

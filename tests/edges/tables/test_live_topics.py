@@ -33,7 +33,7 @@ def test_a_table_read_back_gives_the_same_topics_for_every_world(tmp_path: Path)
         found = written(tmp_path, list(topics.values())).finish()
 
         assert list(found) == sorted(topics)
-        assert dict(found.load(topics.keys())) == dict(topics)
+        assert dict(found.read(topics.keys())) == dict(found) == dict(topics)
 
 
 def test_a_topic_is_found_alone_whatever_its_name_is(tmp_path: Path) -> None:

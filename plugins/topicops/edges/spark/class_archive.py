@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.java import created_archive
 from topicops.edges.spark.driver import archive_path, driver_java
+from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
+from topicops.model.runs.quality_rows import Afterwards
+from topicops.model.specs.desired import DesiredTopic
+from topicops.model.specs.diagnostics import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from topicops.edges.tables.table_folder import TableFolder
 
 _MODULE = "topicops.edges.spark.class_archive"
 _TRAINING_TIMEOUT_S = 300.0
@@ -45,25 +51,59 @@ def _load_classes(archive: Path) -> None:
     from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.driver import training_driver
     from topicops.edges.spark.session import spark_session
-    from topicops.model.plans.delta import DesiredRow, LiveRow
+    from topicops.edges.spark.tables import table_frame
 
     driver = training_driver(archive)
-    with spark_session("local[*]") as spark:
-        for partitions in (1, 2):
-            desired = [DesiredRow("topic", "present", partitions, 1, None, "{}")]
-            spark_diff(spark, desired, [LiveRow("topic", 1, 1, 1, "", "{}")])
+    with tempfile.TemporaryDirectory() as folder, spark_session("local[*]") as spark:
+        tables, head = _tiny_tables(Path(folder))
+        for _ in range(2):
+            spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
         if find_spec("great_expectations"):
-            _load_quality_classes(spark)
+            _load_quality_classes(spark, tables, head)
     driver.end(timeout_s=_TRAINING_TIMEOUT_S)
 
 
-def _load_quality_classes(spark: SparkSession) -> None:
-    from topicops.edges.spark.quality import check_quality
-    from topicops.model.runs.quality_rows import PartitionRow, SpecRow
+def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
+    """One topic that differs from its spec, and whose only partition is offline."""
+    from topicops.edges.tables.desired_topics import write_desired_topics
+    from topicops.edges.tables.live_topics import LiveTables
+    from topicops.edges.tables.table_folder import TableFolder
 
-    check_quality(spark, "before", {"spec": [SpecRow("topic", "topic.yaml", "", 1)]})
-    offline = PartitionRow("topic", 0, -1, False, (1,), (), (1,), 1, 1, 1)
-    check_quality(spark, "after", {"partition": [offline]}, earlier=lambda: {"partition": [offline]})
+    wanted = DesiredTopic(name="topic", owner="", location=Location("topic.yaml", 1, 1), partitions=2)
+    live = LiveTopic(name="topic", topic_id=None, assignment={0: (1,)}, states={}, overrides={"retention.ms": "1"})
+    tables = TableFolder.at(folder)
+    write_desired_topics(tables, {"topic": wanted})
+    with LiveTables(tables) as sink:
+        sink.begin()
+        sink.take([live])
+        topics = sink.finish()
+    head = ClusterSnapshot(
+        cluster_id="",
+        chroot="",
+        source="zookeeper",
+        controller_id=None,
+        controller_epoch=None,
+        brokers={2: Broker(id=2, rack="a", endpoints=())},
+        topics=topics,
+        deleting={},
+    )
+    return tables, head
+
+
+def _load_quality_classes(spark: SparkSession, folder: TableFolder, head: ClusterSnapshot) -> None:
+    from topicops.edges.spark.quality import check_quality
+    from topicops.edges.spark.quality_frames import (
+        RunTables,
+        listed_frames,
+        partition_frames,
+        spec_frames,
+        topic_frames,
+    )
+
+    tables = RunTables(spark, folder, head)
+    check_quality(spark, "before", {**spec_frames(tables), **listed_frames(tables)}, expected={"listed": 1})
+    after = {**partition_frames(tables), **topic_frames(tables, Afterwards(managed=()))}
+    check_quality(spark, "after", after, expected={"partition": 1}, earlier=lambda: after)
 
 
 if __name__ == "__main__":

@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.edges.spark.session import arrow_frame, spark_errors
-from topicops.model.errors import DiffError
+from topicops.edges.spark.session import spark_errors
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.specs.desired import Lifecycle
 
-# All fields may be null: a topic that is only desired or only live has a null struct for the other, and Arrow allows
-# no required field in a null struct.
-DESIRED_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("lifecycle", pa.string()),
-        ("partitions", pa.int32()),
-        ("replication_factor", pa.int32()),
-        ("assignment_digest", pa.string()),
-        ("configs", pa.string()),
-    ]
-)
-LIVE_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partitions", pa.int32()),
-        ("replication_factor_min", pa.int32()),
-        ("replication_factor_max", pa.int32()),
-        ("assignment_digest", pa.string()),
-        ("configs", pa.string()),
-    ]
-)
 _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 """Classes whose topics are counted and not listed."""
 
 
-def spark_diff(spark: SparkSession, desired: Sequence[DesiredRow], live: Sequence[LiveRow]) -> Delta:
-    """How desired and live topics differ, and the counts of all classes, computed by Spark.
+def spark_diff(desired: DataFrame, live: DataFrame) -> Delta:
+    """How desired and live topics differ, and the counts of all classes, computed by Spark in one action.
+
+    Args:
+        desired: With at least the columns of ``DesiredRow``.
+        live: With at least the columns of ``LiveRow``.
 
     Raises:
-        DiffError: A topic appears twice in one input, or the counts do not add up to the distinct topics of both.
         TopicopsError: Spark failed.
     """
-    _require_unique("desired", desired)
-    _require_unique("live", live)
     with spark_errors("diff"):
-        compared = compare(_frame(spark, desired, DESIRED_SCHEMA), _frame(spark, live, LIVE_SCHEMA))
-        classes = by_class(compared).toArrow().to_pylist()
-    delta = _delta(classes)
-    _require_all_counted(delta, len({row.topic for row in desired} | {row.topic for row in live}))
-    return delta
+        return _delta(by_class(compare(desired, live)).toArrow().to_pylist())
 
 
 def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
@@ -64,8 +36,8 @@ def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
     Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the
     structs ``desired`` and ``live``, null where the topic is not desired or not live.
     """
-    d = desired.select(F.col("topic").alias("desired_topic"), F.struct(*DESIRED_SCHEMA.names).alias("desired"))
-    l = live.select(F.col("topic").alias("live_topic"), F.struct(*LIVE_SCHEMA.names).alias("live"))  # noqa: E741
+    d = desired.select(F.col("topic").alias("desired_topic"), F.struct(*DesiredRow._fields).alias("desired"))
+    l = live.select(F.col("topic").alias("live_topic"), F.struct(*LiveRow._fields).alias("live"))  # noqa: E741
     joined = d.join(l, on=F.col("desired_topic").eqNullSafe(F.col("live_topic")), how="full_outer")
     topic = F.coalesce("desired_topic", "live_topic").alias("topic")
     changed = joined.select(topic, _presence().alias("presence"), _changed().alias("changed"), "desired", "live")
@@ -119,12 +91,6 @@ def _topic_class() -> Column:
     )
 
 
-def _frame(spark: SparkSession, rows: Sequence[DesiredRow] | Sequence[LiveRow], schema: pa.Schema) -> DataFrame:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
-    return arrow_frame(spark, pa.Table.from_arrays(arrays, schema=schema))
-
-
 def _delta(classes: Sequence[Mapping[str, Any]]) -> Delta:
     counts = dict.fromkeys(TopicClass, 0)
     topics: list[TopicDelta] = []
@@ -145,17 +111,3 @@ def _topic_delta(topic_class: TopicClass, row: Mapping[str, Any]) -> TopicDelta:
         desired=DesiredRow(**desired) if desired else None,
         live=LiveRow(**live) if live else None,
     )
-
-
-def _require_unique(name: str, rows: Sequence[DesiredRow] | Sequence[LiveRow]) -> None:
-    twice = sorted(topic for topic, times in Counter(row.topic for row in rows).items() if times > 1)
-    if twice:
-        raise DiffError(f"{name}: {', '.join(twice[:5])} ({len(twice)} in all) appear more than once; no plan was made")
-
-
-def _require_all_counted(delta: Delta, distinct: int) -> None:
-    counted = sum(delta.counts.values())
-    if counted != distinct:
-        raise DiffError(
-            f"the classes have {counted} topics, the inputs {distinct}; no plan was made: {dict(delta.counts)}"
-        )

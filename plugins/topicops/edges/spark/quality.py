@@ -2,20 +2,19 @@
 
 The rules are data (``model/runs/quality_rules.py``). All rows of a suite are in one frame: each kind has columns of its
 own, and nulls in the columns of other kinds. One Spark job counts the rows, and one more the failures of all rules. For
-rules that fail, further jobs read from the cached frame which rows fail, and whether these failed before the changes.
+rules that fail, two more jobs name the first rows, and count those that failed before the changes too.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
+from functools import reduce
+from typing import Any, ClassVar, NamedTuple
 
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 # At import it logs more than two hundred INFO lines, which would fill every task's log.
@@ -37,9 +36,10 @@ from great_expectations.expectations.metrics.map_metric_provider.column_map_metr
 )
 from great_expectations.validator.validator import ValidationDependencies  # noqa: E402
 
-from topicops.edges.spark.session import arrow_frame, spark_errors  # noqa: E402
+from topicops.edges.spark.quality_frames import Frames, rows_frame  # noqa: E402
+from topicops.edges.spark.session import spark_errors  # noqa: E402
 from topicops.model.errors import TopicopsError  # noqa: E402
-from topicops.model.runs.quality_rows import LAYOUTS, QualityInput, RowKind  # noqa: E402
+from topicops.model.runs.quality_rows import LAYOUTS, RowKind  # noqa: E402
 from topicops.model.runs.quality_rules import Rule, rules_of  # noqa: E402
 from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite  # noqa: E402
 
@@ -47,14 +47,7 @@ from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite 
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
 
 MOST_EXAMPLES = 20
-_ARROW_TYPES: Mapping[object, pa.DataType] = {
-    str: pa.string(),
-    bool: pa.bool_(),
-    int: pa.int64(),
-    tuple[int, ...]: pa.list_(pa.int32()),
-}
-_SO_BEFORE = "_so_before"
-_LITERALS_UP_TO = "spark.sql.execution.arrow.localRelationThreshold"
+SO_BEFORE = "so_before"
 
 
 def _is_true(predicate: str) -> Column:
@@ -93,65 +86,38 @@ class ExpectRowsToMatch(ColumnMapExpectation):
 def check_quality(
     spark: SparkSession,
     suite: QualitySuite,
-    rows: QualityInput,
+    frames: Frames,
     *,
-    earlier: Callable[[], QualityInput] | None = None,
+    expected: Mapping[RowKind, int],
+    earlier: Callable[[], Frames] | None = None,
 ) -> tuple[QualityResult, ...]:
     """One result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
 
     Args:
+        frames: The rows, by kind; a kind that is left out has none.
+        expected: How many rows of a kind Spark must have looked at, where Python knows it.
         earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
 
     Raises:
         TopicopsError: Spark or Great Expectations failed; there is no result.
     """
     rules = rules_of(suite)
+    kinds = {rule.kind: frames.get(rule.kind, rows_frame(spark, rule.kind, ())) for rule in rules}
     with spark_errors(f"quality {suite}"):
-        frame = quality_frame(spark, suite, rows)
-        results = evaluate(frame, rules)
-        _check_complete(rules, results, rows)
+        results = evaluate(one_frame(kinds.values()), rules)
+        _check_complete(rules, results, expected)
         failed = [rule for rule, result in zip(rules, results, strict=True) if not result.success]
         if not failed:
             return results
         before = earlier() if earlier else {}
-        with _cached(frame):
-            named = name_rows(frame, failed, quality_frame(spark, suite, before) if before else None)
+        named = name_rows(kinds, failed, before)
         both = zip(rules, results, strict=True)
         return tuple(_with_rows(result, named, is_known=rule.kind in before) for rule, result in both)
 
 
-@contextmanager
-def _cached(frame: DataFrame) -> Iterator[None]:
-    """Keep the frame in Spark's cache. For counting alone, caching a million rows costs more than it saves."""
-    frame.cache()
-    try:
-        yield
-    finally:
-        frame.unpersist()
-
-
-def quality_frame(spark: SparkSession, suite: QualitySuite, rows: QualityInput) -> DataFrame:
-    """All rows of a suite in one frame: each kind fills its own columns and the columns it shares with other kinds."""
-    return frame_of(spark, kind_tables(suite, rows))
-
-
-def kind_tables(suite: QualitySuite, rows: QualityInput) -> tuple[pa.Table, ...]:
-    """One table for each kind of the suite, without the columns of other kinds."""
-    kinds = dict.fromkeys(rule.kind for rule in rules_of(suite))
-    return tuple(_kind_table(kind, rows.get(kind, ())) for kind in kinds)
-
-
-def frame_of(spark: SparkSession, tables: Sequence[pa.Table]) -> DataFrame:
-    """One frame of all tables. The largest goes to Spark alone: adding null columns to a million rows costs much."""
-    *small, largest = sorted(tables, key=lambda table: table.num_rows)
-    # As one chunk, because Spark stops reading at an empty chunk.
-    rest = pa.concat_tables(small, promote_options="default").combine_chunks()
-    # As partitions of the data, not as literals of the query, which the optimizer would visit many times.
-    spark.conf.set(_LITERALS_UP_TO, "0")
-    try:
-        return arrow_frame(spark, largest).unionByName(arrow_frame(spark, rest), allowMissingColumns=True)
-    finally:
-        spark.conf.unset(_LITERALS_UP_TO)
+def one_frame(kinds: Iterable[DataFrame]) -> DataFrame:
+    """All rows of a suite: each kind fills its own columns and the columns that it shares with other kinds."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), kinds)
 
 
 def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:
@@ -173,57 +139,68 @@ def expectation_of(rule: Rule) -> ExpectRowsToMatch:
     )
 
 
-def name_rows(frame: DataFrame, rules: Sequence[Rule], earlier: DataFrame | None) -> Mapping[str, FailingRows]:
-    """The failing rows by rule; rows that did not fail in ``earlier`` come first."""
-    failing = _failing_rows(frame, rules).withColumn(_SO_BEFORE, F.lit(None).cast("boolean"))
-    if earlier is not None:
-        failed_before = _failing_rows(earlier, rules).select("rule", "key", F.lit(True).alias(_SO_BEFORE))
-        failing = failing.drop(_SO_BEFORE).join(failed_before, on=["rule", "key"], how="left")
-    # Shorter keys first: partition 9 before partition 10.
-    order = (F.coalesce(_SO_BEFORE, F.lit(False)), "topic", F.length("key"), "key")
-    place = F.row_number().over(Window.partitionBy("rule").orderBy(*order))
-    examples = (
-        failing.withColumn("place", place).filter(F.col("place") <= MOST_EXAMPLES).orderBy("rule", "place").collect()
-    )
-    old = failing.groupBy("rule").agg(F.count(_SO_BEFORE).alias("old")).collect() if earlier is not None else []
-    counts = {row["rule"]: row["old"] for row in old}
-    examples_by_rule = {rule.id: [row for row in examples if row["rule"] == rule.id] for rule in rules}
-    return {rule: FailingRows(counts.get(rule, 0), rows) for rule, rows in examples_by_rule.items()}
-
-
 class FailingRows(NamedTuple):
     """The rows that fail one rule."""
 
     old: int
     """How many of them failed before the changes too."""
     examples: Sequence[Row]
-    """``key``, ``shown``: JSON objects; ``_so_before``: true or null."""
+    """``key``, ``shown``: JSON objects; ``so_before``: whether the row failed before too."""
 
 
-def _failing_rows(frame: DataFrame, rules: Iterable[Rule]) -> DataFrame:
-    """One row per rule and row that fails it: ``topic``, ``rule``, ``key``, ``shown``."""
-    problems = F.array_compact(F.array(*(_problem(rule) for rule in rules)))
-    return frame.select("topic", F.explode(problems).alias("problem")).select("topic", "problem.*")
+def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping[str, FailingRows]:
+    """The failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
+    failing = {rule: _failing(frames[rule.kind], rule, earlier.get(rule.kind)) for rule in rules}
+    examples = _union(_examples(frame, rule) for rule, frame in failing.items()).collect()
+    known = [(rule, frame) for rule, frame in failing.items() if rule.kind in earlier]
+    counted = _union(_count_old(frame, rule) for rule, frame in known).collect() if known else []
+    old = {row["rule"]: row["old"] for row in counted}
+    return {
+        rule.id: FailingRows(old.get(rule.id) or 0, [row for row in examples if row["rule"] == rule.id])
+        for rule in rules
+    }
 
 
-def _problem(rule: Rule) -> Column:
-    layout = LAYOUTS[rule.kind]
-    named = F.struct(
-        F.lit(rule.id).alias("rule"), _as_json(layout.key).alias("key"), _as_json(rule.shows).alias("shown")
+def _failing(frame: DataFrame, rule: Rule, earlier: DataFrame | None) -> DataFrame:
+    """The rows that fail the rule, and whether a row of the same key failed it earlier: ``so_before``."""
+    failing, key = frame.filter(~_is_true(rule.holds)), LAYOUTS[rule.kind].key
+    if earlier is None:
+        return failing.withColumn(SO_BEFORE, F.lit(False))
+    before = earlier.filter(~_is_true(rule.holds))
+    if not key:
+        return failing.crossJoin(before.agg((F.count(F.lit(1)) > 0).alias(SO_BEFORE)))
+    keys = before.select(*key, F.lit(True).alias(SO_BEFORE))
+    return failing.join(keys, on=list(key), how="left").withColumn(SO_BEFORE, F.coalesce(SO_BEFORE, F.lit(False)))
+
+
+def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
+    """The first rows in the order of their keys; only of these the shown columns are made."""
+    key = LAYOUTS[rule.kind].key
+    first = failing.orderBy(SO_BEFORE, *key).limit(MOST_EXAMPLES)
+    return first.select(
+        F.lit(rule.id).alias("rule"), _as_json(key).alias("key"), _as_json(rule.shows).alias("shown"), SO_BEFORE
     )
-    return F.when(F.col(layout.own).isNotNull() & ~_is_true(rule.holds), named)
+
+
+def _count_old(failing: DataFrame, rule: Rule) -> DataFrame:
+    return failing.agg(F.lit(rule.id).alias("rule"), F.count_if(SO_BEFORE).alias("old"))
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.union, frames)
 
 
 def _as_json(columns: Sequence[str]) -> Column:
     return F.to_json(F.struct(*map(F.expr, columns)), {"ignoreNullFields": "false"}) if columns else F.lit("{}")
 
 
-def _check_complete(rules: Iterable[Rule], results: Iterable[QualityResult], rows: QualityInput) -> None:
+def _check_complete(rules: Iterable[Rule], results: Iterable[QualityResult], expected: Mapping[RowKind, int]) -> None:
     """Raise ``TopicopsError`` when Spark did not check every row: the result would be worthless."""
     for rule, result in zip(rules, results, strict=True):
-        sent = len(rows.get(rule.kind, ()))
-        if result.rows_checked != sent:
-            raise TopicopsError(f"quality rule {rule.id}: Spark checked {result.rows_checked} of {sent} rows")
+        if result.rows_checked != expected.get(rule.kind, result.rows_checked):
+            raise TopicopsError(
+                f"quality rule {rule.id}: Spark checked {result.rows_checked} of {expected[rule.kind]} rows"
+            )
 
 
 def _with_rows(result: QualityResult, named: Mapping[str, FailingRows], *, is_known: bool) -> QualityResult:
@@ -239,23 +216,7 @@ def _with_rows(result: QualityResult, named: Mapping[str, FailingRows], *, is_kn
 
 def _failing_row(row: Row, *, is_known: bool) -> FailingRow:
     columns = {**json.loads(row["key"]), **json.loads(row["shown"])}
-    return FailingRow(row=columns, was_so_before=bool(row[_SO_BEFORE]) if is_known else None)
-
-
-def _kind_table(kind: RowKind, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    hints = get_type_hints(LAYOUTS[kind].row)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(hints)
-    arrays = [
-        pa.array(list(column), type=_arrow_type(hint)) for column, hint in zip(columns, hints.values(), strict=True)
-    ]
-    return pa.table(arrays, names=list(hints))
-
-
-def _arrow_type(hint: object) -> pa.DataType:
-    if hint in _ARROW_TYPES:
-        return _ARROW_TYPES[hint]
-    (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
-    return _ARROW_TYPES[inner]
+    return FailingRow(row=columns, was_so_before=row[SO_BEFORE] if is_known else None)
 
 
 def _validate(frame: DataFrame, rules: Iterable[Rule]) -> Sequence[ExpectationValidationResult]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
+from topicops.edges.tables.columns import problems_of, record_batch
+from topicops.edges.tables.rows_by_topic import RowsByTopic
 from topicops.edges.tables.schemas import PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import NewTable, TableFolder
-from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState
+from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Tally, Totals, identity_of
 from topicops.model.plans.delta import live_row
-from topicops.model.specs.topic_config import config_problem
+from topicops.model.specs.topic_config import own_min_insync_replicas
 
 
 class LiveTables:
@@ -24,6 +27,7 @@ class LiveTables:
     def __init__(self, folder: TableFolder) -> None:
         self._folder = folder
         self._new: tuple[NewTable, ...] = ()
+        self._tally = Tally()
 
     def __enter__(self) -> Self:
         return self
@@ -35,17 +39,24 @@ class LiveTables:
 
     def begin(self) -> None:
         self._discard()
+        self._tally = Tally()
         self._new = (self._folder.new_table("topics", TOPICS), self._folder.new_table("partitions", PARTITIONS))
 
     def take(self, topics: Sequence[LiveTopic]) -> None:
         if topics:
+            self._tally.count(topics)
             for table, batch in zip(self._new, (topics_batch(topics), partitions_batch(topics)), strict=True):
                 table.write(batch)
 
-    def finish(self) -> LiveTopics:
+    def finish(self) -> Mapping[str, LiveTopic]:
         for table in self._new:
             table.keep()
-        return LiveTopics(self._folder)
+        return read_live_topics(self._folder)
+
+    @property
+    def totals(self) -> Totals:
+        """Of the topics that were taken since the last ``begin``."""
+        return self._tally.totals
 
     def _discard(self) -> None:
         for table in self._new:
@@ -53,36 +64,17 @@ class LiveTables:
         self._new = ()
 
 
-class LiveTopics(Mapping[str, LiveTopic]):
-    """The topics of the tables, by name, in order; a topic is made when it is asked for.
+def read_live_topics(folder: TableFolder) -> RowsByTopic[LiveTopic]:
+    """The topics of the tables, by name."""
+    names = folder.read("topics", columns=["topic"])["topic"].to_pylist()
+    return RowsByTopic(names, partial(_topics_of, folder))
 
-    All names are held, and the topics that were asked for; the tables must stay as they are.
-    """
 
-    def __init__(self, folder: TableFolder) -> None:
-        self._folder = folder
-        names = folder.read("topics", columns=["topic"])["topic"].to_pylist()
-        self._found: dict[str, LiveTopic | None] = dict.fromkeys(sorted(names))
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._found
-
-    def __getitem__(self, name: str) -> LiveTopic:
-        found = self._found[name]
-        return self.load([name])[name] if found is None else found
-
-    def load(self, names: Collection[str]) -> Mapping[str, LiveTopic]:
-        """Those of these topics that are live, read from the tables at once."""
-        missing = [name for name in names if name in self._found and self._found[name] is None]
-        if missing:
-            self._found.update(_topics_of(self._folder, missing))
-        return {name: topic for name in names if (topic := self._found.get(name)) is not None}
+def read_identities(folder: TableFolder) -> dict[str, str]:
+    """The identity of each topic, as ``LiveTopic.identity``."""
+    found = folder.read("topics", columns=["topic", "topic_id", "czxid"]).to_pydict()
+    rows = zip(found["topic"], found["topic_id"], found["czxid"], strict=True)
+    return {topic: identity_of(topic_id, czxid) for topic, topic_id, czxid in rows}
 
 
 def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
@@ -96,15 +88,19 @@ def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
         "partitions": [row.partitions for row in rows],
         "replication_factor_min": [row.replication_factor_min for row in rows],
         "replication_factor_max": [row.replication_factor_max for row in rows],
+        "lowest_partition": [min(topic.assignment, default=0) for topic in topics],
+        "highest_partition": [max(topic.assignment, default=-1) for topic in topics],
+        "empty_partitions": [sum(not row for row in topic.assignment.values()) for topic in topics],
         "assignment_digest": [row.assignment_digest for row in rows],
         "configs": [row.configs for row in rows],
+        "min_insync_replicas": [own_min_insync_replicas(topic.overrides) for topic in topics],
         "overrides": [list(topic.overrides.items()) for topic in topics],
-        "config_problems": [_problems(topic.overrides) for topic in topics],
+        "config_problems": [problems_of(topic.overrides) for topic in topics],
         "is_reassigning": [topic.is_reassigning for topic in topics],
         "is_unstable": [topic.unstable for topic in topics],
         "has_states": [topic.states is not None for topic in topics],
     }
-    return _batch(columns, TOPICS)
+    return record_batch(columns, TOPICS)
 
 
 def partitions_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
@@ -127,21 +123,11 @@ def partitions_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
         "controller_epoch": of_state(lambda state: state.controller_epoch),
         "version": of_state(lambda state: state.version),
     }
-    return _batch(columns, PARTITIONS)
+    return record_batch(columns, PARTITIONS)
 
 
 def _partitions(topic: LiveTopic) -> Sequence[int]:
     return sorted({*topic.assignment, *topic.adding, *topic.removing, *(topic.states or ())})
-
-
-def _problems(overrides: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Why a broker would refuse a value, by config; only of those that it would refuse."""
-    return [(name, problem) for name, text in overrides.items() if (problem := config_problem(name, text))]
-
-
-def _batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _topics_of(folder: TableFolder, names: Collection[str]) -> Iterator[tuple[str, LiveTopic]]:

@@ -6,6 +6,8 @@ allows no required field there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 FORMAT_VERSION = "1.0"
@@ -24,8 +26,12 @@ TOPICS = pa.schema(
         ("partitions", pa.int32()),
         ("replication_factor_min", pa.int32()),
         ("replication_factor_max", pa.int32()),
+        ("lowest_partition", pa.int32()),
+        ("highest_partition", pa.int32()),
+        ("empty_partitions", pa.int32()),
         ("assignment_digest", pa.string()),
         ("configs", pa.string()),
+        ("min_insync_replicas", pa.int32()),
         ("overrides", _TEXTS),
         ("config_problems", _TEXTS),
         ("is_reassigning", pa.bool_()),
@@ -63,3 +69,5 @@ DESIRED = pa.schema(
         ("spec", pa.string()),
     ]
 )
+SCHEMAS: Mapping[str, pa.Schema] = {"desired": DESIRED, "topics": TOPICS, "partitions": PARTITIONS}
+"""By the name of the table."""

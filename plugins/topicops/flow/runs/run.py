@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,9 +24,12 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
 ENVIRONMENT_FILE = "environment.json"
+TABLES_FILE = "tables.json"
+"""Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
 HOME_NOT_SET = "each working folder has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
@@ -95,10 +98,42 @@ class Run:
         return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
 
     def read_desired(self) -> Desired:
-        return self.store.read_value("desired.json", Desired)
+        """With tables, its topics are read from theirs when they are asked for."""
+        desired, tables = self.store.read_value("desired.json", Desired), self.tables()
+        if tables is None:
+            return desired
+        from topicops.edges.tables.desired_topics import read_desired_topics
+
+        return replace(desired, topics=read_desired_topics(tables))
 
     def read_live(self) -> ClusterSnapshot:
-        return self.store.read_value("live.json", ClusterSnapshot)
+        """With tables, its topics are read from theirs when they are asked for."""
+        live, tables = self.store.read_value("live.json", ClusterSnapshot), self.tables()
+        if tables is None:
+            return live
+        from topicops.edges.tables.live_topics import read_live_topics
+
+        return replace(live, topics=read_live_topics(tables))
+
+    def tables(self) -> TableFolder | None:
+        """The run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
+        return self._tables() if self.store.has(TABLES_FILE) else None
+
+    def known_tables(self) -> TableFolder:
+        """As ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
+        if (tables := self.tables()) is None:
+            raise ArtifactError(f"{self.store.path(TABLES_FILE)}: missing: this run has no tables; start a new one")
+        return tables
+
+    def new_tables(self) -> TableFolder:
+        """Have the run keep its data in columns from now on."""
+        self.store.write_json(TABLES_FILE, {"format_version": "1.0", "place": "tables"})
+        return self._tables()
+
+    def _tables(self) -> TableFolder:
+        from topicops.edges.tables.table_folder import TableFolder
+
+        return TableFolder.at(self.store.path("tables"))
 
     def read_delta(self) -> Delta:
         return self.store.read_value("delta.json", Delta)

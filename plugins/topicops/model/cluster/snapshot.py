@@ -5,13 +5,19 @@ A field that is None was not known to the source; brokers know less than ZooKeep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicops.model.choices import Source
 
 Assignment = Mapping[int, tuple[int, ...]]
 """Partition id to broker ids, preferred leader first."""
+
+
+def identity_of(topic_id: str | None, czxid: int | None) -> str:
+    """What no two topics of one name share: the topic id, else the czxid."""
+    return topic_id or f"czxid:{czxid}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +67,8 @@ class LiveTopic:
 
     @property
     def identity(self) -> str:
-        """Distinguishes this topic from a later one of the same name: the topic id, else the czxid."""
-        return self.topic_id or f"czxid:{self.czxid}"
+        """Distinguishes this topic from a later one of the same name."""
+        return identity_of(self.topic_id, self.czxid)
 
     @property
     def partitions(self) -> int:
@@ -107,6 +113,48 @@ class TopicTraces:
         return self.live is None and not self.has_config_znode and not self.is_deleting
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What was counted over all partitions while they were read, so that no step has to look at each of them again."""
+
+    partitions: int
+    replicas: Mapping[int, int]
+    """By broker; where they will be when running reassignments have ended."""
+    first_replicas: Mapping[int, int]
+    """By broker, likewise: the preferred leaders."""
+    leaders: Mapping[int, int] | None
+    """By the broker that the partition's state names; None when a topic was read without states."""
+
+
+class Tally:
+    """Counts topics as they come."""
+
+    def __init__(self) -> None:
+        self._partitions = 0
+        self._replicas, self._first, self._leaders = Counter[int](), Counter[int](), Counter[int]()
+        self._knows_leaders = True
+
+    def count(self, topics: Iterable[LiveTopic]) -> None:
+        for topic in topics:
+            self._partitions += topic.partitions
+            for row in topic.target_assignment.values():
+                self._replicas.update(row)
+                self._first.update(row[:1])
+            if topic.states is None:
+                self._knows_leaders = False
+            else:
+                self._leaders.update(state.leader for p, state in topic.states.items() if p in topic.assignment)
+
+    @property
+    def totals(self) -> Totals:
+        return Totals(
+            partitions=self._partitions,
+            replicas=dict(self._replicas),
+            first_replicas=dict(self._first),
+            leaders=dict(self._leaders) if self._knows_leaders else None,
+        )
+
+
 class TopicsInMemory:
     """Fills ``model.ports.TopicSink`` with a mapping, by name."""
 
@@ -148,10 +196,17 @@ class ClusterSnapshot:
     """Effective default of each topic config, if the brokers answered."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
+    totals: Totals | None = None
+    """Of all topics, if they were counted when they were read."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
+
+    @property
+    def partitions(self) -> int:
+        """Of all topics."""
+        return self.totals.partitions if self.totals else sum(topic.partitions for topic in self.topics.values())
 
     @property
     def offline_partitions(self) -> int | None:
@@ -159,15 +214,22 @@ class ClusterSnapshot:
 
         Those of topics that are being deleted do not count: the controller takes their leaders away first.
         """
+        if self.totals:
+            return self._offline_by_totals(self.totals)
         known = [topic for topic in self.topics.values() if topic.states is not None]
         if len(known) < len(self.topics):
             return None
-        return sum(
-            not self.has_live_leader(topic, p)
-            for topic in known
-            if topic.name not in self.deleting
-            for p in topic.assignment
-        )
+        return sum(self._offline(topic) for topic in known if topic.name not in self.deleting)
+
+    def _offline_by_totals(self, totals: Totals) -> int | None:
+        if totals.leaders is None:
+            return None
+        led = sum(partitions for leader, partitions in totals.leaders.items() if leader in self.brokers)
+        going = sum(self._offline(self.topics[name]) for name in self.deleting if name in self.topics)
+        return totals.partitions - led - going
+
+    def _offline(self, topic: LiveTopic) -> int:
+        return sum(not self.has_live_leader(topic, p) for p in topic.assignment)
 
     def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
         """Whether the state names a leader that is registered; a state may name a dead broker for a while."""

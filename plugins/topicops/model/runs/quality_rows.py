@@ -233,7 +233,7 @@ def rows_before(
             for topic in live.topics.values()
             for config, text in topic.overrides.items()
         ],
-        "inputs": [_inputs_row(live, environment, topics_last_good)],
+        "inputs": [inputs_row(live, environment, topics_last_good)],
     }
 
 
@@ -244,19 +244,23 @@ def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> QualityInput:
         "partition": partitions,
         "topic": [_topic_row(live, topic, afterwards) for topic in live.topics.values()],
         "broker": broker_rows(live.brokers, partitions),
-        "deletion": [
-            DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
-            for name, age_ms in live.deleting.items()
-        ],
+        "deletion": deletion_rows(live, afterwards),
         "config_znode": [
             *(ConfigZnodeRow(topic.name, has_topic=True) for topic in live.topics.values() if topic.overrides),
             *(ConfigZnodeRow(name, has_topic=False) for name in live.orphan_configs),
         ],
-        "cluster": [_cluster_row(live, afterwards)],
+        "cluster": [cluster_row(live, afterwards)],
     }
     if afterwards.differences is not None:
         rows["difference"] = [DifferenceRow(*found) for found in afterwards.differences.items()]
     return rows
+
+
+def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[DeletionRow]:
+    return [
+        DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
+        for name, age_ms in live.deleting.items()
+    ]
 
 
 def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
@@ -347,7 +351,7 @@ def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) 
     )
 
 
-def _cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
+def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
     unmanaged = sum(name not in afterwards.managed for name in live.topics)
     return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
 
@@ -364,7 +368,7 @@ def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
     )
 
 
-def _inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
+def inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
     topics = len(live.topics)
     topic_count = topics if topics_last_good is None else topics_last_good
     has_controller = live.controller_id is not None and (live.source == "kafka" or live.controller_id in live.brokers)

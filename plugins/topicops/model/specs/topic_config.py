@@ -32,6 +32,7 @@ AS_TOTAL = -2
 """A local retention that follows the total one."""
 
 MIN_ISR = "min.insync.replicas"
+LARGEST_INT = 2**31 - 1
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -186,11 +187,14 @@ def config_problem(config: str, text: str) -> str:
 
 def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
     """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
-    for values in (overrides, broker_defaults or {}):
-        text = _canonical_or_raw(MIN_ISR, values[MIN_ISR]) if MIN_ISR in values else ""
-        if text.isdecimal() and len(text) <= LONGEST_NUMBER:
-            return int(text)
-    return 1
+    own, default = own_min_insync_replicas(overrides), own_min_insync_replicas(broker_defaults or {})
+    return own if own is not None else 1 if default is None else default
+
+
+def own_min_insync_replicas(configs: Mapping[str, str]) -> int | None:
+    """The value among these configs as brokers read it, at most Kafka's largest ``int``; None: there is none."""
+    text = _canonical_or_raw(MIN_ISR, configs[MIN_ISR]) if MIN_ISR in configs else ""
+    return min(int(text), LARGEST_INT) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
 
 AMBIGUOUS_NUMBER = re.compile(

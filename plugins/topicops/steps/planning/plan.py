@@ -89,7 +89,7 @@ def plan(
         blocked=tuple(_blocked(decision, load) for decision in blocked),
         drift=tuple(entry for decision in decisions for entry in _drift(decision.situation)),
         unmanaged=_unmanaged(delta),
-        paused=tuple(_paused(desired, now=now)),
+        paused=tuple(_paused(desired, delta, now=now)),
         activity=_activity(activity, deleted),
         load=load_table(live, changes, before=load),
         warnings=tuple(warnings),
@@ -266,9 +266,9 @@ def _drift(situation: Situation) -> Iterator[Drift]:
         yield Drift(topic=desired.name, owner=desired.owner, config=name, value=value, location=desired.location)
 
 
-def _paused(desired: Desired, *, now: datetime) -> Iterator[Paused]:
-    for name in sorted(desired.topics):
+def _paused(desired: Desired, delta: Delta, *, now: datetime) -> Iterator[Paused]:
+    for name in (row.topic for row in delta.topics if row.topic_class is TopicClass.PAUSED):
         topic = desired.topics[name]
-        if topic.lifecycle is Lifecycle.PAUSED and _is_left_alone(topic, now=now):
+        if _is_left_alone(topic, now=now):
             until = f"{topic.until:%Y-%m-%dT%H:%M:%SZ}" if topic.until else ""
             yield Paused(topic=name, owner=topic.owner, reason=topic.reason, until=until, location=topic.location)

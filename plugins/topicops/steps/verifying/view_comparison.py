@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
+from topicops.model.topics_in_files import in_parts
 from topicops.steps.verifying.broker_checks import metadata
 from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.observation import Expectation, Observation
 
 BROKERS_ASKED = 3
 """The controller sends every broker the same metadata; verify asks more brokers about what the run changed."""
+TOPICS_AT_ONCE = 2_000
 READINGS = 3
 PAUSE_S = 1.0
 """The controller writes to ZooKeeper first and then informs the brokers."""
@@ -25,9 +27,8 @@ def differing_topics(
     Topics that are being deleted are left out. When no broker answers, the only entry has no name and gives the reason.
     """
     asked = chosen_brokers(live.brokers, most=BROKERS_ASKED)
-    there = {name: topic for name, topic in live.topics.items() if name not in live.deleting}
     found: dict[str, str] = {}
-    for topics in _readings(there, found, reader, clock) if asked else ():
+    for topics in _readings(live, found, reader, clock) if asked else ():
         answers = brokers.views(asked, sorted(topics))
         views = {broker: answer for broker, answer in answers.items() if isinstance(answer, BrokerView)}
         if not views:
@@ -37,11 +38,10 @@ def differing_topics(
 
 
 def _readings(
-    topics: Mapping[str, LiveTopic], found: dict[str, str], reader: LiveReader, clock: Clock
+    live: ClusterSnapshot, found: dict[str, str], reader: LiveReader, clock: Clock
 ) -> Iterator[Mapping[str, LiveTopic]]:
     """The topics to compare, then those that differed, read again. Removes topics from ``found`` that are gone."""
-    if topics:
-        yield topics
+    yield from in_parts(live.topics, [name for name in live.topics if name not in live.deleting], size=TOPICS_AT_ONCE)
     for _ in range(READINGS - 1):
         differing = sorted(name for name, text in found.items() if text)
         if not differing:

@@ -25,7 +25,7 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
         return LoadTable()
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     before = live_load(live) if before is None else before
-    gone = Load.of(topic.target_assignment for name, topic in live.topics.items() if name in deleted)
+    gone = Load.of(live.topics[name].target_assignment for name in deleted if name in live.topics)
     new = Load.of(placed)
     brokers = tuple(
         BrokerLoad(
@@ -38,6 +38,8 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
 def live_load(live: ClusterSnapshot) -> Load:
     """Of all live topics, as it will be when running reassignments have ended."""
+    if live.totals:
+        return Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
     return Load.of(topic.target_assignment for topic in live.topics.values())
 
 

@@ -1,0 +1,14 @@
+"""A run's tables as frames."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from topicops.edges.tables.schemas import SCHEMAS
+from topicops.edges.tables.table_folder import TableFolder
+
+
+def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
+    """One table. Its columns are known, so that Spark need not look into the file to plan a query."""
+    return spark.read.schema(from_arrow_schema(SCHEMAS[name])).parquet(tables.uri(name))

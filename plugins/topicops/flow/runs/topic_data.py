@@ -1,0 +1,48 @@
+"""What a run keeps of all topics: in tables for Spark, else whole in ``desired.json`` and ``live.json``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicops.flow.runs.run import TABLES_FILE, Run
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.ports import LiveReader
+from topicops.model.specs.desired import Desired
+
+if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
+
+
+def write_desired(run: Run, desired: Desired, *, as_tables: bool) -> Path:
+    """``desired.json``, whole or beside its table. Decides for the run, whose snapshot is kept the same way."""
+    run.store.remove(TABLES_FILE)
+    if not as_tables:
+        return run.store.write_value("desired.json", desired)
+    from topicops.edges.tables.desired_topics import write_desired_topics
+
+    write_desired_topics(run.new_tables(), desired.topics)
+    return run.store.write_value("desired.json", replace(desired, topics={}))
+
+
+def live_snapshot(run: Run, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into the run's tables, if it has some, while they are read."""
+    tables = run.tables()
+    if tables is None:
+        return reader.snapshot(states=states)
+    return snapshot_into(tables, reader, states=states)
+
+
+def snapshot_into(tables: TableFolder, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into these tables while they are read."""
+    from topicops.edges.tables.live_topics import LiveTables
+
+    with LiveTables(tables) as sink:
+        live = reader.snapshot(states=states, into=sink)
+        return replace(live, totals=sink.totals)
+
+
+def write_live(run: Run, live: ClusterSnapshot) -> Path:
+    """``live.json``, whole or beside its tables."""
+    return run.store.write_value("live.json", live if live.totals is None else replace(live, topics={}))

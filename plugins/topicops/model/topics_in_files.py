@@ -1,0 +1,58 @@
+"""Mappings by topic whose values may be in a file, so that a step holds only those that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar, cast, runtime_checkable
+
+Value = TypeVar("Value")
+Held = TypeVar("Held", covariant=True)
+
+
+@runtime_checkable
+class InFile(Protocol[Held]):
+    """A mapping whose values are in a file."""
+
+    def read(self, names: Collection[str]) -> Mapping[str, Held]:
+        """Those of these topics that are there, read at once, and none of them held."""
+        ...
+
+    def hold(self, names: Collection[str]) -> None:
+        """Read these at once, and hold them: asking for one of them costs nothing from now on."""
+        ...
+
+
+def hold(topics: Mapping[str, object], names: Collection[str]) -> None:
+    """Have these topics at hand."""
+    if isinstance(topics, InFile):
+        topics.hold(names)
+
+
+def in_parts(topics: Mapping[str, Value], names: Sequence[str], *, size: int) -> Iterator[Mapping[str, Value]]:
+    """Yield these topics, so many at once: those that are in a file are never held all together."""
+    for start in range(0, len(names), size):
+        part = names[start : start + size]
+        if isinstance(topics, InFile):
+            yield cast("InFile[Value]", topics).read(part)
+        else:
+            yield {name: topics[name] for name in part}
+
+
+class WithNewer(Mapping[str, Value]):
+    """A mapping of which some values have changed since."""
+
+    def __init__(self, topics: Mapping[str, Value], newer: Mapping[str, Value]) -> None:
+        """Both must have all of the newer names."""
+        self._topics, self._newer = topics, newer
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._topics)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._topics
+
+    def __getitem__(self, name: str) -> Value:
+        return self._newer[name] if name in self._newer else self._topics[name]

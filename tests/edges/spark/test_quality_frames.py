@@ -1,0 +1,68 @@
+"""The rows of the quality rules, made by Spark from tables: the same as plain Python makes of the same world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from fixtures.random_worlds import World
+from topicops.edges.spark.quality_frames import RunTables, listed_frames, partition_frames, spec_frames, topic_frames
+from topicops.edges.tables.desired_topics import write_desired_topics
+from topicops.edges.tables.live_topics import LiveTables
+from topicops.edges.tables.table_folder import TableFolder
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.runs.quality_rows import Afterwards, RowKind, rows_after, rows_before
+
+WORLDS = range(6)
+
+
+def written(spark: SparkSession, folder: Path, world: World, live: ClusterSnapshot) -> RunTables:
+    tables = TableFolder.at(folder)
+    write_desired_topics(tables, world.desired.topics)
+    with LiveTables(tables) as sink:
+        sink.begin()
+        sink.take(list(live.topics.values()))
+        sink.finish()
+    return RunTables(spark, tables, replace(live, topics={}))
+
+
+def rows_of(frame: DataFrame, like: Sequence[tuple[object, ...]]) -> Counter[object]:
+    """The frame's rows, with its columns in the order of the row type."""
+    fields = like[0]._fields if like else frame.columns  # type: ignore[attr-defined]
+    return Counter(str(tuple(_plain(row[name]) for name in fields)) for row in frame.toArrow().to_pylist())
+
+
+def _plain(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def with_all_states(live: ClusterSnapshot) -> ClusterSnapshot:
+    topics: Iterable[LiveTopic] = live.topics.values()
+    return replace(live, topics={t.name: replace(t, states=t.states or {}) for t in topics})
+
+
+@pytest.mark.parametrize("seed", WORLDS)
+def test_spark_makes_the_rows_that_plain_python_makes(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    world = World(seed)
+    live = with_all_states(world.live)
+    names = sorted(live.topics)
+    known = Afterwards(
+        managed=world.desired.topics.keys(),
+        known_identities={name: "other" if n % 2 else live.topics[name].identity for n, name in enumerate(names[1:])},
+        own_topic_identities={live.topics[name].identity for name in names[:2]},
+    )
+    tables = written(spark, tmp_path, world, live)
+    before = rows_before(world.desired, live, world.environment, topics_last_good=None)
+    after = rows_after(live, known)
+
+    made = {**spec_frames(tables), **listed_frames(tables), **partition_frames(tables), **topic_frames(tables, known)}
+
+    plain: Mapping[RowKind, Sequence[tuple[object, ...]]] = {**before, **after}
+    assert {kind: rows_of(frame, plain[kind]) for kind, frame in made.items()} == {
+        kind: Counter(str(tuple(row)) for row in plain[kind]) for kind in made
+    }
