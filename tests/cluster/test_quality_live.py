@@ -32,7 +32,7 @@ def remove_topic(cluster: LocalCluster) -> None:
 def opened(workspace: Workspace, run_id: str) -> Run:
     run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
     workspace.write_environment()
-    flow.validate(run)
+    flow.validate(run, as_tables=True)
     flow.snapshot(run, states=True)
     return run
 

@@ -86,11 +86,11 @@ def quality_after(run: Run) -> QualitySummary:
         run,
         "after",
         live,
-        lambda spark: _frames_after(RunTables(spark, folder, live), known),
+        lambda spark: frames_after(RunTables(spark, folder, live), known),
         _expected_after(live, differences),
         earlier=None
         if first.totals is None or first.totals.leaders is None
-        else lambda spark: _frames_after(
+        else lambda spark: frames_after(
             RunTables(spark, run.known_tables(), first),
             replace(known, deleted=(), known_identities=None, differences=None),
         ),
@@ -99,7 +99,8 @@ def quality_after(run: Run) -> QualitySummary:
     return summary
 
 
-def _frames_after(tables: RunTables, known: Afterwards) -> Frames:
+def frames_after(tables: RunTables, known: Afterwards) -> Frames:
+    """The rows of the suite ``after``, by kind."""
     from topicops.edges.spark.quality_frames import partition_frames, rows_frame, topic_frames
 
     small: dict[RowKind, Sequence[tuple[object, ...]]] = {
