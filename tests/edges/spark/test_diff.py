@@ -1,80 +1,44 @@
-import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from fixtures.diff_worlds import RANDOM_WORLDS, all_worlds, deltas_on_spark, desired_row, live_row, plain_deltas
 from fixtures.spark_rows import diff_of_rows
 from topicops.edges.tables.schemas import DESIRED, TOPICS
 from topicops.model.errors import DiffError
 from topicops.model.plans.delta import DesiredRow, Field, LiveRow, TopicClass
-from topicops.steps.planning.diff import check_conserved, diff
+from topicops.steps.planning.diff import check_conserved
 
-TOPICS_PER_WORLD = 200
-World = tuple[list[DesiredRow], list[LiveRow]]
-
-
-def desired_row(topic: str, lifecycle: str = "present", **fields: object) -> DesiredRow:
-    row = DesiredRow(topic, lifecycle, partitions=3, replication_factor=2, assignment_digest=None, configs="{}")
-    return row._replace(**fields)
+FEW = 40
+"""Topics of each random world; with all of them the comparison belongs to the long tests."""
 
 
-def live_row(topic: str, **fields: object) -> LiveRow:
-    row = LiveRow(
-        topic, partitions=3, replication_factor_min=2, replication_factor_max=2, assignment_digest="a", configs="{}"
-    )
-    return row._replace(**fields)
+@contextmanager
+def adaptive(spark: SparkSession, word: str) -> Iterator[None]:
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", word)
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before or "false")
 
 
-def random_world(seed: int) -> World:
-    """Many topics, few values: equal and different fields, and topics of one side only, come about by chance."""
-    chance = random.Random(seed)
-    desired, live = [], []
-    for number in range(TOPICS_PER_WORLD):
-        topic = chance.choice(("orders", "Ünicode", "a.b", "A-b")) + f".{number}"
-        side = chance.choice(("desired", "live", "both", "both", "both", "both"))
-        if side != "live":
-            lifecycle = chance.choice(("present", "present", "present", "present", "absent", "paused"))
-            desired.append(
-                desired_row(
-                    topic,
-                    lifecycle,
-                    partitions=chance.randint(2, 3),
-                    replication_factor=chance.randint(1, 2),
-                    assignment_digest=chance.choice((None, None, "a", "b")),
-                    configs=chance.choice(("{}", '{"retention.ms":"1"}')),
-                )
-            )
-        if side != "desired":
-            smallest = chance.randint(1, 2)
-            live.append(
-                live_row(
-                    topic,
-                    partitions=chance.randint(2, 3),
-                    replication_factor_min=smallest,
-                    replication_factor_max=smallest + (chance.random() < 0.2),
-                    assignment_digest=chance.choice("ab"),
-                    configs=chance.choice(("{}", '{"retention.ms":"1"}')),
-                )
-            )
-    chance.shuffle(desired)
-    chance.shuffle(live)
-    return desired, live
+@pytest.mark.parametrize("word", ["false", "true"])
+def test_spark_and_plain_python_find_the_same_deltas_of_many_worlds_in_one_frame(
+    spark: SparkSession, word: str
+) -> None:
+    worlds = all_worlds(FEW)
+    assert len(worlds) > RANDOM_WORLDS
+    with adaptive(spark, word):
+        assert deltas_on_spark(spark, worlds) == plain_deltas(worlds)
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-@given(world=st.integers(min_value=0, max_value=2**32).map(random_world))
-def test_spark_and_plain_python_find_the_same_delta_on_random_worlds(spark: SparkSession, world: World) -> None:
-    desired, live = world
-    assert diff_of_rows(spark, desired, live) == diff(desired, live)
-
-
-def test_the_order_of_the_rows_does_not_matter(spark: SparkSession) -> None:
-    desired, live = random_world(1)
-    assert diff_of_rows(spark, desired[::-1], live[::-1]) == diff_of_rows(spark, desired, live)
+def test_a_topic_that_one_world_of_many_has_twice_is_refused(spark: SparkSession) -> None:
+    worlds = {"good": ([desired_row("orders")], [live_row("orders")]), "bad": ([desired_row("orders")] * 2, [])}
+    with pytest.raises(DiffError, match="1 distinct topics were compared and 2 came back"):
+        deltas_on_spark(spark, worlds)
 
 
 CASES: dict[str, tuple[DesiredRow | None, LiveRow | None, TopicClass, set[Field]]] = {

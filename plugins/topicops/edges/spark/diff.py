@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -12,6 +13,8 @@ from topicops.edges.spark.session import spark_errors
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.specs.desired import Lifecycle
 
+TOPIC = ("topic",)
+"""The key of topics of one environment."""
 _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 """Classes whose topics are counted and not listed."""
 
@@ -30,27 +33,57 @@ def spark_diff(desired: DataFrame, live: DataFrame) -> Delta:
         return _delta(by_class(compare(desired, live)).toArrow().to_pylist())
 
 
-def compare(desired: DataFrame, live: DataFrame) -> DataFrame:
-    """One row per desired or live topic; key ``topic``; unordered.
+def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, Delta]:
+    """As ``spark_diff`` for many worlds at once: the delta of each value of the column ``by`` that occurs.
 
-    Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the
-    structs ``desired`` and ``live``, null where the topic is not desired or not live.
+    Args:
+        by: A column that both frames have beside their rows': ``environment`` in a fleet.
+
+    Raises:
+        TopicopsError: Spark failed.
     """
-    d = desired.select(F.col("topic").alias("desired_topic"), F.struct(*DesiredRow._fields).alias("desired"))
-    l = live.select(F.col("topic").alias("live_topic"), F.struct(*LiveRow._fields).alias("live"))  # noqa: E741
-    joined = d.join(l, on=F.col("desired_topic").eqNullSafe(F.col("live_topic")), how="full_outer")
-    topic = F.coalesce("desired_topic", "live_topic").alias("topic")
-    changed = joined.select(topic, _presence().alias("presence"), _changed().alias("changed"), "desired", "live")
-    return changed.select("topic", "presence", _topic_class().alias("topic_class"), "changed", "desired", "live")
+    key = (by, *TOPIC)
+    with spark_errors("diff"):
+        rows = by_class(compare(desired, live, key), key).toArrow().to_pylist()
+    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row[by]].append(row)
+    return {world: _delta(classes) for world, classes in found.items()}
 
 
-def by_class(compared: DataFrame) -> DataFrame:
-    """One row per class that occurs; key ``topic_class``; unordered: the count, and the rows if they are listed."""
+def compare(desired: DataFrame, live: DataFrame, key: Sequence[str] = TOPIC) -> DataFrame:
+    """One row per desired or live topic; key ``key``; unordered.
+
+    Columns: those of the key, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the
+    structs ``desired`` and ``live``, null where the topic is not desired or not live.
+
+    Args:
+        key: The columns of both frames that name a topic; the last one is ``topic``.
+    """
+    d, l = _keyed(desired, "desired", DesiredRow._fields, key), _keyed(live, "live", LiveRow._fields, key)  # noqa: E741
+    same = [F.col(f"desired_{name}").eqNullSafe(F.col(f"live_{name}")) for name in key]
+    names = [F.coalesce(f"desired_{name}", f"live_{name}").alias(name) for name in key]
+    changed = d.join(l, on=same, how="full_outer").select(
+        *names, _presence().alias("presence"), _changed().alias("changed"), "desired", "live"
+    )
+    return changed.select(*key, "presence", _topic_class().alias("topic_class"), "changed", "desired", "live")
+
+
+def by_class(compared: DataFrame, key: Sequence[str] = TOPIC) -> DataFrame:
+    """One row per class that occurs: the count, and the rows if they are listed.
+
+    Key: ``topic_class``, after the columns of ``key`` before ``topic``; unordered.
+    """
     row = F.struct("topic", "presence", "changed", "desired", "live")
     is_listed = ~F.col("topic_class").isin(*_COUNTED_ONLY)
-    return compared.groupBy("topic_class").agg(
+    return compared.groupBy(*key[:-1], "topic_class").agg(
         F.count(F.lit(1)).alias("topics"), F.collect_list(F.when(is_listed, row)).alias("listed")
     )
+
+
+def _keyed(frame: DataFrame, side: str, fields: Sequence[str], key: Sequence[str]) -> DataFrame:
+    """The key's columns under names of this side, and the row as a struct that is named as the side is."""
+    return frame.select(*(F.col(name).alias(f"{side}_{name}") for name in key), F.struct(*fields).alias(side))
 
 
 def _presence() -> Column:
@@ -91,7 +124,7 @@ def _topic_class() -> Column:
     )
 
 
-def _delta(classes: Sequence[Mapping[str, Any]]) -> Delta:
+def _delta(classes: Iterable[Mapping[str, Any]]) -> Delta:
     counts = dict.fromkeys(TopicClass, 0)
     topics: list[TopicDelta] = []
     for found in classes:
