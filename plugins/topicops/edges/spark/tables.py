@@ -8,7 +8,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 
+_AS_PATTERNS = "__globPaths__"
+"""Spark's own name of an option: whether ``[``, ``*`` and the like in a path are a pattern of names (DataSource.scala)."""
+
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
     """One table. Its columns are known, so that Spark need not look into the file to plan a query."""
-    return spark.read.schema(from_arrow_schema(SCHEMAS[name])).parquet(tables.uri(name))
+    frame = spark.read.schema(from_arrow_schema(SCHEMAS[name]))
+    return frame.option(_AS_PATTERNS, "false").parquet(tables.uri(name))
