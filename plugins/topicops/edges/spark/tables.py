@@ -9,7 +9,7 @@ from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 
 _AS_PATTERNS = "__globPaths__"
-"""Spark's own name of an option: whether ``[``, ``*`` and the like in a path are a pattern of names (DataSource.scala)."""
+"""An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
 
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
