@@ -153,7 +153,7 @@ def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
     desired, live, tables = run.read_desired(), run.read_live(), run.tables()
     started = time.monotonic()
     if engine == "spark" and tables is not None:
-        delta = _compared_by_spark(tables)
+        delta = _compared_by_spark(run, tables)
     else:
         delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     check_conserved(delta, desired.topics, live.topics)
@@ -224,12 +224,12 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def _compared_by_spark(tables: TableFolder) -> Delta:
+def _compared_by_spark(run: Run, tables: TableFolder) -> Delta:
     from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.session import spark_session
     from topicops.edges.spark.tables import table_frame
 
-    with spark_session() as spark:
+    with spark_session(connections=run.connections) as spark:
         return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
 

@@ -147,7 +147,7 @@ def _check_quality(
     from topicops.edges.spark.session import spark_session
 
     started = time.monotonic()
-    with spark_session() as spark:
+    with spark_session(connections=run.connections) as spark:
         results = check_quality(
             spark,
             suite,

@@ -1,17 +1,26 @@
 import os
+import socket
 import stat
 import subprocess
 import sys
+import threading
+import time
+import traceback
+from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from topicops.edges.connections.lookup import from_environment
 from topicops.edges.java import find_java
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, driver_java
-from topicops.edges.spark.session import SparkKind, spark_kind, spark_session
+from topicops.edges.spark.driver import archive_path, driver_java, within
+from topicops.edges.spark.session import spark_errors, spark_session
+from topicops.edges.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
@@ -28,32 +37,15 @@ print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is own_handler, l
 """
 
 
-def run_alone(**environment: str) -> subprocess.CompletedProcess[str]:
+def run_alone(program: str = IN_ITS_OWN_PROCESS, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", IN_ITS_OWN_PROCESS],
+        [sys.executable, "-c", program],
         env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-
-
-@pytest.mark.parametrize(
-    ("setting", "kind"),
-    [
-        ("local", "local"),
-        ("local[*]", "local"),
-        ("local[2]", "local"),
-        ("local-cluster[2,1,1024]", "cluster"),
-        ("spark://master:7077", "cluster"),
-        ("yarn", "cluster"),
-        ("k8s://https://api:6443", "cluster"),
-        ("sc://spark:15002/;token=x", "connect"),
-    ],
-)
-def test_the_setting_names_where_spark_runs(setting: str, kind: SparkKind) -> None:
-    assert spark_kind(setting) == kind
 
 
 @pytest.mark.parametrize("setting", ["local[]", "local[two]", "spark", "mesos://old:5050", "sc://"])
@@ -110,15 +102,19 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
 
 
-def test_a_java_process_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
-    java = tmp_path / "jdk" / "bin" / "java"
+def own_java(folder: Path, does: str) -> Path:
+    """A script that shows a fitting version, and does what it is told when a driver is to start."""
+    java = folder / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
-    java.write_text(
-        f'#!/bin/sh\n[ "$1" = -version ] && exec {find_java().resolve()} -version\necho no memory >&2\nexit 7\n'
-    )
+    java.write_text(f'#!/bin/sh\n[ "$1" = -version ] && exec {find_java().resolve()} -version\n{does}\n')
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    return java
 
-    ended = run_alone(JAVA_HOME=str(tmp_path / "jdk"), TOPICOPS_CACHE=str(tmp_path))
+
+def test_a_java_process_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
+    java = own_java(tmp_path, "echo no memory >&2\nexit 7")
+
+    ended = run_alone(JAVA_HOME=str(java.parents[1]), TOPICOPS_CACHE=str(tmp_path))
 
     assert ended.returncode == 1
     assert "TopicopsError: Spark could not be started; the end of its log:\n  no memory\n" in ended.stderr
@@ -133,11 +129,97 @@ def test_without_a_fitting_java_one_sentence_says_what_to_install(
         driver_java()
 
 
-def test_a_connect_server_that_does_not_answer_is_told_at_once() -> None:
-    with pytest.raises(
-        TopicopsError, match=r"^TOPICOPS_SPARK=sc://127.0.0.1:1: no server answers there .*; start the server"
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("sc://127.0.0.1:1", "127.0.0.1:1: Connection refused"),
+        ("spark://127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1: Connection refused; 127.0.0.1:2: Connection refused"),
+        ("spark://no-such-host.invalid:1", "no-such-host.invalid:1: "),
+    ],
+)
+def test_a_server_that_does_not_answer_is_an_error_at_once(setting: str, said: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(TopicopsError) as caught:
+        module._open(spark_place(setting, from_environment))
+    assert str(caught.value).startswith(f"TOPICOPS_SPARK={setting}: no server answers there ({said}")
+    assert time.monotonic() - began < 10
+
+
+def test_a_port_at_which_no_connect_server_answers_is_an_error_within_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "CONNECT_S", 1.0)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        address = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            TopicopsError, match=f"^TOPICOPS_SPARK={address}: .*no Connect server has answered within 1 s"
+        ):
+            module._open(spark_place(address, from_environment))
+
+
+def test_one_live_master_of_two_is_enough() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as live:
+        place = spark_place(f"spark://127.0.0.1:1,127.0.0.1:{live.getsockname()[1]}", from_environment)
+        module._require_server(place)
+
+
+def test_an_error_of_spark_names_the_deepest_cause(spark: SparkSession) -> None:
+    with (
+        pytest.raises(TopicopsError, match=r"^diff: Spark failed: .*the rows are gone") as caught,
+        spark_errors("diff"),
     ):
-        module._connect("sc://127.0.0.1:1")
+        spark.sql("select raise_error('the rows are gone')").collect()
+    assert "\n" not in str(caught.value)
+    assert spark.sparkContext._jvm is not None
+    java = spark.sparkContext._jvm.java.lang
+    cause = java.IllegalStateException("Master removed our application: KILLED")
+    with (
+        pytest.raises(TopicopsError, match="IllegalStateException: Master removed our application: KILLED"),
+        spark_errors("diff"),
+    ):
+        spark.sparkContext._jvm.scala.util.Failure(java.RuntimeException("All failed", cause)).get()
+
+
+def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() -> None:
+    spark_place("sc://127.0.0.1:1/;token=hunter2SECRET", from_environment)
+    with pytest.raises(TopicopsError) as caught, spark_errors("diff"):
+        raise PySparkException("sc://127.0.0.1:1/;token=hunter2SECRET is not accepted")
+    assert "hunter2SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_start_that_takes_too_long_is_an_error() -> None:
+    ended = threading.Event()
+    with pytest.raises(TopicopsError, match="Spark did not start within 0 s"):
+        within(0.1, ended.wait)
+    ended.set()
+
+
+@pytest.mark.soak
+def test_a_java_that_hangs_is_killed_when_the_time_is_over(tmp_path: Path) -> None:
+    java = own_java(tmp_path, "sleep 300")
+    program = (
+        "from topicops.edges.spark import session; session.START_S = 3\nwith session.spark_session('local[2]'): pass"
+    )
+    ended = run_alone(program, JAVA_HOME=str(java.parents[1]), TOPICOPS_CACHE=str(tmp_path))
+
+    assert "TopicopsError: Spark did not start within 3 s" in ended.stderr
+    assert not [p for p in psutil.process_iter(["cmdline"]) if str(java) in " ".join(p.info["cmdline"] or ())]
+
+
+@pytest.mark.soak
+def test_settings_reach_the_driver_and_the_session_and_the_heap_can_be_given() -> None:
+    program = (
+        "from topicops.edges.spark.session import spark_session\n"
+        "with spark_session('local[2]') as spark:\n"
+        "    print(spark.conf.get('spark.sql.shuffle.partitions'), spark.conf.get('spark.sql.session.timeZone'),\n"
+        "          spark._jvm.java.lang.Runtime.getRuntime().maxMemory() >> 20)"
+    )
+    conf = '{"spark.sql.shuffle.partitions": 5, "spark.sql.session.timeZone": "Asia/Tokyo"}'
+    ended = run_alone(program, TOPICOPS_SPARK_CONF=conf, TOPICOPS_SPARK_MEMORY="600m")
+
+    partitions, zone, megabytes = ended.stdout.split()
+    assert (partitions, zone) == ("5", "UTC")
+    assert 550 < int(megabytes) <= 600
 
 
 def test_where_no_archive_can_be_kept_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

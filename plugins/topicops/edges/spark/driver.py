@@ -12,26 +12,35 @@ import logging
 import os
 import shlex
 import shutil
+import signal
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+import psutil
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from pyspark import SparkConf
 from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import class_archive_path, find_java, pyspark_jars
 from topicops.edges.processes import last_lines
+from topicops.edges.spark.settings import DEFAULT_MEMORY
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
+_DRIVER_LOG = "driver.log"
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-_HEAP = "1g"
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -43,6 +52,10 @@ class SparkDriver:
 
     gateway: JavaGateway
     folder: Path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / _DRIVER_LOG
 
     @property
     def uses_archive(self) -> bool:
@@ -58,18 +71,21 @@ class SparkDriver:
 
 _started: list[SparkDriver] = []
 """The driver of this process, once it runs; pyspark allows one for each process."""
+_kept: set[Path] = set()
+"""Logs that an error has named, and that stay when this process ends."""
 
 
-def local_driver() -> SparkDriver:
+def local_driver(*, memory: str | None = None) -> SparkDriver:
     """The driver on this machine, started at the first call; it ends with this process.
+
+    Args:
+        memory: The heap limit, ``4g``; None: 1 GB.
 
     Raises:
         TopicopsError: There is no suitable Java, or the driver could not be started.
     """
     if not _started:
-        java, folder = driver_java(), _own_folder()
-        archive = archive_path(java)
-        _started.append(_start_archived(java, folder, archive) if archive.is_file() else _start_local(java, folder))
+        _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
     return _started[0]
 
 
@@ -80,13 +96,71 @@ def uses_archive() -> bool:
 
 def training_driver(archive: Path) -> SparkDriver:
     """The driver of this process, which will write ``archive`` when it ends."""
-    _started.append(_start_local(driver_java(), _own_folder(), f"-XX:ArchiveClassesAtExit={archive}"))
+    options = (*_local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
+    _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
     return _started[0]
 
 
-def cluster_driver(settings: tuple[tuple[str, str], ...]) -> SparkDriver:
-    """A driver for a cluster manager; it reads ``spark-defaults.conf`` and the like."""
-    return _start(dict(settings), _own_folder(), _java_first(driver_java()))
+def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
+    """A driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
+
+    The settings go by a file that only this user can read, because every user sees a process's arguments.
+    """
+    if not _started:
+        folder = _own_folder()
+        file = folder / "settings.conf"
+        write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600)
+        arguments = shlex.join(["--load-spark-defaults", "--properties-file", str(file), "pyspark-shell"])
+        environment = {**_java_first(driver_java()), "PYSPARK_SUBMIT_ARGS": arguments}
+        _started.append(_start({}, folder, environment))
+    return _started[0]
+
+
+def kept_log() -> Path | None:
+    """The log of this process's driver, which then stays when this process ends; None: it says nothing."""
+    for driver in _started:
+        if driver.log.is_file() and driver.log.stat().st_size:
+            _kept.add(driver.log)
+            return driver.log
+    return None
+
+
+def within(limit_s: float, work: Callable[[], T]) -> T:
+    """Do the work that starts Spark, in a thread of its own; when it takes too long, kill the Java process.
+
+    Raises:
+        TopicopsError: It took longer than ``limit_s``.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result(limit_s)
+    except TimeoutError:
+        log = kept_log()
+        _kill_drivers()
+        where = f"; the driver's log is {log}" if log else ""
+        raise TopicopsError(f"Spark did not start within {limit_s:.0f} s{where}") from None
+
+
+def _kill_drivers() -> None:
+    """Kill this process's driver, and the scripts that start it: each is a session of its own."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error, OSError):
+            if os.getsid(child.pid) == child.pid and "pyspark-shell" in child.cmdline():
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def _property_line(setting: tuple[str, str]) -> str:
+    """A line of a Java property file."""
+    name, value = (text.replace("\\", "\\\\").replace("\n", "\\n") for text in setting)
+    return f"{name}={value}\n"
 
 
 def log4j2_flag() -> str:
@@ -99,22 +173,37 @@ def archive_path(java: Path) -> Path:
     return class_archive_path(f"spark-{pyspark_version}", java, jars, _SMALL_JVM)
 
 
-def _start_archived(java: Path, folder: Path, archive: Path) -> SparkDriver:
-    """Start from the archive. One that is so damaged that the JVM ends is removed."""
+def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
+    """Start from the archive, if there is one. One that is so damaged that the JVM ends is removed."""
+    archive, options = archive_path(java), _local_options(folder)
+    if not archive.is_file():
+        return _start_local(java, folder, memory, options)
     try:
-        return _start_local(java, folder, f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={_archive_log(folder)}")
+        return _start_local(java, folder, memory, (*options, *archive_options(archive, _archive_log(folder))))
     except TopicopsError:
         _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
-    driver = _start_local(java, folder)
+    driver = _start_local(java, folder, memory, options)
     archive.unlink(missing_ok=True)
     return driver
 
 
-def _start_local(java: Path, folder: Path, *flags: str) -> SparkDriver:
+def archive_options(archive: Path, log: Path) -> tuple[str, ...]:
+    return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={log}"
+
+
+def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> SparkDriver:
     """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
-    places = f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log"
-    options = shlex.join([*_SMALL_JVM, log4j2_flag(), *places, *flags])
-    environment = {
+    settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
+    return _start(settings, folder, local_environment(java, folder))
+
+
+def _local_options(folder: Path) -> tuple[str, ...]:
+    return (*_SMALL_JVM, log4j2_flag(), f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log")
+
+
+def local_environment(java: Path, folder: Path) -> dict[str, str | None]:
+    """What Spark's scripts read, without the settings of another Spark or Hadoop on this machine; None removes one."""
+    return {
         **_java_first(java),
         "SPARK_HOME": str(pyspark_jars().parent),
         "SPARK_CONF_DIR": str(folder / "no-settings"),
@@ -126,7 +215,6 @@ def _start_local(java: Path, folder: Path, *flags: str) -> SparkDriver:
         # Under spark-submit pyspark would connect to the JVM that runs already.
         "PYSPARK_GATEWAY_PORT": None,
     }
-    return _start({"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}, folder, environment)
 
 
 def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, str | None]) -> SparkDriver:
@@ -135,7 +223,7 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    log_file = folder / "driver.log"
+    log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):
         try:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
@@ -160,8 +248,17 @@ def _java_first(java: Path) -> dict[str, str | None]:
 
 def _own_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="topicops-spark-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder)
     return folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder, but for a log that an error has named."""
+    for file in folder.iterdir():
+        if file not in _kept:
+            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _archive_log(folder: Path) -> Path:

@@ -1,17 +1,14 @@
-"""The Spark session: the setting ``TOPICOPS_SPARK`` chooses where Spark runs; the code is the same everywhere."""
+"""The Spark session: ``edges.spark.settings`` says where Spark runs; the code is the same everywhere."""
 
 from __future__ import annotations
 
 import os
-import re
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Literal, assert_never
-from urllib.parse import urlsplit
+from typing import assert_never
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -20,20 +17,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from topicops.edges.spark.driver import LOOPBACK, SparkDriver, cluster_driver, local_driver, log4j2_flag
-from topicops.model.errors import TopicopsError, UsageError
+from topicops.edges.connections.lookup import from_environment
+from topicops.edges.spark.driver import (
+    LOOPBACK,
+    SparkDriver,
+    cluster_driver,
+    kept_log,
+    local_driver,
+    log4j2_flag,
+    within,
+)
+from topicops.edges.spark.failures import reason_of
+from topicops.edges.spark.settings import SETTING, SparkPlace, spark_place, without_secrets
+from topicops.model.errors import TopicopsError
+from topicops.model.ports import ConnectionSource
 
-SETTING = "TOPICOPS_SPARK"
-DEFAULT = "local[*]"
-
-SparkKind = Literal["local", "cluster", "connect"]
-_KINDS: Mapping[SparkKind, re.Pattern[str]] = {
-    "local": re.compile(r"local(\[(\d+|\*)(,\d+)?\])?"),
-    "cluster": re.compile(r"local-cluster\[\d+,\d+,\d+\]|spark://.+|yarn|k8s://.+"),
-    "connect": re.compile(r"sc://.+"),
-}
-_CONNECT_PORT = 15002
-_CONNECT_TIMEOUT_S = 10.0
+START_S = 120.0
+"""How long Spark may take to start, or to take an application on; a cluster may have a queue."""
+CLUSTER_START_S = 300.0
+CONNECT_S = 10.0
+_HERE = frozenset({LOOPBACK, "localhost", "::1"})
 
 _EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 _OWN_DRIVER = {
@@ -49,28 +52,43 @@ _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "fa
 
 
 @contextmanager
-def spark_session(setting: str | None = None) -> Iterator[SparkSession]:
-    """A session on ``setting``: ``local[*]``, ``spark://``, ``yarn``, ``k8s://`` or ``sc://`` (Spark Connect).
+def spark_session(
+    setting: str | None = None, *, connections: ConnectionSource = from_environment
+) -> Iterator[SparkSession]:
+    """A session on ``setting``, which has one of the forms of ``TOPICOPS_SPARK``; None means that variable.
 
-    None means ``TOPICOPS_SPARK``, else ``local[*]``. An active session of this process is reused and left running. A
-    new session is stopped at the end; its Java process is kept for the next session, until this process ends.
+    An active session of this process is reused and left running. A new session is stopped at the end; its Java process
+    is kept for the next session, until this process ends.
+
+    Args:
+        connections: Finds the connection that the setting names.
 
     Raises:
-        UsageError: The setting has none of these forms.
+        UsageError: A setting cannot be used.
         TopicopsError: There is no suitable Java, or Spark could not be started or reached.
     """
-    where = setting or os.environ.get(SETTING) or DEFAULT
-    kind = spark_kind(where)
+    place = spark_place(setting, connections)
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    session = _open(where, kind)
+    session = _open(place)
     try:
         yield session
     finally:
         with suppress(PySparkException, Py4JError, OSError):
             session.stop()
+
+
+def reads_files_here(spark: SparkSession) -> bool:
+    """Whether all processes of this Spark run on this machine, so that each reads the files of its disk."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return spark.client.host.strip("[]") in _HERE
+    master = str(spark.sparkContext.master)
+    if master.startswith("local"):
+        return True
+    place = spark_place(master, from_environment)
+    return bool(place.servers) and all(host in _HERE for host, _ in place.servers)
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -80,83 +98,86 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 @contextmanager
 def spark_errors(doing: str) -> Iterator[None]:
-    """Translate errors of Spark into one sentence that begins with ``doing``."""
+    """Translate errors of Spark into one sentence that begins with ``doing``, and names the deepest cause."""
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise TopicopsError(f"{doing}: Spark failed: {reason[0][:500]}; check {SETTING}, or run again") from error
+        reason, log = reason_of(error), kept_log()
+        where = f"; the driver's log is {log}" if log else ""
+        said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; check {SETTING}, or run again"
+        # Spark's own text may hold a secret: then it must not become the cause, which a log would show.
+        raise TopicopsError(said) from (error if without_secrets(str(error)) == str(error) else None)
 
 
-def spark_kind(setting: str) -> SparkKind:
-    """The kind of Spark that the setting names. Raises ``UsageError``."""
-    for kind, pattern in _KINDS.items():
-        if pattern.fullmatch(setting):
-            return kind
-    raise UsageError(f"{SETTING}={setting}: write local[*], local[N], spark://…, yarn, k8s://… or sc://…")
-
-
-def _open(setting: str, kind: SparkKind) -> SparkSession:
-    with spark_errors(f"{SETTING}={setting}"):
-        match kind:
-            case "local":
-                driver = local_driver()
-                return _classic(driver, _local_settings(setting, str(driver.folder)))
-            case "cluster":
-                settings = _cluster_settings(setting)
-                return _classic(cluster_driver(tuple(settings.items())), settings)
+def _open(place: SparkPlace) -> SparkSession:
+    with spark_errors(place.named):
+        _require_server(place)
+        match place.kind:
+            case "local" | "cluster":
+                return _classic(place)
             case "connect":
-                return _connect(setting)
+                return _connect(place)
             case _:
-                assert_never(kind)
+                assert_never(place.kind)
 
 
-def _connect(address: str) -> SparkSession:
-    """Check first that the port is open, because Spark's client would retry for many minutes."""
-    parts = urlsplit(address)
+def _require_server(place: SparkPlace) -> None:
+    """Check first that a port is open, because Spark's clients would try again for minutes."""
+    if not place.servers:
+        return
+    with ThreadPoolExecutor(max_workers=len(place.servers)) as pool:
+        problems = list(pool.map(_port_problem, place.servers))
+    if all(problems):
+        said = "; ".join(dict.fromkeys(filter(None, problems)))
+        raise TopicopsError(f"{place.named}: no server answers there ({said}); start the server or correct {SETTING}")
+
+
+def _port_problem(server: tuple[str, int]) -> str | None:
     try:
-        socket.create_connection((parts.hostname or "", parts.port or _CONNECT_PORT), _CONNECT_TIMEOUT_S).close()
-    except (OSError, ValueError) as error:
-        raise TopicopsError(
-            f"{SETTING}={address}: no server answers there ({error}); start the server or unset {SETTING}"
-        ) from error
-    session: SparkSession = SparkSession.builder.remote(address).getOrCreate()
-    for name, value in _EVERYWHERE.items():
+        socket.create_connection(server, CONNECT_S).close()
+    except (OSError, UnicodeError) as error:
+        return f"{server[0]}:{server[1]}: {getattr(error, 'strerror', None) or error}"
+    return None
+
+
+def _connect(place: SparkPlace) -> SparkSession:
+    from topicops.edges.spark.connect import connected_session
+
+    session = connected_session(place.address, timeout_s=CONNECT_S)
+    for name, value in {**place.conf, **_EVERYWHERE}.items():
         session.conf.set(name, value)
     return session
 
 
-def _classic(driver: SparkDriver, settings: Mapping[str, str]) -> SparkSession:
+def _classic(place: SparkPlace) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _own_interrupt_handler():
-        context = SparkContext(conf=_conf(settings), gateway=driver.gateway)
-    return SparkSession(context)
+    limit_s = START_S if place.kind == "local" else CLUSTER_START_S
+    # In a thread of its own PySpark leaves the command's SIGINT handler alone.
+    return SparkSession(within(limit_s, lambda: _context(place)))
 
 
-def _local_settings(master: str, folder: str) -> dict[str, str]:
+def _context(place: SparkPlace) -> SparkContext:
+    if place.kind == "local":
+        driver = local_driver(memory=place.memory)
+        return _new_context(driver, _local_settings(place, str(driver.folder)))
+    settings = _cluster_settings(place)
+    return _new_context(cluster_driver(settings), settings)
+
+
+def _new_context(driver: SparkDriver, settings: Mapping[str, str]) -> SparkContext:
+    """A context with these settings over those with which the driver was started."""
+    return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
+
+
+def _local_settings(place: SparkPlace, folder: str) -> dict[str, str]:
     places = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
-    return {"spark.master": master, **_EVERYWHERE, **_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places}
+    ours = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places}
+    return {**ours, **place.conf, **_EVERYWHERE, "spark.master": place.address}
 
 
-def _cluster_settings(master: str) -> dict[str, str]:
-    """Our settings; the others are in the cluster's own ``spark-defaults.conf``."""
-    loopback = _ON_LOOPBACK if re.search(r"local-cluster|//(127\.0\.0\.1|localhost)[:/]", master) else {}
-    log4j2 = {"spark.driver.extraJavaOptions": log4j2_flag()}
-    return {"spark.master": master, **_EVERYWHERE, **_OWN_DRIVER, **loopback, **log4j2}
-
-
-def _conf(settings: Mapping[str, str]) -> SparkConf:
-    return SparkConf(loadDefaults=False).setAll(list(settings.items()))
-
-
-@contextmanager
-def _own_interrupt_handler() -> Iterator[None]:
-    """Keep the command's SIGINT handler, which PySpark replaces."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
+def _cluster_settings(place: SparkPlace) -> dict[str, str]:
+    """Our settings and those that are given; the others are in the cluster's own ``spark-defaults.conf``."""
+    is_here = place.address.startswith("local") or any(host in _HERE for host, _ in place.servers)
+    ours = {**_OWN_DRIVER, **(_ON_LOOPBACK if is_here else {}), "spark.driver.extraJavaOptions": log4j2_flag()}
+    memory = {"spark.driver.memory": place.memory} if place.memory else {}
+    return {**ours, **memory, **place.conf, **_EVERYWHERE, "spark.master": place.address}

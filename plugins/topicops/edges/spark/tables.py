@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from topicops.edges.spark.session import arrow_frame, reads_files_here
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 
@@ -13,6 +14,11 @@ _AS_PATTERNS = "__globPaths__"
 
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """One table. Its columns are known, so that Spark need not look into the file to plan a query."""
+    """One table. Its columns are known, so that Spark need not look into the file to plan a query.
+
+    A Spark on other machines cannot read this one's disk: then the rows are sent to it.
+    """
+    if tables.is_local and not reads_files_here(spark):
+        return arrow_frame(spark, tables.read(name))
     frame = spark.read.schema(from_arrow_schema(SCHEMAS[name]))
     return frame.option(_AS_PATTERNS, "false").parquet(tables.uri(name))
