@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import NewTopic
 from pyspark.sql import SparkSession
 
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
+from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.home.quality_history import quality_history
@@ -58,3 +60,28 @@ def test_the_rules_hold_on_a_healthy_cluster_and_find_a_topic_that_was_made_agai
     assert [example.row["topic"] for example in drift.examples] == [NAME]
     assert {result.rule: result.rows_checked for result in found.results}["Q23"] >= 1
     assert [run.after == found for run in quality_history(second.home, "topic_pipeline_local")] == [True, False]
+
+
+@pytest.mark.soak
+def test_the_whole_loop_runs_with_its_tables_on_a_store(
+    local_cluster: LocalCluster,
+    workspace: Workspace,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workspace.cluster = cluster_spec(local_cluster)
+    workspace.topic(NAME, partitions=3)
+    try:
+        with s3_store(tmp_path) as store:
+            monkeypatch.setenv("TOPICOPS_TABLES", store.uri)
+            run = opened(workspace, "store")
+            assert flow.quality_before(run).critical == []
+            for step in (flow.diff, flow.plan, flow.gate, flow.apply, flow.verify):
+                step(run)
+            assert flow.quality_after(run).critical == []
+            assert len(store.names()) == 5
+        assert look(local_cluster).topics[NAME].partitions == 3
+        assert not run.store.path("tables").exists()
+    finally:
+        remove_topic(local_cluster)

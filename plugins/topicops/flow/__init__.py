@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report, run_report
-    from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
     from topicops.flow.verifying import verify
@@ -25,7 +24,6 @@ _NAMES = {
     "applying": ("apply", "approved_digests"),
     "authoring": ("import_topics", "topic_id"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
-    "runs.facts": ("read_facts",),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("quality_after", "quality_before"),
@@ -56,7 +54,6 @@ __all__ = [
     "plan",
     "quality_after",
     "quality_before",
-    "read_facts",
     "read_outcomes",
     "record_drift",
     "render",

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from topicops.edges.home.artifacts import prune_runs
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_digests
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -27,17 +25,15 @@ from topicops.flow.runs.run import (
     read_specs,
     safety_notes,
 )
-from topicops.flow.runs.topic_data import live_snapshot, write_desired, write_live
+from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
-from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
 from topicops.model.topics_in_files import WithNewer, hold
-from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan as plan_step
@@ -104,7 +100,7 @@ def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
     """
     from topicops.edges.specs.git import commit_of
 
-    prune_runs(run.home, now=now())
+    prune(run.home, now=now())
     environment, desired = read_specs(run).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
     desired = replace(desired, commit=commit_of(run.topics) or run.version)
@@ -149,27 +145,18 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
 
 
 def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
-    """``delta.json`` and ``facts-before.json``.
-
-    Raises:
-        DiffError: The classes do not add up to the topics of files and cluster.
-        TopicopsError: Spark failed, or its counts are not those of the snapshot.
-    """
+    """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of files and cluster."""
     from topicops.steps.planning.diff import check_conserved
+    from topicops.steps.planning.diff import diff as plain_diff
 
     desired, live, tables = run.read_desired(), run.read_live(), run.tables()
     started = time.monotonic()
     if engine == "spark" and tables is not None:
-        delta, facts = _compared_by_spark(run, tables, live)
+        delta = _compared_by_spark(run, tables)
     else:
-        delta, facts = _compared_by_python(desired, live)
+        delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     check_conserved(delta, desired.topics, live.topics)
     path = run.store.write_value("delta.json", delta)
-    if tables is not None:
-        from topicops.edges.tables.results import write_delta
-
-        write_delta(tables, delta)
-    write_facts(run, "before", facts, tables)
     return DiffSummary(
         path=str(path),
         counts={topic_class.value: count for topic_class, count in delta.counts.items()},
@@ -213,8 +200,7 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
     """
-    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", NOTES_FILE)
-    run.store.remove("quality-after.json", facts_file("after"))
+    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json", NOTES_FILE)
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
     environment, change_set = read_environment(run), run.read_change_set()
     approved = counted_digests(run, environment, approval, gate_step(change_set, environment).changes)
@@ -237,25 +223,13 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def _compared_by_spark(run: Run, tables: TableFolder, live: ClusterSnapshot) -> tuple[Delta, Facts]:
-    from topicops.edges.spark.diff import spark_diff_by_owner
-    from topicops.edges.spark.facts import count_partitions
-    from topicops.edges.spark.quality_frames import RunTables
+def _compared_by_spark(run: Run, tables: TableFolder) -> Delta:
+    from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.session import spark_session
+    from topicops.edges.spark.tables import table_frame
 
     with spark_session(connections=run.connections) as spark:
-        frames = RunTables(spark, tables, live)
-        delta, classes = spark_diff_by_owner(frames.frame("desired"), frames.frame("topics"))
-        counts = count_partitions(frames) if live.has_states else counts_without_states(live)
-        return delta, facts_of(counts, live, classes)
-
-
-def _compared_by_python(desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
-    from topicops.steps.planning.diff import diff as plain_diff
-
-    delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    counts = partition_counts(live) if live.has_states else counts_without_states(live)
-    return delta, facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))
+        return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
 
 def _with_needed_states(

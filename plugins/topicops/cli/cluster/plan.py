@@ -30,7 +30,7 @@ def plan_command(
 
     run = new_run(environment, topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    print_result(flow.render(plan, output, flow.read_facts(run, "before")))
+    print_result(flow.render(plan, output))
     if out is not None:
         flow.save_plan(plan, out)
     if detailed_exitcode and not plan.is_empty:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 RUNS_KEPT = timedelta(days=90)
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]")
@@ -33,17 +36,27 @@ def runs_folder(home: Path, group: str, run_id: str) -> Path:
     return home / "runs" / _folder_name(group) / _folder_name(run_id)
 
 
-def prune_runs(home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT) -> tuple[Path, ...]:
+def prune_runs(
+    home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT, first: Callable[[Path], None] = lambda _: None
+) -> tuple[Path, ...]:
     """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders.
 
     Folders that another process removes meanwhile, or that this account may not read, are left out.
+
+    Args:
+        first: Removes what the run keeps elsewhere. With its ``ArtifactError`` this folder and all others stay.
     """
     limit = (now - older_than).timestamp()
     runs = [run for group in folders_in(home / "runs") for run in folders_in(group)]
-    old = tuple(run for run in runs if (written := _last_written(run)) is not None and written < limit)
-    for run in old:
+    old = [run for run in runs if (written := _last_written(run)) is not None and written < limit]
+    for number, run in enumerate(old):
+        try:
+            first(run)
+        except ArtifactError as error:
+            _log.warning("%s; so %d old runs are not removed", error, len(old) - number)
+            return tuple(old[:number])
         shutil.rmtree(run, ignore_errors=True)
-    return old
+    return tuple(old)
 
 
 def folders_in(folder: Path) -> tuple[Path, ...]:

@@ -12,6 +12,8 @@ from pyspark.errors import PySparkException
 _MOST_CHARACTERS = 500
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
 """Of the class of a Java error."""
+_RPC_DETAILS = re.compile(r'details = "(.+)"')
+"""In the text of an error of gRPC, which takes many lines."""
 _MOST_CAUSES = 20
 
 
@@ -59,5 +61,6 @@ def _causes_on_server(error: Exception) -> Iterator[str]:
 
 
 def _first_line(text: str) -> str:
-    line = (text.strip().splitlines() or ["no reason given"])[0]
+    details = _RPC_DETAILS.search(text)
+    line = details[1] if details else (text.strip().splitlines() or ["no reason given"])[0]
     return _PACKAGE.sub("", line)[:_MOST_CHARACTERS]

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, UnknownException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from topicops.edges.spark.failures import reason_of
 from topicops.edges.spark.session import arrow_frame, reads_files_here
+from topicops.edges.spark.settings import without_secrets
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 
 _AS_PATTERNS = "__globPaths__"
 """An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
 
+_REFUSALS = (AnalysisException, UnknownException, Py4JJavaError)
+"""Of a Spark that answers."""
+_log = logging.getLogger(__name__)
+
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """One table. Its columns are known, so that Spark need not look into the file to plan a query.
+    """One table. Spark reads the file itself, unless it runs elsewhere and does not find it: then the rows are sent.
 
-    A Spark on other machines cannot read this one's disk: then the rows are sent to it.
+    A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key.
     """
-    if tables.is_local and not reads_files_here(spark):
-        return arrow_frame(spark, tables.read(name))
-    frame = spark.read.schema(from_arrow_schema(SCHEMAS[name]))
-    return frame.option(_AS_PATTERNS, "false").parquet(tables.uri(name))
+    is_here = reads_files_here(spark)
+    if is_here and not tables.is_local:
+        tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
+    if is_here or tables.is_shared:
+        try:
+            return _read(spark, tables, name)
+        except _REFUSALS as error:
+            reason = without_secrets(reason_of(error))
+            _log.warning("Spark cannot read %s, so its rows are sent: %s", tables.uri(name), reason)
+    return arrow_frame(spark, tables.read(name))
+
+
+def _read(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
+    """Its columns are known, so that Spark need not look into the file to plan a query."""
+    reader = spark.read.schema(from_arrow_schema(SCHEMAS[name])).option(_AS_PATTERNS, "false")
+    frame = reader.parquet(tables.uri(name))
+    frame.columns  # noqa: B018 - only now Spark Connect looks for the file
+    return frame
+
+
+@cache
+def _copies() -> Path:
+    """A folder of this process; it ends with it."""
+    folder = Path(tempfile.mkdtemp(prefix="topicops-tables-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +22,7 @@ from topicops.edges.durable_files import make_folder, sync_folder
 from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION
 from topicops.model.errors import ArtifactError, FormatVersionError
 
+_UNWRITTEN = "cannot be written"
 _MAJOR = FORMAT_VERSION.partition(".")[0]
 
 
@@ -31,18 +33,18 @@ class TableFolder:
     filesystem: fs.FileSystem
     path: str
     scheme: str = "file"
-    """Of the URI by which Spark finds it."""
+    """Of its URI."""
+    is_shared: bool = False
+    """Other hosts find it under the same URI."""
 
     @classmethod
     def at(cls, place: Path | str) -> Self:
         """A folder of this disk, or a URI of a file system that pyarrow knows: ``s3://``, ``hdfs://``, ``gs://``."""
         if isinstance(place, Path):
             return cls(fs.LocalFileSystem(), str(place.absolute()))
-        try:
-            filesystem, path = fs.FileSystem.from_uri(place)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise ArtifactError(f"{_without_secret(place)}: no place for tables: {_first_line(error)}") from error
-        return cls(filesystem, path.rstrip("/"), place.partition("://")[0])
+        scheme = place.partition("://")[0] if "://" in place else "file"
+        filesystem, path = _opened(place)
+        return cls(filesystem, path.rstrip("/"), scheme, is_shared=True)
 
     @property
     def is_local(self) -> bool:
@@ -55,26 +57,44 @@ class TableFolder:
             self.filesystem.create_dir(self.path, recursive=True)
 
     def below(self, *names: str) -> TableFolder:
-        return TableFolder(self.filesystem, "/".join((self.path, *names)), self.scheme)
+        return replace(self, path="/".join((self.path, *names)))
 
     def uri(self, name: str) -> str:
         """As Spark reads it; Hadoop's name of ``s3://`` is ``s3a://``."""
         scheme = {"s3": "s3a"}.get(self.scheme, self.scheme)
-        return f"{scheme}://{self._file(name)}"
+        return f"{scheme}://{self.file(name)}"
+
+    def copy(self, name: str, into: Path) -> TableFolder:
+        """Copy a table into a folder of this disk, which it makes."""
+        copy = TableFolder.at(into)
+        copy.make()
+        with self.errors(name, "cannot be read"):
+            fs.copy_files(
+                self.file(name),
+                copy.file(name),
+                source_filesystem=self.filesystem,
+                destination_filesystem=copy.filesystem,
+            )
+        return copy
 
     def has(self, name: str) -> bool:
-        with _as_artifact_error(self._file(name), "cannot be read"):
-            return bool(self.filesystem.get_file_info(self._file(name)).is_file)
+        with self.errors(name, "cannot be read"):
+            return bool(self.filesystem.get_file_info(self.file(name)).is_file)
 
     def remove(self, *names: str) -> None:
         """Remove tables; a missing one is no problem."""
-        for file in map(self._file, names):
-            with _as_artifact_error(file, "cannot be removed"), suppress(FileNotFoundError):
-                self.filesystem.delete_file(file)
+        for name in names:
+            with self.errors(name, "cannot be removed"), suppress(FileNotFoundError):
+                self.filesystem.delete_file(self.file(name))
+
+    def remove_all(self) -> None:
+        """Remove the folder and all tables in it and below; a missing one is no problem."""
+        with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
+            self.filesystem.delete_dir(self.path)
 
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
         """A table to be written; any table of that name stays until the new one is kept."""
-        return NewTable(self, self._file(name), schema)
+        return NewTable(self, name, schema)
 
     def read(
         self, name: str, *, columns: Sequence[str] | None = None, topics: Collection[str] | None = None
@@ -85,36 +105,36 @@ class TableFolder:
             FormatVersionError: Another topicops wrote it, with other columns.
             ArtifactError: It is missing or damaged.
         """
-        file = self._file(name)
+        file = self.file(name)
         filters = None if topics is None else [("topic", "in", list(topics))]
-        with _as_artifact_error(file, "cannot be read"), self.filesystem.open_input_file(file) as source:
+        with self.errors(name, "cannot be read"), self.filesystem.open_input_file(file) as source:
             found = pq.ParquetFile(source)
-            self._require_known(file, found.schema_arrow)
+            _require_known(self._shown(file), found.schema_arrow)
             if filters is None:
                 return found.read(columns=list(columns) if columns is not None else None)
-        with _as_artifact_error(file, "cannot be read"):
+        with self.errors(name, "cannot be read"):
             return pq.read_table(file, filesystem=self.filesystem, columns=columns, filters=filters, partitioning=None)
 
-    def _file(self, name: str) -> str:
+    def file(self, name: str) -> str:
+        """In its file system."""
         return f"{self.path}/{name}.parquet"
 
-    @staticmethod
-    def _require_known(file: str, schema: pa.Schema) -> None:
-        written = (schema.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
-        if written.partition(".")[0] != _MAJOR:
-            raise FormatVersionError(
-                f"{file}: tables of format {written or 'none'}, and this topicops knows {FORMAT_VERSION}; "
-                "run the step that writes it again"
-            )
+    def _shown(self, path: str) -> str:
+        """As people know it: a path of this disk, else the URI."""
+        return path if self.is_local else f"{self.scheme}://{path}"
+
+    def errors(self, name: str, problem: str) -> AbstractContextManager[None]:
+        """Translate errors of the file system into one sentence about a table."""
+        return _as_artifact_error(self._shown(self.file(name)), problem)
 
 
 class NewTable:
     """A table that is being written: record batches, each a row group. It exists once it is kept."""
 
-    def __init__(self, folder: TableFolder, file: str, schema: pa.Schema) -> None:
-        self._folder, self._file = folder, file
+    def __init__(self, folder: TableFolder, name: str, schema: pa.Schema) -> None:
+        self._folder, self._name = folder, name
         self._temporary = f"{folder.path}/.topicops-{secrets.token_hex(8)}"
-        with _as_artifact_error(file, "cannot be written"):
+        with folder.errors(name, _UNWRITTEN):
             folder.make()
             self._writer = pq.ParquetWriter(
                 self._temporary,
@@ -124,17 +144,17 @@ class NewTable:
             )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        with _as_artifact_error(self._file, "cannot be written"):
+        with self._folder.errors(self._name, _UNWRITTEN):
             self._writer.write_batch(batch)
 
     def keep(self) -> None:
         """End the table and give it its name, durably on a disk."""
         filesystem = self._folder.filesystem
-        with _as_artifact_error(self._file, "cannot be written"):
+        with self._folder.errors(self._name, _UNWRITTEN):
             self._writer.close()
             if self._folder.is_local:
                 _sync_file(self._temporary)
-            filesystem.move(self._temporary, self._file)
+            filesystem.move(self._temporary, self._folder.file(self._name))
             if self._folder.is_local:
                 sync_folder(Path(self._folder.path))
 
@@ -146,6 +166,19 @@ class NewTable:
             self._folder.filesystem.delete_file(self._temporary)
 
 
+@cache
+def _opened(uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system, and the path in it; opened once, because that may ask the store where a bucket is."""
+    shown = without_secret(uri)
+    try:
+        filesystem, path = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ArtifactError(f"{shown}: no place for tables: {_first_line(error).replace(uri, shown)}") from None
+    if not path.strip("/"):
+        raise ArtifactError(f"{shown}: no place for tables: name a bucket or a folder")
+    return filesystem, path
+
+
 @contextmanager
 def _as_artifact_error(file: str, problem: str) -> Iterator[None]:
     try:
@@ -153,17 +186,27 @@ def _as_artifact_error(file: str, problem: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ArtifactError(f"{file}: missing; the step that writes it has not run, or failed") from error
     except (pa.ArrowException, OSError) as error:
-        raise ArtifactError(f"{file}: {problem}: {_first_line(error)}; run the step that writes it again") from error
+        advice = f"{'check the store, then ' if '://' in file else ''}run the step that writes it again"
+        raise ArtifactError(f"{file}: {problem}: {_first_line(error)}; {advice}") from error
+
+
+def _require_known(file: str, schema: pa.Schema) -> None:
+    written = (schema.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
+    if written.partition(".")[0] != _MAJOR:
+        raise FormatVersionError(
+            f"{file}: tables of format {written or 'none'}, and this topicops knows {FORMAT_VERSION}; "
+            "run the step that writes it again"
+        )
+
+
+def without_secret(uri: str) -> str:
+    """The URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
+    head, slashes, rest = uri.partition("://")
+    return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
-def _without_secret(uri: str) -> str:
-    """The URI without what may be a key: what stands before an ``@``, and the query."""
-    head, slashes, rest = uri.partition("://")
-    return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def _sync_file(path: str) -> None:

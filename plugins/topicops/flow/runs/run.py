@@ -38,6 +38,15 @@ Engine = Literal["spark", "python"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TablesFile:
+    """What ``tables.json`` says."""
+
+    format_version: str
+    place: str
+    """As ``edges.tables.place`` writes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What a step hands on beside its artifact: paths, digests and counts, small enough for XCom."""
 
@@ -66,6 +75,11 @@ def home_folder() -> Path:
 def home_is_set() -> bool:
     """Whether the home is the same from every working folder."""
     return bool(os.environ.get("TOPICOPS_HOME"))
+
+
+def tables_uri() -> str | None:
+    """Below which runs keep their tables, ``$TOPICOPS_TABLES``; None: each in its own folder."""
+    return os.environ.get("TOPICOPS_TABLES") or None
 
 
 def audit_folder(home: Path) -> Path:
@@ -117,7 +131,11 @@ class Run:
 
     def tables(self) -> TableFolder | None:
         """The run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
-        return self._tables() if self.store.has(TABLES_FILE) else None
+        if not self.store.has(TABLES_FILE):
+            return None
+        from topicops.edges.tables.place import tables_at
+
+        return tables_at(self.store.read_value(TABLES_FILE, TablesFile).place, tables_uri(), self.store.folder)
 
     def known_tables(self) -> TableFolder:
         """As ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
@@ -127,13 +145,12 @@ class Run:
 
     def new_tables(self) -> TableFolder:
         """Have the run keep its data in columns from now on."""
-        self.store.write_json(TABLES_FILE, {"format_version": "1.0", "place": "tables"})
-        return self._tables()
+        from topicops.edges.tables.place import place_of_tables, tables_at
 
-    def _tables(self) -> TableFolder:
-        from topicops.edges.tables.table_folder import TableFolder
-
-        return TableFolder.at(self.store.path("tables"))
+        uri, folder = tables_uri(), self.store.folder
+        place = place_of_tables(uri, folder)
+        self.store.write_value(TABLES_FILE, TablesFile(format_version="1.0", place=place))
+        return tables_at(place, uri, folder)
 
     def read_delta(self) -> Delta:
         return self.store.read_value("delta.json", Delta)

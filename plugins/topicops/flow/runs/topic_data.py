@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.flow.runs.run import TABLES_FILE, Run
+from topicops.edges.home.artifacts import prune_runs
+from topicops.flow.runs.run import TABLES_FILE, Run, tables_uri
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import LiveReader
 from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
+
+
+def prune(home: Path, *, now: datetime) -> None:
+    """Remove old runs, and their tables wherever they are."""
+    if (uri := tables_uri()) is None:
+        prune_runs(home, now=now)
+        return
+    from topicops.edges.tables.place import remove_tables
+
+    prune_runs(home, now=now, first=partial(remove_tables, uri))
 
 
 def write_desired(run: Run, desired: Desired, *, as_tables: bool) -> Path:
@@ -37,11 +50,9 @@ def live_snapshot(run: Run, reader: LiveReader, *, states: bool) -> ClusterSnaps
 def snapshot_into(tables: TableFolder, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
     """A snapshot whose topics go into these tables while they are read."""
     from topicops.edges.tables.live_topics import LiveTables
-    from topicops.edges.tables.results import write_cluster
 
     with LiveTables(tables) as sink:
         live = reader.snapshot(states=states, into=sink)
-        write_cluster(tables, live)
         return replace(live, totals=sink.totals)
 
 

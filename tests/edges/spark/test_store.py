@@ -1,0 +1,108 @@
+"""Tables on a store that speaks S3: the whole loop on real Spark, and a store that goes away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fixtures.simulated import Simulated, outcomes_of
+from fixtures.store import SECRET, Store, s3_store
+from topicops import flow
+from topicops.edges.spark import tables as spark_tables
+from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import OutcomeStatus
+
+pytestmark = pytest.mark.soak
+SETTING = "TOPICOPS_TABLES"
+TABLES = ("desired", "partitions", "topics")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    with s3_store(tmp_path) as store:
+        monkeypatch.setenv(SETTING, store.uri)
+        yield store
+
+
+def whole_run(simulated: Simulated, run_id: str) -> flow.Run:
+    """From validate to quality_after, as the tasks of a DAG run do it."""
+    simulated.workspace.write_environment()
+    run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
+    flow.validate(run, as_tables=True)
+    flow.snapshot(run, states=True)
+    assert flow.quality_before(run).critical == []
+    flow.diff(run, engine="spark")
+    flow.plan(run)
+    flow.gate(run)
+    flow.apply(run)
+    flow.verify(run)
+    assert flow.quality_after(run).critical == []
+    return run
+
+
+def all_files(folder: Path) -> str:
+    return "".join(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
+
+
+def a_world(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders", partitions=3)
+    simulated.workspace.topic("grown", partitions=4)
+    simulated.workspace.tombstone("over")
+    for name in ("grown", "over"):
+        simulated.cluster.put_topic(name, (1, 2, 3), (2, 3, 1))
+
+
+def test_the_whole_loop_runs_with_its_tables_on_the_store(
+    store: Store, simulated: Simulated, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    a_world(simulated)
+
+    with caplog.at_level(logging.DEBUG):
+        run = whole_run(simulated, "manual__2026-01-31T00:00:00+00:00")
+
+    assert {(o.topic, o.status) for o in outcomes_of(run)} == {
+        (name, OutcomeStatus.DONE) for name in ("orders", "grown", "over")
+    }
+    below = f"topicops/tables/topic_pipeline_local/{run.store.folder.name}"
+    assert store.names() == sorted(
+        [*(f"{below}/{name}.parquet" for name in TABLES), *(f"{below}/after/{n}.parquet" for n in TABLES[1:])]
+    )
+    assert not run.store.path("tables").exists()
+    assert SECRET not in all_files(run.home) + caplog.text
+
+
+def test_a_spark_elsewhere_that_cannot_read_the_store_gets_the_rows(
+    store: Store,
+    simulated: Simulated,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    a_world(simulated)
+    monkeypatch.setattr(spark_tables, "reads_files_here", lambda _: False)
+
+    whole_run(simulated, "1")
+
+    assert (
+        "Spark cannot read s3a://topicops/tables/topic_pipeline_local/1/desired.parquet, so its rows are" in caplog.text
+    )
+    assert "S3AFileSystem not found" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_store_that_goes_away_is_one_sentence_without_its_secret(
+    store: Store, simulated: Simulated, spark: SparkSession
+) -> None:
+    simulated.workspace.write_environment()
+    run = flow.open_run(environment="local", topics=Path("topics"), group="cli", run_id="1")
+    flow.validate(run, as_tables=True)
+    store.end()
+    for step in (flow.snapshot, flow.diff, lambda run: flow.validate(run, as_tables=True)):
+        with pytest.raises(ArtifactError, match=r"^s3://topicops/tables/cli/1/\w+\.parquet: cannot be ") as caught:
+            step(run)
+        assert "check the store" in str(caught.value)
+        assert SECRET not in str(caught.value)
