@@ -116,6 +116,6 @@ $(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml
 
 $(ARCHIVES): $(INSTALLED)
 	@echo "Preparing the class archives of Spark and Kafka, once for each version: about two minutes" >&2
-	@$(BIN)/python -m topicops.edges.spark.class_archive
+	@$(BIN)/topicops local spark archive || true
 	@$(BIN)/python -m topicops.edges.local.class_archive
 	@touch $@

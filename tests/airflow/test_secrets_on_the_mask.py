@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from airflow.sdk._shared.secrets_masker import _secrets_masker, redact
 
-from topicops.on_airflow.connections import from_airflow
+from topicops.on_airflow.connections import from_airflow, mask_settings
 
 pytestmark = pytest.mark.usefixtures("airflow_database", "empty_mask")
 
@@ -42,6 +42,14 @@ def empty_mask() -> Iterator[None]:
         ),
         pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY, id="a key in the connection"),
         pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY.splitlines()[1], id="a line of it"),
+        pytest.param(
+            {"conn_type": "spark_connect", "password": "c0nnect-t0ken"}, "c0nnect-t0ken", id="Connect's token"
+        ),
+        pytest.param(
+            {"conn_type": "spark", "extra": {"spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net": "4zure-k3y"}},
+            "4zure-k3y",
+            id="a store's key",
+        ),
     ],
 )
 def test_a_secret_is_masked_once_its_connection_was_asked_for(
@@ -56,6 +64,23 @@ def test_a_secret_is_masked_once_its_connection_was_asked_for(
     masked = str(redact(line))
     assert masked.startswith("broker said: ***")
     assert [part for part in secret.splitlines() if part in masked] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("TOPICOPS_SPARK", "sc://localhost:15002/;token=c0nnect-t0ken"),
+        ("TOPICOPS_SPARK_CONF", '{"spark.hadoop.fs.s3a.secret.key": "c0nnect-t0ken"}'),
+    ],
+)
+def test_a_secret_of_a_variable_is_masked_before_a_task_does_anything(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+
+    mask_settings()
+
+    assert redact("Spark said: c0nnect-t0ken") == "Spark said: ***"
 
 
 def test_what_is_no_secret_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import shutil
@@ -77,6 +78,29 @@ def test_every_mount_exists_in_the_repository_or_is_a_declared_volume(service: s
 @pytest.mark.parametrize("service", SERVICES)
 def test_nothing_waits_for_a_service_that_does_not_exist(service: str) -> None:
     assert set(SERVICES[service].get("depends_on", {})) <= set(SERVICES)
+
+
+def test_the_pipeline_uses_the_spark_service() -> None:
+    environment = SERVICES["airflow-scheduler"]["environment"]
+    connection_id = environment["TOPICOPS_SPARK"].removeprefix("connection:")
+    connection = json.loads(environment[f"AIRFLOW_CONN_{connection_id.upper()}"])
+
+    assert (connection["conn_type"], connection["host"]) == ("spark_connect", "spark")
+    assert f"spark.connect.grpc.binding.port={connection['port']}" in SERVICES["spark"]["command"][-1]
+    assert SERVICES["airflow-scheduler"]["depends_on"]["spark"] == {"condition": "service_healthy"}
+    assert "ports" not in SERVICES["spark"]
+
+
+def test_tasks_start_from_a_process_that_has_imported_the_large_packages() -> None:
+    from topicops.edges.local.airflow import PRELOADED
+
+    environment = SERVICES["airflow-scheduler"]["environment"]
+    assert environment["AIRFLOW__CORE__MP_START_METHOD"] == "forkserver"
+    assert environment["AIRFLOW__CORE__MP_FORKSERVER_PRELOAD"].split(",") == list(PRELOADED)
+
+
+def test_the_image_has_sparks_class_archive() -> None:
+    assert "RUN topicops local spark archive" in DOCKERFILE
 
 
 def test_brokers_differ_in_id_rack_and_published_port_and_share_the_chroot() -> None:

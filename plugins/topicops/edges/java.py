@@ -70,7 +70,8 @@ def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequ
     The JVM accepts an archive only with the Java, the jars and the flags that it was created with, so its name depends
     on them.
     """
-    files = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in (java.resolve(), *jars)]
+    # Whole seconds: a container image keeps no more of a file's time when it is sent to a registry.
+    files = [(str(file), file.stat().st_size, int(file.stat().st_mtime)) for file in (java.resolve(), *jars)]
     key = repr([files, flags])
     return default_cache() / f"{title}-{sha256(key.encode()).hexdigest()[:16]}.jsa"
 

@@ -100,12 +100,21 @@ def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot
 
 def doctor(run: Run) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
+    from topicops.edges.spark.class_archive import lacks_archive
+
     environment, desired = read_specs(run).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
     snapshot, zookeeper = _read_source(access, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
     kafka = _read_brokers(access, changing, unread)
-    facts = DoctorFacts(snapshot=snapshot, zookeeper=zookeeper, kafka=kafka, unread=unread, home_is_set=home_is_set())
+    facts = DoctorFacts(
+        snapshot=snapshot,
+        zookeeper=zookeeper,
+        kafka=kafka,
+        unread=unread,
+        home_is_set=home_is_set(),
+        spark_starts_slowly=lacks_archive(),
+    )
     return examine(facts, environment)
 
 

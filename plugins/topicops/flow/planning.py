@@ -152,7 +152,7 @@ def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
     desired, live, tables = run.read_desired(), run.read_live(), run.tables()
     started = time.monotonic()
     if engine == "spark" and tables is not None:
-        delta = _compared_by_spark(run, tables)
+        delta = _compared_by_spark(run, tables, rows=len(desired.topics) + len(live.topics))
     else:
         delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     check_conserved(delta, desired.topics, live.topics)
@@ -223,12 +223,12 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def _compared_by_spark(run: Run, tables: TableFolder) -> Delta:
+def _compared_by_spark(run: Run, tables: TableFolder, *, rows: int) -> Delta:
     from topicops.edges.spark.diff import spark_diff
-    from topicops.edges.spark.session import spark_session
+    from topicops.edges.spark.session import planned_for, spark_session
     from topicops.edges.spark.tables import table_frame
 
-    with spark_session(connections=run.connections) as spark:
+    with spark_session(connections=run.connections) as spark, planned_for(spark, rows):
         return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
 

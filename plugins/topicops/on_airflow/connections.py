@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from airflow.sdk import BaseHook
@@ -13,6 +14,17 @@ from topicops.model.ports import ConnectionFields
 
 SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")
 """Secret properties of librdkafka that are not in Airflow's list of sensitive names."""
+
+
+SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re.IGNORECASE)
+"""Names of Spark's settings whose values are secret; Airflow does not know Azure's account keys."""
+
+
+def mask_settings() -> None:
+    """Mask the secrets in this task's variables. Raises ``UsageError`` for a variable that cannot be used."""
+    from topicops.flow.runs.access import secret_settings
+
+    mask_secret(list(secret_settings()))
 
 
 def from_airflow(connection_id: str) -> ConnectionFields:
@@ -49,6 +61,6 @@ def from_airflow(connection_id: str) -> ConnectionFields:
 
 def _by_other_names(extra: Mapping[str, object]) -> Iterator[str]:
     """Mask the whole text and each line, because a log may split a key into lines."""
-    for name in SECRETS_BY_OTHER_NAMES:
+    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
         text = str(extra.get(name) or "")
         yield from (text, *text.splitlines())

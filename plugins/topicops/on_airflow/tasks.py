@@ -117,11 +117,12 @@ class Site:
 @contextmanager
 def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
     """The steps and this run's folder; an error becomes an Airflow failure, with retries where they can help."""
-    from topicops.on_airflow.connections import from_airflow
+    from topicops.on_airflow.connections import from_airflow, mask_settings
 
     flow = site.flow()
     ti = context["ti"]
     try:
+        mask_settings()
         yield (
             flow,
             flow.open_run(

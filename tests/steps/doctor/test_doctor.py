@@ -211,6 +211,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         world(topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING, "TOP428",
         "/config/topics/orders (900",
     ),
+    "spark-archive": (healthy(spark_starts_slowly=True), Severity.NOTICE, None, "Spark has no class archive"),
     "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip
 """What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from topicops.edges.local.airflow import LocalAirflow
     from topicops.edges.local.airflow_client import AirflowClient
     from topicops.edges.local.cluster import LocalCluster
+    from topicops.edges.spark.server import SparkServer
     from topicops.flow import Run
     from topicops.model.plans.plan import Plan
 
@@ -54,13 +55,16 @@ def demo_command(
     for folder in ("runs", "last-good", "held"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
-    with _step(1, "Starting ZooKeeper and three brokers"):
-        cluster = LocalCluster.up(home, fresh=True, progress=_detail)
-    try:
-        os.environ.update(_variables(home, cluster))
-        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
-    finally:
-        cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
+    with _spark_server(home) as spark:
+        with _step(1, "Starting ZooKeeper, three brokers and Spark"):
+            cluster = LocalCluster.up(home, fresh=True, progress=_detail)
+        try:
+            if spark is not None:
+                spark.warm_up(progress=_detail)
+            os.environ.update(_variables(home, cluster))
+            verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+        finally:
+            cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
 
 
@@ -69,6 +73,23 @@ def require_checkout(topics: Path, dags: Path) -> None:
     for folder, option in ((topics, "--topics"), (dags, "--dags")):
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
+
+
+@contextmanager
+def _spark_server(home: Path) -> Iterator[SparkServer | None]:
+    """A Spark server for this process and for Airflow's tasks; None where ``TOPICOPS_SPARK`` names another Spark."""
+    from topicops.edges.spark.server import SparkServer
+
+    if os.environ.get("TOPICOPS_SPARK"):
+        yield None
+        return
+    server = SparkServer.spawn(home)
+    os.environ["TOPICOPS_SPARK"] = server.address
+    try:
+        yield server
+    finally:
+        del os.environ["TOPICOPS_SPARK"]
+        server.stop()
 
 
 def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:

@@ -1,4 +1,4 @@
-"""``topicops local``: the embedded cluster. Results go to stdout, progress to stderr."""
+"""``topicops local``: the embedded cluster, and below it ``spark``. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import progress
+from topicops.cli.sandbox.spark import app as spark_app
 from topicops.edges.local.cluster import ClusterStatus, LocalCluster
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
+app.add_typer(spark_app, name="spark")
 
 
 class Format(StrEnum):

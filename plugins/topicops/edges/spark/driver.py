@@ -96,7 +96,7 @@ def uses_archive() -> bool:
 
 def training_driver(archive: Path) -> SparkDriver:
     """The driver of this process, which will write ``archive`` when it ends."""
-    options = (*_local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
+    options = (*local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
     _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
     return _started[0]
 
@@ -109,7 +109,7 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
     if not _started:
         folder = _own_folder()
         file = folder / "settings.conf"
-        write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600)
+        write_properties(file, settings)
         arguments = shlex.join(["--load-spark-defaults", "--properties-file", str(file), "pyspark-shell"])
         environment = {**_java_first(driver_java()), "PYSPARK_SUBMIT_ARGS": arguments}
         _started.append(_start({}, folder, environment))
@@ -157,6 +157,11 @@ def _kill_drivers() -> None:
                 os.killpg(child.pid, signal.SIGKILL)
 
 
+def write_properties(file: Path, settings: Mapping[str, str]) -> None:
+    """Write settings as Spark reads them, for this user alone."""
+    write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600, is_durable=False)
+
+
 def _property_line(setting: tuple[str, str]) -> str:
     """A line of a Java property file."""
     name, value = (text.replace("\\", "\\\\").replace("\n", "\\n") for text in setting)
@@ -175,7 +180,7 @@ def archive_path(java: Path) -> Path:
 
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     """Start from the archive, if there is one. One that is so damaged that the JVM ends is removed."""
-    archive, options = archive_path(java), _local_options(folder)
+    archive, options = archive_path(java), local_options(folder)
     if not archive.is_file():
         return _start_local(java, folder, memory, options)
     try:
@@ -188,6 +193,7 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
 
 
 def archive_options(archive: Path, log: Path) -> tuple[str, ...]:
+    """Flags to load classes from an archive; the log says whether it fits."""
     return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={log}"
 
 
@@ -197,7 +203,8 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
     return _start(settings, folder, local_environment(java, folder))
 
 
-def _local_options(folder: Path) -> tuple[str, ...]:
+def local_options(folder: Path) -> tuple[str, ...]:
+    """Flags of a small JVM that writes into ``folder`` alone."""
     return (*_SMALL_JVM, log4j2_flag(), f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log")
 
 

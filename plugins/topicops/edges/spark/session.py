@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
@@ -50,6 +51,9 @@ _ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPB
 # One row for each topic is little data: few tasks, and no planning between stages.
 _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 
+_FEW_ROWS = 20_000
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 
 @contextmanager
 def spark_session(
@@ -89,6 +93,26 @@ def reads_files_here(spark: SparkSession) -> bool:
         return True
     place = spark_place(master, from_environment)
     return bool(place.servers) and all(host in _HERE for host, _ in place.servers)
+
+
+@contextmanager
+def planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Inside, Spark interprets a query over few rows: compiling one takes seconds, and reading so few does not."""
+    if rows > _FEW_ROWS:
+        yield
+        return
+    before = {name: spark.conf.get(name, None) for name in _INTERPRETED}
+    _set(spark, _INTERPRETED)
+    try:
+        yield
+    finally:
+        with suppress(PySparkException, Py4JError, OSError):
+            _set(spark, before)
+
+
+def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
+    for name, value in conf.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -144,8 +168,7 @@ def _connect(place: SparkPlace) -> SparkSession:
     from topicops.edges.spark.connect import connected_session
 
     session = connected_session(place.address, timeout_s=CONNECT_S)
-    for name, value in {**place.conf, **_EVERYWHERE}.items():
-        session.conf.set(name, value)
+    _set(session, {**place.conf, **_EVERYWHERE})
     return session
 
 
@@ -159,7 +182,7 @@ def _classic(place: SparkPlace) -> SparkSession:
 def _context(place: SparkPlace) -> SparkContext:
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
-        return _new_context(driver, _local_settings(place, str(driver.folder)))
+        return _new_context(driver, local_settings(place, driver.folder))
     settings = _cluster_settings(place)
     return _new_context(cluster_driver(settings), settings)
 
@@ -169,8 +192,9 @@ def _new_context(driver: SparkDriver, settings: Mapping[str, str]) -> SparkConte
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 
-def _local_settings(place: SparkPlace, folder: str) -> dict[str, str]:
-    places = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
+def local_settings(place: SparkPlace, folder: Path) -> dict[str, str]:
+    """All settings of a Spark on this machine, which writes into ``folder`` alone."""
+    places = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"{folder}/warehouse"}
     ours = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places}
     return {**ours, **place.conf, **_EVERYWHERE, "spark.master": place.address}
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -129,6 +129,17 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
         return f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
+
+
+def secret_settings() -> Sequence[str]:
+    """Secrets in variables of this process, a token of Spark Connect: for a log that can mask them.
+
+    Raises:
+        UsageError: A variable cannot be used.
+    """
+    from topicops.edges.spark.settings import secrets_of_settings
+
+    return secrets_of_settings()
 
 
 @contextmanager

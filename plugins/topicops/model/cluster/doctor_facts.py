@@ -103,6 +103,8 @@ class DoctorFacts:
     unread: Mapping[Area, UnreadArea] = field(default_factory=dict)
     home_is_set: bool = True
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
+    spark_starts_slowly: bool = False
+    """Spark runs on this machine, and has no class archive."""
 
 
 class Severity(StrEnum):

@@ -27,6 +27,7 @@ RULES: Sequence[Rule] = (
     Rule("lease-right", ("zookeeper",), connection.the_lease_may_be_held),
     Rule("stray-lease", ("zookeeper",), connection.the_lease_belongs_to_a_session),
     Rule("unset-home", (), settings.a_production_home_is_set),
+    Rule("spark-archive", (), settings.spark_starts_from_its_archive),
     Rule("kafka-rights", ("brokers",), connection.roles_may_do_their_part),
     Rule("topic-rights", ("brokers",), connection.topics_may_be_changed),
     Rule("excessive-rights", ("brokers",), connection.the_reader_only_reads),

@@ -54,6 +54,12 @@ def a_production_home_is_set(facts: DoctorFacts, environment: Environment) -> It
         yield Finding(Severity.WARNING, message, fix)
 
 
+def spark_starts_from_its_archive(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    if facts.spark_starts_slowly:
+        message = "Spark has no class archive on this machine: each start takes twice the work"
+        yield Finding(Severity.NOTICE, message, "run `topicops local spark archive` once; in an image when it is built")
+
+
 def a_controller_is_elected(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     live = live_of(facts)
     if live.source == "zookeeper" and live.controller_id is None:
