@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -214,13 +215,20 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     """Validate, snapshot, diff, plan and gate."""
     run.progress(f"Reading {run.topics}")
     validate(run, as_tables=engine == "spark")
-    run.progress(f"Reading the live topics of {run.environment}")
-    found = snapshot(run, states=states)
-    run.progress(f"Comparing with {found.topics} live topics ({engine})")
-    diff(run, engine=engine)
+    with _one_application(run) if engine == "spark" else nullcontext():
+        run.progress(f"Reading the live topics of {run.environment}")
+        found = snapshot(run, states=states)
+        run.progress(f"Comparing with {found.topics} live topics ({engine})")
+        diff(run, engine=engine)
     plan(run, only=only)
     gate(run)
     return run.read_plan()
+
+
+def _one_application(run: Run) -> AbstractContextManager[None]:
+    from topicops.edges.spark.session import spark_application
+
+    return spark_application(connections=run.connections)
 
 
 def _compared_by_spark(run: Run, tables: TableFolder, *, rows: int) -> Delta:

@@ -61,6 +61,13 @@ def quality_after(run: Run) -> QualitySummary:
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
     """
+    from topicops.edges.spark.session import spark_application
+
+    with spark_application(connections=run.connections):
+        return _quality_after(run)
+
+
+def _quality_after(run: Run) -> QualitySummary:
     from topicops.edges.spark.quality_frames import RunTables
     from topicops.edges.tables.live_topics import read_identities
 
@@ -87,7 +94,7 @@ def quality_after(run: Run) -> QualitySummary:
         "after",
         live,
         lambda spark: frames_after(RunTables(spark, folder, live), known),
-        _expected_after(live, differences),
+        expected_after(live, differences),
         earlier=None
         if first.totals is None or first.totals.leaders is None
         else lambda spark: frames_after(
@@ -113,7 +120,8 @@ def frames_after(tables: RunTables, known: Afterwards) -> Frames:
     return {**partition_frames(tables), **topic_frames(tables, known), **frames}
 
 
-def _expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
+def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
+    """How many rows of a kind there must be, where that is known."""
     going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
     return {
         "partition": live.partitions - going,

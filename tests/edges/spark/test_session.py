@@ -18,7 +18,7 @@ from topicops.edges.connections.lookup import from_environment
 from topicops.edges.java import find_java
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, driver_java, within
+from topicops.edges.spark.driver import archive_path, awaited, begun, driver_java
 from topicops.edges.spark.session import spark_errors, spark_session
 from topicops.edges.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
@@ -34,6 +34,19 @@ with spark_session("local[2]") as spark:
 with spark_session("local[2]") as spark:
     counted += spark.range(5).count()
 print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is own_handler, local_driver().folder)
+"""
+
+IN_ONE_APPLICATION = """
+from topicops.edges.spark.session import spark_application, spark_session
+with spark_application():
+    with spark_session() as first:
+        one = first.sparkContext.applicationId
+    with spark_session() as second:
+        print(second.sparkContext.applicationId == one, second.range(5).count())
+with spark_application():
+    pass
+with spark_session() as third:
+    print(third.sparkContext.applicationId != one, third.range(5).count())
 """
 
 
@@ -163,6 +176,12 @@ def test_one_live_master_of_two_is_enough() -> None:
         module._require_server(place)
 
 
+@pytest.mark.soak
+def test_all_sessions_of_a_block_are_one_application_that_ends_with_it_used_or_not() -> None:
+    ended = run_alone(IN_ONE_APPLICATION, TOPICOPS_SPARK="local[2]")
+    assert (ended.stdout.splitlines(), ended.returncode) == (["True 5", "True 5"], 0), ended.stderr
+
+
 def test_an_error_of_spark_names_the_deepest_cause(spark: SparkSession) -> None:
     with (
         pytest.raises(TopicopsError, match=r"^diff: Spark failed: .*the rows are gone") as caught,
@@ -190,7 +209,7 @@ def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() 
 def test_a_start_that_takes_too_long_is_an_error() -> None:
     ended = threading.Event()
     with pytest.raises(TopicopsError, match="Spark did not start within 0 s"):
-        within(0.1, ended.wait)
+        awaited(begun(ended.wait), 0.1)
     ended.set()
 
 

@@ -58,10 +58,10 @@ def compare(desired: DataFrame, live: DataFrame, key: Sequence[str] = TOPIC) -> 
     structs ``desired`` and ``live``, null where the topic is not desired or not live.
 
     Args:
-        key: The columns of both frames that name a topic; the last one is ``topic``.
+        key: The columns of both frames that name a topic, never null; the last one is ``topic``.
     """
     d, l = _keyed(desired, "desired", DesiredRow._fields, key), _keyed(live, "live", LiveRow._fields, key)  # noqa: E741
-    same = [F.col(f"desired_{name}").eqNullSafe(F.col(f"live_{name}")) for name in key]
+    same = [F.col(f"desired_{name}") == F.col(f"live_{name}") for name in key]
     names = [F.coalesce(f"desired_{name}", f"live_{name}").alias(name) for name in key]
     changed = d.join(l, on=same, how="full_outer").select(
         *names, _presence().alias("presence"), _changed().alias("changed"), "desired", "live"

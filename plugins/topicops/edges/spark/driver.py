@@ -125,12 +125,8 @@ def kept_log() -> Path | None:
     return None
 
 
-def within(limit_s: float, work: Callable[[], T]) -> T:
-    """Do the work that starts Spark, in a thread of its own; when it takes too long, kill the Java process.
-
-    Raises:
-        TopicopsError: It took longer than ``limit_s``.
-    """
+def begun(work: Callable[[], T]) -> Future[T]:
+    """Do the work that starts Spark in a thread of its own, where PySpark leaves the command's SIGINT handler alone."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -140,8 +136,17 @@ def within(limit_s: float, work: Callable[[], T]) -> T:
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def awaited(start: Future[T], limit_s: float) -> T:
+    """Wait for the end of a start; when it takes too long from now on, kill the Java process.
+
+    Raises:
+        TopicopsError: It took longer than ``limit_s``.
+    """
     try:
-        return future.result(limit_s)
+        return start.result(limit_s)
     except TimeoutError:
         log = kept_log()
         _kill_drivers()

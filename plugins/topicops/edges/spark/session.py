@@ -6,8 +6,9 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
@@ -22,11 +23,12 @@ from topicops.edges.connections.lookup import from_environment
 from topicops.edges.spark.driver import (
     LOOPBACK,
     SparkDriver,
+    awaited,
+    begun,
     cluster_driver,
     kept_log,
     local_driver,
     log4j2_flag,
-    within,
 )
 from topicops.edges.spark.failures import reason_of
 from topicops.edges.spark.settings import SETTING, SparkPlace, spark_place, without_secrets
@@ -55,14 +57,37 @@ _FEW_ROWS = 20_000
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
+@dataclass(slots=True)
+class _Application:
+    """A Spark of this machine that starts, or runs, for a block of ``spark_application``."""
+
+    place: SparkPlace
+    start: Future[SparkContext]
+    _session: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        if self._session is None:
+            with spark_errors(self.place.named):
+                self._session = SparkSession(awaited(self.start, START_S))
+        return self._session
+
+    def stop(self) -> None:
+        with suppress(PySparkException, Py4JError, OSError, TopicopsError):
+            awaited(self.start, START_S).stop()
+
+
+_applications: list[_Application] = []
+"""That of the block that runs now; pyspark allows one."""
+
+
 @contextmanager
 def spark_session(
     setting: str | None = None, *, connections: ConnectionSource = from_environment
 ) -> Iterator[SparkSession]:
     """A session on ``setting``, which has one of the forms of ``TOPICOPS_SPARK``; None means that variable.
 
-    An active session of this process is reused and left running. A new session is stopped at the end; its Java process
-    is kept for the next session, until this process ends.
+    An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
+    stopped at the end; its Java process is kept for the next session, until this process ends.
 
     Args:
         connections: Finds the connection that the setting names.
@@ -76,12 +101,39 @@ def spark_session(
     if running is not None:
         yield running
         return
+    for application in _applications:
+        if application.place == place:
+            yield application.session()
+            return
     session = _open(place)
     try:
         yield session
     finally:
         with suppress(PySparkException, Py4JError, OSError):
             session.stop()
+
+
+@contextmanager
+def spark_application(*, connections: ConnectionSource = from_environment) -> Iterator[None]:
+    """One application for all of a block: each ``spark_session`` in it has the same session.
+
+    A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
+    application takes resources, so it starts when it is needed.
+
+    Raises:
+        UsageError: A setting cannot be used.
+    """
+    place = spark_place(None, connections)
+    if place.kind != "local" or _applications or SparkSession.getActiveSession() is not None:
+        yield
+        return
+    application = _Application(place, begun(lambda: _context(place)))
+    _applications.append(application)
+    try:
+        yield
+    finally:
+        _applications.remove(application)
+        application.stop()
 
 
 def reads_files_here(spark: SparkSession) -> bool:
@@ -173,13 +225,12 @@ def _connect(place: SparkPlace) -> SparkSession:
 
 
 def _classic(place: SparkPlace) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     limit_s = START_S if place.kind == "local" else CLUSTER_START_S
-    # In a thread of its own PySpark leaves the command's SIGINT handler alone.
-    return SparkSession(within(limit_s, lambda: _context(place)))
+    return SparkSession(awaited(begun(lambda: _context(place)), limit_s))
 
 
 def _context(place: SparkPlace) -> SparkContext:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
         return _new_context(driver, local_settings(place, driver.folder))

@@ -33,6 +33,8 @@ AS_TOTAL = -2
 
 MIN_ISR = "min.insync.replicas"
 LARGEST_INT = 2**31 - 1
+_VALUES_KEPT = 4096
+"""How many values are remembered as read: many topics share one."""
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -176,6 +178,7 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     return {name: _canonical_or_raw(name, text) for name, text in overrides.items()}
 
 
+@lru_cache(_VALUES_KEPT)
 def config_problem(config: str, text: str) -> str:
     """Why a broker would refuse the value; empty when it accepts it."""
     try:
@@ -340,7 +343,7 @@ def is_release_name(text: str) -> bool:
     return number in {str(n) for n in range(_RELEASE_IV.get(release, 0))}
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(_VALUES_KEPT)
 def _canonical(name: str, text: str) -> str:
     value = parse(name, text)
     if isinstance(value, bool):
