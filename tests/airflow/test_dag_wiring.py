@@ -15,6 +15,8 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
+from topicops.on_airflow.fleet import fleet_dags
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ("pipeline", "approval", "drift")
 CHANGES = {"create", "expand", "configure", "delete"}
@@ -69,7 +71,13 @@ def test_the_dag_files_of_this_repository_can_be_imported() -> None:
 
 
 def test_each_environment_file_has_one_set_of_dags_and_its_contents_are_not_read(dags: Mapping[str, DAG]) -> None:
-    assert set(dags) == {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu")}
+    own = {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu")}
+    assert set(dags) == {*own, "topic_fleet_drift"}
+
+
+def test_one_environment_is_no_fleet(tmp_path: Path) -> None:
+    assert [dag.dag_id for dag in fleet_dags(("local", "prod-eu"), tmp_path)] == ["topic_fleet_drift"]
+    assert fleet_dags(("local",), tmp_path) == ()
 
 
 ODD_NAMES = ("prod eu", "prod@eu", "prod+eu", "ü", "n" * 101, "local\ncopy")
@@ -85,9 +93,8 @@ def test_a_file_name_that_can_name_no_dag_leaves_the_others_their_dags_and_is_na
     with caplog.at_level(logging.WARNING, logger="topicops"):
         bag = DagBag(dag_folder=str(tmp_path / "dags"))
     assert bag.import_errors == {}
-    assert set(bag.dags) == {
-        f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu_2", "n" * 100)
-    }
+    own = {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu_2", "n" * 100)}
+    assert set(bag.dags) == {*own, "topic_fleet_drift"}
     warned = [record.getMessage() for record in caplog.records if record.name == "topicops.on_airflow.dags"]
     assert len(warned) == len(ODD_NAMES)
     assert any("prod eu.yaml has no DAGs" in line for line in warned)

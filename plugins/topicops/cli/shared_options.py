@@ -12,6 +12,12 @@ Format = Literal["text", "json", "markdown"]
 TextOrJson = Literal["text", "json"]
 
 EnvironmentOption = Annotated[str, typer.Option("--environment", "-e", help="Name of a file in topics/environments/.")]
+EnvironmentsOption = Annotated[
+    list[str],
+    typer.Option(
+        "--environment", "-e", help="Name of a file in topics/environments/; may be repeated. all: each of them."
+    ),
+]
 TopicsOption = Annotated[Path, typer.Option("--topics", help="The folder of specs.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="text, json or markdown.")]
 TextOrJsonOption = Annotated[TextOrJson, typer.Option("--format", help="text or json.")]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topicops.flow.applying import apply, approved_digests
     from topicops.flow.authoring import import_topics, topic_id
+    from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import quality_after, quality_before
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "applying": ("apply", "approved_digests"),
     "authoring": ("import_topics", "topic_id"),
+    "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
@@ -45,13 +47,18 @@ __all__ = [
     "diff",
     "doctor",
     "drift",
+    "drift_fleet",
+    "environments_of",
     "gate",
     "home_folder",
     "import_topics",
     "load_plan",
+    "look_at_fleet",
     "make_plan",
+    "open_fleet",
     "open_run",
     "plan",
+    "plan_fleet",
     "quality_after",
     "quality_before",
     "read_outcomes",
@@ -67,6 +74,7 @@ __all__ = [
     "validate",
     "verify",
     "verify_cluster",
+    "verify_fleet",
     "verify_plan",
 ]
 

@@ -66,7 +66,8 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
 
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
-    entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only)
+    delta = run.read_delta() if run.store.has("delta.json") else None
+    entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(entries):
         run.progress(line)
     summary = drift_summary(entries)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.flow.runs.access import Access
@@ -42,6 +43,7 @@ from topicops.steps.planning.plan import topics_with_rising_min_isr
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
+    from topicops.steps.specs.validate import Validated
 
 SILENT_BROKERS = (
     "no broker gave its defaults of topic configs, so the plan assumes the worse case: either no broker answered in "
@@ -102,9 +104,14 @@ def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
     from topicops.edges.specs.git import commit_of
 
     prune(run.home, now=now())
-    environment, desired = read_specs(run).require()
+    return keep_specs(run, read_specs(run), commit=commit_of(run.topics) or run.version, as_tables=as_tables)
+
+
+def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables: bool) -> ValidateSummary:
+    """What ``validate`` writes. Raises ``SpecError`` for files that are not valid."""
+    environment, desired = validated.require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
-    desired = replace(desired, commit=commit_of(run.topics) or run.version)
+    desired = replace(desired, commit=commit)
     path = write_desired(run, desired, as_tables=as_tables)
     return ValidateSummary(
         path=str(path),
@@ -117,24 +124,9 @@ def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
 
 def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
-    from topicops.edges.home.topic_count import TopicCount
-    from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
-
-    environment = read_environment(run)
     started = time.monotonic()
-    with run.access(environment).reader() as reader:
-        require_cluster_id(reader.cluster_id(), environment)
-        live = live_snapshot(run, reader, states=states)
-        if run.store.has("desired.json"):
-            # A topic that the brokers hide from this reader looks absent, and would be planned as new.
-            reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))
-    topic_count = TopicCount(run.home, live.cluster_id)
-    topics_before = topic_count.read()
-    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
-    topic_count.write(len(live.topics))
-    path = write_live(run, live)
-    read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
-    run.store.write_json("run.json", read)
+    live = read_cluster(run, tables=run.tables(), states=states)
+    path = keep_snapshot(run, live)
     return SnapshotSummary(
         path=str(path),
         cluster_id=live.cluster_id,
@@ -145,9 +137,42 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     )
 
 
+def read_cluster(run: Run, *, tables: TableFolder | None, states: bool) -> ClusterSnapshot:
+    """The environment's own cluster as it is now. Nothing is kept but its topics, in these tables.
+
+    Raises:
+        WrongTargetError: It is another cluster.
+        ClusterError: It cannot be read.
+    """
+    from topicops.steps.planning.cluster_guard import require_cluster_id
+
+    environment = read_environment(run)
+    with run.access(environment).reader() as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+        live = live_snapshot(tables, reader, states=states)
+        if run.store.has("desired.json"):
+            # A topic that the brokers hide from this reader looks absent, and would be planned as new.
+            reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))
+    return live
+
+
+def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
+    """``live.json`` of what ``read_cluster`` gave. Raises ``ShrunkenWorldError`` when too many topics are gone."""
+    from topicops.edges.home.topic_count import TopicCount
+    from topicops.steps.planning.cluster_guard import require_not_shrunken
+
+    topic_count = TopicCount(run.home, live.cluster_id)
+    topics_before = topic_count.read()
+    require_not_shrunken(len(live.topics), topics_before, read_environment(run).spec.limits.shrink_percent)
+    topic_count.write(len(live.topics))
+    path = write_live(run, live)
+    read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
+    run.store.write_json("run.json", read)
+    return path
+
+
 def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
     """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of files and cluster."""
-    from topicops.steps.planning.diff import check_conserved
     from topicops.steps.planning.diff import diff as plain_diff
 
     desired, live, tables = run.read_desired(), run.read_live(), run.tables()
@@ -156,13 +181,20 @@ def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
         delta = _compared_by_spark(run, tables, rows=len(desired.topics) + len(live.topics))
     else:
         delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    check_conserved(delta, desired.topics, live.topics)
-    path = run.store.write_value("delta.json", delta)
+    path = keep_delta(run, delta, desired.topics, live.topics)
     return DiffSummary(
         path=str(path),
         counts={topic_class.value: count for topic_class, count in delta.counts.items()},
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def keep_delta(run: Run, delta: Delta, desired: Iterable[str], live: Iterable[str]) -> Path:
+    """``delta.json`` of these topics, by name. Raises ``DiffError`` as ``diff`` does."""
+    from topicops.steps.planning.diff import check_conserved
+
+    check_conserved(delta, desired, live)
+    return run.store.write_value("delta.json", delta)
 
 
 def plan(run: Run, *, only: str | None = None) -> PlanSummary:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, topic, validated
+from fixtures.spec_folder import HEAD, LOCAL, NOW, topic, validated, write
+from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.specs.validate import Validated
+from topicops.steps.specs.validate import Validated, validate, validate_each
 
 
 def found(answer: Validated) -> list[tuple[str, str, str, int]]:
@@ -379,3 +380,33 @@ def test_a_clash_is_excused_by_the_environments_that_the_topics_are_in(
     for environment in (None, "other"):
         assert found(validated(tmp_path, files, environment=environment)) == [("TOP302", severity, "a_b.yaml", 3)]
     assert found(validated(tmp_path, files)) == [("TOP302", "warning", "a_b.yaml", 3)]
+
+
+# ---- many environments ----
+
+
+def test_many_environments_are_judged_at_once_as_each_alone(tmp_path: Path) -> None:
+    pause = "lifecycle: {state: paused, reason: Wait., until: 2030-02-01T00:00:00Z}\n"
+    prod = LOCAL.replace("local", "prod").replace("Factor: 3", "Factor: 2")
+    files = {
+        "web/here.yaml": topic("here", metadata=", environments: [local]"),
+        "web/there.yaml": topic("there", metadata=", environments: [prod, odd]"),
+        "web/everywhere.yaml": topic("everywhere", pause + "spec: {partitions: 30}\n"),
+        "environments/prod.yaml": prod.replace("    partitionsPerTopic: 24\n", "    partitionsPerTopic: 50\n"),
+        "environments/prod.exceptions.yaml": HEAD.format(kind="Exceptions", name="prod")
+        + "  exceptions: [{topic: there, code: TOP302, reason: So it is.}]\n",
+        "environments/odd.yaml": "kind: Nonsense\n",
+    }
+    write(tmp_path, files)
+    tree, named = read_tree(tmp_path), ("prod", "local", "odd", "prod")
+
+    together = list(validate_each(tree, named, now=NOW))
+
+    assert together == [validate(tree, environment=name, now=NOW) for name in named]
+    assert [answer.has_errors for answer in together] == [False, True, True, False]
+
+
+def test_many_environments_are_refused_if_one_has_no_file(tmp_path: Path) -> None:
+    write(tmp_path, {})
+    with pytest.raises(UsageError, match="no environment is called 'prod'; in environments/ there are: local"):
+        list(validate_each(read_tree(tmp_path), ("local", "prod"), now=NOW))

@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
+from topicops.cli.fleets import copy_results, end, new_fleet, several
 from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
-from topicops.cli.shared_options import DetailedExitcodeOption, Engine, EnvironmentOption, FormatOption, TopicsOption
+from topicops.cli.shared_options import DetailedExitcodeOption, Engine, EnvironmentsOption, FormatOption, TopicsOption
 from topicops.model.exit_status import ExitStatus
 
 
 def plan_command(
-    environment: EnvironmentOption,
+    environment: EnvironmentsOption,
     topics: TopicsOption = Path("topics"),
     only: Annotated[str | None, typer.Option("--only", help="Plan only topics whose name matches this glob.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file, for `apply`.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the plan to this file, for `apply`; of several environments: to this folder, a file for each.",
+        ),
+    ] = None,
     engine: Annotated[Engine, typer.Option("--engine", help="Compare with spark or with python.")] = "spark",
     states: Annotated[
         bool, typer.Option("--states", help="Read partition states too, so that the gate can use them.")
@@ -28,7 +35,13 @@ def plan_command(
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
 
-    run = new_run(environment, topics)
+    if named := several(environment, topics):
+        fleet = new_fleet(named, topics)
+        report = flow.plan_fleet(fleet, engine=engine, states=states, only=only)
+        if out is not None:
+            copy_results(report, out)
+        end(report, output, detailed_exitcode=detailed_exitcode)
+    run = new_run(environment[0], topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
     print_result(flow.render(plan, output))
     if out is not None:

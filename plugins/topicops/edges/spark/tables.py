@@ -6,6 +6,7 @@ import atexit
 import logging
 import shutil
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -38,18 +39,21 @@ def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
         tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
     if is_here or tables.is_shared:
         try:
-            return _read(spark, tables, name)
+            return files_frame(spark, [tables], name)
         except _REFUSALS as error:
             reason = without_secrets(reason_of(error))
             _log.warning("Spark cannot read %s, so its rows are sent: %s", tables.uri(name), reason)
     return arrow_frame(spark, tables.read(name))
 
 
-def _read(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """Its columns are known, so that Spark need not look into the file to plan a query."""
+def files_frame(spark: SparkSession, folders: Iterable[TableFolder], name: str) -> DataFrame:
+    """The tables of this name in all these folders, one below the other, read by Spark itself.
+
+    Their columns are known, so that Spark need not look into a file to plan a query.
+    """
     reader = spark.read.schema(from_arrow_schema(SCHEMAS[name])).option(_AS_PATTERNS, "false")
-    frame = reader.parquet(tables.uri(name))
-    frame.columns  # noqa: B018 - only now Spark Connect looks for the file
+    frame = reader.parquet(*(tables.uri(name) for tables in folders))
+    frame.columns  # noqa: B018 - only now Spark Connect looks for the files
     return frame
 
 

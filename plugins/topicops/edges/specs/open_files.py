@@ -31,6 +31,12 @@ def require_folder(topics: Path) -> None:
         )
 
 
+def environment_files(topics: Path) -> tuple[str, ...]:
+    """The environments that have a file, by its name, in order; no file is opened."""
+    # A dot: exceptions and other parts of an environment.
+    return tuple(sorted(path.stem for path in (topics / "environments").glob("*.yaml") if "." not in path.stem))
+
+
 class Place(NamedTuple):
     """Something below ``topics`` that is no folder of specs."""
 

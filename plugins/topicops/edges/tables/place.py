@@ -7,6 +7,8 @@ from pathlib import Path
 from topicops.edges.tables.table_folder import TableFolder, without_secret
 from topicops.model.errors import ArtifactError
 
+RUNS = "runs"
+"""The folder of all runs."""
 OWN_FOLDER = "tables"
 """The place of tables that are in the run's own folder."""
 
@@ -45,6 +47,7 @@ def _below(uri: str, run_folder: Path) -> TableFolder:
     return TableFolder.at(uri).below(*_names(run_folder))
 
 
-def _names(run_folder: Path) -> tuple[str, str]:
-    """Group and run id, as their folders are named."""
-    return run_folder.parent.name, run_folder.name
+def _names(run_folder: Path) -> tuple[str, ...]:
+    """Group and run id, as their folders are named; and the environment, in a run of many."""
+    is_of_many = run_folder.parts[-4:-3] == (RUNS,)
+    return run_folder.parts[-3 if is_of_many else -2 :]

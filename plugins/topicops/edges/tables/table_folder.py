@@ -92,6 +92,13 @@ class TableFolder:
         with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.path)
 
+    def take(self, other: TableFolder, *names: str) -> None:
+        """Move tables of another folder here, and remove that folder."""
+        for name in names:
+            with other.errors(name, "cannot be moved"):
+                self.filesystem.move(other.file(name), self.file(name))
+        other.remove_all()
+
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
         """A table to be written; any table of that name stays until the new one is kept."""
         return NewTable(self, name, schema)

@@ -172,6 +172,7 @@ def open_run(
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
+    part: str | None = None,
 ) -> Run:
     """The run whose folder is ``<home>/runs/<group>/<run id>``.
 
@@ -180,14 +181,16 @@ def open_run(
         group: ``cli``, or a DAG id.
         connections: Finds a connection by its id.
         version: The commit of the files, where git itself cannot say.
+        part: One environment of a run of many: a folder of its own in the run's.
     """
     home = home or home_folder()
+    folder = runs_folder(home, group, run_id)
     return Run(
-        store=PORT_WRAPPERS.get().store(ArtifactStore(runs_folder(home, group, run_id))),
+        store=PORT_WRAPPERS.get().store(ArtifactStore(folder / part if part else folder)),
         environment=environment,
         topics=topics,
         home=home,
-        name=f"{group}/{run_id}",
+        name="/".join((group, run_id, *([part] if part else []))),
         connections=cache(connections),
         progress=progress,
         version=version,

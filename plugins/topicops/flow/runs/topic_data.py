@@ -39,9 +39,8 @@ def write_desired(run: Run, desired: Desired, *, as_tables: bool) -> Path:
     return run.store.write_value("desired.json", replace(desired, topics={}))
 
 
-def live_snapshot(run: Run, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into the run's tables, if it has some, while they are read."""
-    tables = run.tables()
+def live_snapshot(tables: TableFolder | None, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into these tables, if there are some, while they are read."""
     if tables is None:
         return reader.snapshot(states=states)
     return snapshot_into(tables, reader, states=states)

@@ -9,12 +9,16 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.plans.delta import TopicClass, desired_row, live_row
+from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import canonical_overrides
+from topicops.model.topics_in_files import hold
 from topicops.steps.planning.diff import diff
+
+_COMPARED = (TopicClass.DIFFERENT, TopicClass.MISSING, TopicClass.TOMBSTONED)
+"""Classes of whose topics more than the name is needed."""
 
 
 class DriftKind(StrEnum):
@@ -46,19 +50,26 @@ class DriftEntry:
 
 
 def drift(
-    desired: Desired, live: ClusterSnapshot, environment: Environment, *, only: str | None = None
+    desired: Desired,
+    live: ClusterSnapshot,
+    environment: Environment,
+    *,
+    only: str | None = None,
+    delta: Delta | None = None,
 ) -> tuple[DriftEntry, ...]:
     """All differences, by topic; a paused topic has none.
 
     Args:
         only: A glob; topics that do not match it are left out.
+        delta: Of these two, if it is known already.
     """
-    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    if delta is None:
+        delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     names = [(row.topic, row.topic_class) for row in delta.topics if only is None or fnmatchcase(row.topic, only)]
+    for topics in (desired.topics, live.topics):
+        hold(topics, [name for name, topic_class in names if topic_class in _COMPARED])
     return tuple(
-        entry
-        for name, topic_class in names
-        for entry in _entries(topic_class, desired.topics.get(name), live.topics.get(name), environment)
+        entry for name, topic_class in names for entry in _entries(topic_class, name, desired, live, environment)
     )
 
 
@@ -69,21 +80,21 @@ def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
 
 
 def _entries(
-    topic_class: TopicClass, desired: DesiredTopic | None, live: LiveTopic | None, environment: Environment
+    topic_class: TopicClass, name: str, desired: Desired, live: ClusterSnapshot, environment: Environment
 ) -> Iterator[DriftEntry]:
     match topic_class:
-        case TopicClass.MISSING if desired:
-            yield DriftEntry(topic=desired.name, kind=DriftKind.MISSING, location=desired.location)
-        case TopicClass.TOMBSTONED if desired:
-            place = desired.location_of("lifecycle.state")
-            yield DriftEntry(topic=desired.name, kind=DriftKind.RETIRED, location=place)
-        case TopicClass.UNMANAGED if live:
-            if not environment.protecting_pattern(live.name):
-                yield DriftEntry(topic=live.name, kind=DriftKind.UNMANAGED)
-        case TopicClass.DIFFERENT if desired and live:
-            yield from _numbers(desired, live)
-            yield from _assignment(desired, live)
-            yield from _configs(desired, live)
+        case TopicClass.MISSING:
+            yield DriftEntry(topic=name, kind=DriftKind.MISSING, location=desired.topics[name].location)
+        case TopicClass.TOMBSTONED:
+            place = desired.topics[name].location_of("lifecycle.state")
+            yield DriftEntry(topic=name, kind=DriftKind.RETIRED, location=place)
+        case TopicClass.UNMANAGED:
+            if not environment.protecting_pattern(name):
+                yield DriftEntry(topic=name, kind=DriftKind.UNMANAGED)
+        case TopicClass.DIFFERENT:
+            yield from _numbers(desired.topics[name], live.topics[name])
+            yield from _assignment(desired.topics[name], live.topics[name])
+            yield from _configs(desired.topics[name], live.topics[name])
 
 
 def _numbers(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:

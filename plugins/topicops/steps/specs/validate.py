@@ -110,24 +110,70 @@ def validate(
         UsageError: there is no such environment.
     """
     if environment is not None:
-        _check_environment(tree, environment)
+        check_environments(tree, [environment])
+    return _judged(_read(tree, now, rules, config_tables), environment, commit)
+
+
+def validate_each(tree: Tree, environments: Iterable[str], *, now: datetime) -> Iterator[Validated]:
+    """As ``validate`` for one environment after the other; what they share is read and judged once.
+
+    Raises:
+        UsageError: there is no such environment.
+    """
+    wanted = tuple(environments)
+    check_environments(tree, wanted)
+    with gc_paused():
+        read = _read(tree, now, RULES, CONFIG_TABLES)
+    for environment in wanted:
+        with gc_paused():
+            judged = _judged(read, environment, None)
+        yield judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadTree:
+    """What all environments of a tree share."""
+
+    tree: Tree
+    rules: Sequence[Rule]
+    no_environment: EnvironmentView
+    found: Sequence[Diagnostic]
+    """What is wrong with files and their fields."""
+    found_everywhere: Mapping[Rule, Sequence[Finding]]
+    lifted_anywhere: Lifted
+    holds_until: datetime | None
+
+
+def _read(tree: Tree, now: datetime, rules: Sequence[Rule], config_tables: Mapping[str, ConfigTable]) -> _ReadTree:
     files, found = read_files(tree)
     no_environment = replace(_in_none(tree, files, now), config_tables=config_tables)
-    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
-    views = [each[environment]] if environment is not None else list(each.values()) or [no_environment]
-    diagnostics = [*tree.problems, *(finding.diagnostic() for finding in found)]
-    found_everywhere = {rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS}
-    lifted_anywhere = _lifted_in(each.values())
+    return _ReadTree(
+        tree=tree,
+        rules=rules,
+        no_environment=no_environment,
+        found=[*tree.problems, *(finding.diagnostic() for finding in found)],
+        found_everywhere={rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS},
+        lifted_anywhere=_lifted_in(_in_environment(no_environment, name) for name in environment_names(tree)),
+        holds_until=_next_turn(files.values(), now),
+    )
+
+
+def _judged(read: _ReadTree, environment: str | None, commit: str | None) -> Validated:
+    """The views are made here, and gone afterwards: each holds all topics as one environment has them."""
+    tree, names = read.tree, environment_names(read.tree) if environment is None else [environment]
+    views = [_in_environment(read.no_environment, name) for name in names] or [read.no_environment]
+    diagnostics = list(read.found)
     for view in views:
-        diagnostics += _diagnostics(view, rules, found_everywhere, lifted_anywhere)
+        diagnostics += _diagnostics(view, read.rules, read.found_everywhere, read.lifted_anywhere)
     ordered = _once(_of_others_warn(diagnostics, environment))
-    until = _next_turn(files.values(), now)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
-        return Validated(diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=until)
+        return Validated(
+            diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=read.holds_until
+        )
     return Validated(
         diagnostics=ordered,
         files=tree.files,
-        holds_until=until,
+        holds_until=read.holds_until,
         environment=_environment(views[0]),
         desired=_desired(views[0], environment, tree.files, ordered, commit),
     )
@@ -144,15 +190,18 @@ def _of_others_warn(diagnostics: Iterable[Diagnostic], environment: str | None) 
             yield replace(diagnostic, severity=Severity.WARNING, summary=summary)
 
 
-def _names(tree: Tree) -> list[str]:
+def environment_names(tree: Tree) -> list[str]:
+    """The environments that have a file, also one that cannot be read."""
     return [document.stem for document in tree.documents if document.kind == "Environment"]
 
 
-def _check_environment(tree: Tree, environment: str) -> None:
-    names = _names(tree)
-    if environment not in names:
-        known = ", ".join(names) or "none"
-        raise UsageError(f"no environment is called {environment!r}; in environments/ there are: {known}")
+def check_environments(tree: Tree, environments: Iterable[str]) -> None:
+    """Raise ``UsageError`` for one that has no file."""
+    names = environment_names(tree)
+    for environment in environments:
+        if environment not in names:
+            known = ", ".join(names) or "none"
+            raise UsageError(f"no environment is called {environment!r}; in environments/ there are: {known}")
 
 
 # ---- reading ----
@@ -224,7 +273,7 @@ def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
     """Every problem that is an error as ``environment`` has the topics; what keeps files from being read is not one."""
     files, found = read_files(tree)
     no_environment = _in_none(tree, files, now)
-    each = {name: _in_environment(no_environment, name) for name in _names(tree)}
+    each = {name: _in_environment(no_environment, name) for name in environment_names(tree)}
     view = each[environment]
     lifted = _lifted_for(view, _lifted_in(each.values()))
     for finding in (*found, *(finding for rule in RULES for finding in rule(view))):

@@ -1,0 +1,408 @@
+"""Many environments at once: one look at the files, one Spark application, and a run for each environment.
+
+Each environment's run is a folder, named as the environment is, in the folder of the whole. It holds what a run of
+that environment alone holds. An error ends its own environment, and stops no other.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from topicops.edges.connections.lookup import from_environment, known_to_reader
+from topicops.edges.home.artifacts import ArtifactStore
+from topicops.flow.inspecting import record_drift
+from topicops.flow.planning import diff, gate, keep_delta, keep_snapshot, keep_specs, plan, read_cluster, snapshot
+from topicops.flow.quality import quality_before
+from topicops.flow.runs.run import (
+    ENVIRONMENT_FILE,
+    Engine,
+    Run,
+    no_progress,
+    now,
+    open_run,
+    read_environment,
+)
+from topicops.flow.runs.topic_data import prune
+from topicops.flow.whole_runs import verify_cluster
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.exit_status import ExitStatus
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.delta import Delta, TopicClass
+from topicops.model.plans.plan import Plan
+from topicops.model.ports import ConnectionSource
+from topicops.model.runs.fleet import EnvironmentResult, Failure, FleetReport, Standing
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.reporting.plans.plan_wording import summary_line
+from topicops.steps.reporting.runs.fleet_text import fleet_text, fleet_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from topicops.steps.specs.validate import Validated
+
+ALL = "all"
+REACHED_AT_ONCE = 16
+"""A server that does not answer costs its whole time limit, so others are asked meanwhile."""
+READ_AT_ONCE = 4
+"""Each reading holds up to 2,000 topics."""
+PLANNED_AT_ONCE = 8
+"""A plan may wait for brokers."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """The runs of many environments."""
+
+    store: ArtifactStore
+    """The folder of the whole."""
+    topics: Path
+    runs: Mapping[str, Run]
+    """By environment, in the order in which they were named."""
+    connections: ConnectionSource = from_environment
+    version: str | None = None
+    progress: Callable[[str], None] = no_progress
+
+
+def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
+    """The environments that a command line names, each once; ``all`` names every one that has a file.
+
+    Raises:
+        UsageError: There is no file of any environment.
+    """
+    from topicops.edges.specs.open_files import environment_files, require_folder
+
+    require_folder(topics)
+    there = environment_files(topics)
+    if ALL in named and ALL not in there:
+        if not there:
+            raise UsageError(f"{topics}/environments: no environment has a file there")
+        return there
+    return tuple(dict.fromkeys(named))
+
+
+def open_fleet(
+    environments: Iterable[str],
+    *,
+    topics: Path,
+    group: str,
+    run_id: str,
+    home: Path | None = None,
+    connections: ConnectionSource = from_environment,
+    progress: Callable[[str], None] = no_progress,
+    version: str | None = None,
+) -> Fleet:
+    """As ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
+    runs = {
+        environment: open_run(
+            environment=environment,
+            topics=topics,
+            group=group,
+            run_id=run_id,
+            home=home,
+            connections=connections,
+            progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
+            version=version,
+            part=environment,
+        )
+        for environment in environments
+    }
+    folder = next(iter(runs.values())).store.folder.parent
+    return Fleet(
+        store=ArtifactStore(folder),
+        topics=topics,
+        runs=runs,
+        connections=connections,
+        version=version,
+        progress=progress,
+    )
+
+
+class Steps:
+    """Takes one step after the other for all environments that have not failed."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.failures: dict[str, Failure] = {}
+
+    @property
+    def going(self) -> list[Run]:
+        return [run for name, run in self.fleet.runs.items() if name not in self.failures]
+
+    def each(self, step: Callable[[Run], T], *, at_once: int = 1) -> dict[str, T]:
+        """What the step gives, by environment; an error ends its environment. One at a time: in this very thread."""
+        runs = self.going
+        found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
+        values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
+        return {environment: value for environment, value in values.items() if not isinstance(value, Failure)}
+
+    def take(self, run: Run, step: Callable[[Run], object]) -> None:
+        """The step for one environment."""
+        self.noted(run, attempt(step, run))
+
+    def noted(self, run: Run, found: T | Failure) -> T | Failure:
+        """What a step gave; a failure ends the environment."""
+        if isinstance(found, Failure):
+            self.failures[run.environment] = found
+            self.fleet.progress(f"{run.environment}: {found.message}")
+        return found
+
+    def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
+        """``fleet.json`` and ``fleet.txt``."""
+        failed = {name: EnvironmentResult.failed(name, failure) for name, failure in self.failures.items()}
+        report = FleetReport(environments=tuple({**results, **failed}[name] for name in self.fleet.runs))
+        self.fleet.store.write_json("fleet.json", fleet_values(report))
+        self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
+        return report
+
+
+def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int) -> Iterator[T | Failure]:
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            yield from [future.result() for future in [pool.submit(copy_context().run, attempt, step, r) for r in runs]]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def attempt(step: Callable[[Run], T], run: Run) -> T | Failure:
+    """What the step gives; its error as a value."""
+    try:
+        return step(run)
+    except Exception as error:  # noqa: BLE001 - one environment's problem, whatever it is, stops no other
+        return Failure.of(error)
+
+
+def plan_fleet(fleet: Fleet, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> FleetReport:
+    """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
+    steps = Steps(fleet)
+    prepare(steps, as_tables=engine == "spark")
+    fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
+    if engine == "spark":
+        read_and_compare(steps, states=states)
+    else:
+        steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
+        steps.each(partial(diff, engine=engine))
+    fleet.progress(f"Planning {len(steps.going)} environments")
+    return steps.report(steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE))
+
+
+def drift_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
+    """Where each live cluster differs from the files; a line for each difference."""
+    steps = Steps(fleet)
+    prepare(steps, as_tables=True)
+    read_and_compare(steps, states=False)
+    return steps.report(steps.each(partial(_drifted, only=only)))
+
+
+def look_at_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
+    """Drift of each environment, as its drift DAG shows it: with the quality rules before, and with the plan."""
+    steps = Steps(fleet)
+    prepare(steps, as_tables=True)
+    read_and_compare(steps, states=True, judge=True)
+    steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
+    return steps.report(steps.each(partial(_drifted, only=only)))
+
+
+def verify_fleet(fleet: Fleet) -> FleetReport:
+    """Check every topic of each cluster once, as ``verify_cluster`` does."""
+    steps = Steps(fleet)
+    for run, validated in _judged(steps):
+        steps.take(run, partial(_keep_environment, validated=validated))
+    steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
+    fleet.progress(f"Verifying {len(steps.going)} environments")
+    return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
+
+
+def prepare(steps: Steps, *, as_tables: bool) -> None:
+    """The files of ``topics/``, read once and judged for each environment; then who answers there."""
+    from topicops.edges.specs.git import commit_of
+
+    fleet = steps.fleet
+    fleet.progress(f"Reading {fleet.topics}")
+    prune(next(iter(fleet.runs.values())).home, now=now())
+    commit = commit_of(fleet.topics) or fleet.version
+    for run, validated in _judged(steps):
+        steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
+    steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
+
+
+def read_and_compare(steps: Steps, *, states: bool, judge: bool = False) -> None:
+    """Read all clusters and compare all topics, in one Spark application.
+
+    Args:
+        judge: Check the quality rules between the two.
+    """
+    from topicops.edges.spark.fleet import fleet_diffs, reads_on_executors
+    from topicops.edges.spark.session import planned_for, spark_session
+
+    with spark_session(connections=steps.fleet.connections) as spark:
+        if reads_on_executors(spark):
+            _read_in_tasks(steps, spark, states=states)
+        else:
+            steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
+        if judge:
+            steps.each(_require_quality)
+        if not (going := steps.going):
+            return
+        steps.fleet.progress(f"Comparing {len(going)} environments")
+        rows = sum(len(run.read_desired().topics) + len(run.read_live().topics) for run in going)
+        with planned_for(spark, rows):
+            deltas = fleet_diffs(spark, {run.environment: run.known_tables() for run in going})
+    nothing = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))
+    for run in going:
+        steps.take(run, partial(_keep_delta, delta=deltas.get(run.environment, nothing)))
+
+
+def _judged(steps: Steps) -> Iterator[tuple[Run, Validated]]:
+    """The files as each environment has them."""
+    from topicops.edges.specs.git import name_in_repository
+    from topicops.edges.specs.open_files import shown_folder
+    from topicops.edges.specs.reader import read_tree
+    from topicops.steps.specs.plan_paths import with_folder_named
+    from topicops.steps.specs.validate import validate_each
+
+    runs, topics = steps.fleet.runs, steps.fleet.topics
+    judged = validate_each(read_tree(topics), runs, now=now())
+    read, named = shown_folder(topics), name_in_repository(topics)
+    shown = set[Diagnostic]()
+    for run, validated in zip(runs.values(), judged, strict=True):
+        for diagnostic in validated.diagnostics:
+            if diagnostic.is_error and diagnostic not in shown:
+                shown.add(diagnostic)
+                steps.fleet.progress(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.code} {diagnostic.summary}")
+        yield run, with_folder_named(validated, read=read, named=named)
+
+
+def _keep_environment(run: Run, *, validated: Validated) -> None:
+    run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
+
+
+def _require_reachable(run: Run) -> None:
+    environment = read_environment(run)
+    with run.access(environment).reader() as reader:
+        require_cluster_id(reader.cluster_id(), environment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a task has read, or why it has not."""
+
+    live: ClusterSnapshot | None = None
+    """Without its topics."""
+    folder: str = ""
+    """Where they are, below the run's tables."""
+    failure: Failure | None = None
+
+
+def _read_in_tasks(steps: Steps, spark: SparkSession, *, states: bool) -> None:
+    from topicops.edges.spark.fleet import one_task_each
+
+    runs = steps.going
+    found = one_task_each(spark, partial(read_in_task, states=states), [_for_a_task(run) for run in runs])
+    for run, encoded in zip(runs, found, strict=True):
+        answer = msgspec.json.decode(encoded, type=Answer)
+        if answer.live is None:
+            steps.noted(run, answer.failure)
+        else:
+            steps.take(run, partial(_keep_answer, live=answer.live, folder=answer.folder))
+
+
+def _for_a_task(run: Run) -> Run:
+    """The run as another process can have it, which finds no connection and has nobody to report to."""
+    connections = known_to_reader(read_environment(run), run.connections)
+    return replace(run, connections=connections, progress=no_progress)
+
+
+def read_in_task(run: Run, *, states: bool) -> bytes:
+    """Read one cluster into tables. Each attempt has a folder of its own, because Spark may repeat a task."""
+    folder = f"attempt-{secrets.token_hex(8)}"
+    tables = run.known_tables().below(folder)
+    found = attempt(partial(read_cluster, tables=tables, states=states), run)
+    if isinstance(found, Failure):
+        tables.remove_all()
+        return msgspec.json.encode(Answer(failure=found))
+    return msgspec.json.encode(Answer(live=replace(found, topics={}), folder=folder))
+
+
+def _keep_answer(run: Run, *, live: ClusterSnapshot, folder: str) -> None:
+    from topicops.edges.tables.live_topics import read_live_topics
+
+    tables = run.known_tables()
+    tables.take(tables.below(folder), "topics", "partitions")
+    keep_snapshot(run, replace(live, topics=read_live_topics(tables)))
+
+
+def _require_quality(run: Run) -> None:
+    if critical := quality_before(run).critical:
+        raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
+
+
+def _keep_delta(run: Run, *, delta: Delta) -> None:
+    keep_delta(run, delta, run.read_desired().topics, run.read_live().topics)
+
+
+def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
+    plan(run, only=only)
+    gated = gate(run)
+    found = run.read_plan()
+    return EnvironmentResult(
+        environment=run.environment,
+        standing=_standing_of(found),
+        summary=summary_line(found),
+        counts={**dict(found.action_counts.items()), **gated.counts, **_others(found)},
+        path=gated.path,
+        fingerprint=gated.fingerprint,
+    )
+
+
+def _drifted(run: Run, *, only: str | None) -> EnvironmentResult:
+    found = record_drift(run, only=only)
+    return EnvironmentResult(
+        environment=run.environment,
+        standing=Standing.DRIFT if found.differences else Standing.WITHOUT_DRIFT,
+        summary=found.summary,
+        counts=found.counts,
+        path=found.path,
+    )
+
+
+def _others(found: Plan) -> dict[str, int]:
+    change_set = found.change_set
+    return {
+        "blocked": len(change_set.blocked),
+        "drift": len(change_set.drift),
+        "unmanaged": len(change_set.unmanaged),
+        "paused": len(change_set.paused),
+    }
+
+
+def _standing_of(found: Plan) -> Standing:
+    if any(gated.gate is not GateWord.RUN for gated in found.changes):
+        return Standing.HELD
+    if found.change_set.blocked:
+        return Standing.BLOCKED
+    return Standing.CHANGES if found.changes else Standing.UNCHANGED
+
+
+def _verified(run: Run) -> EnvironmentResult:
+    ended = verify_cluster(run)
+    lines = run.store.read_text("report.txt").splitlines()
+    return EnvironmentResult(
+        environment=run.environment,
+        standing=Standing.HEALTHY if ended is ExitStatus.SUCCESS else Standing.UNHEALTHY,
+        summary=lines[0] if lines else "",
+        path=str(run.store.path("report.txt")),
+        exit_status=ended,
+    )

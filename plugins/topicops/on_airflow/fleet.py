@@ -1,0 +1,109 @@
+"""The DAG of all environments together: one task, and one Spark application, that only reads."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, Context, get_current_context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from topicops.model.errors import TopicopsError
+from topicops.model.runs.fleet import FleetReport, Standing
+from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments, only_param
+from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version, only_of
+
+if TYPE_CHECKING:
+    from topicops.flow.fleet import Fleet
+
+log = logging.getLogger(__name__)
+
+FLEET_ID = "topic_fleet_drift"
+FLEET_DOC = """
+Shows where the live clusters of all environments differ from the topic files, with one Spark application for all of
+them. It only reads: no lease, no question, no change. A difference does not fail the run. An environment that cannot
+be read fails it, after all others are done.
+"""
+
+LookAtFleet = Callable[["Fleet", str | None], FleetReport]
+
+
+def fleet_dags(named: Collection[str], topics: Path) -> tuple[DAG, ...]:
+    """``topic_fleet_drift``, where there are several environments."""
+    return (fleet_dag(topics),) if len(named) > 1 else ()
+
+
+def fleet_dag(topics: Path) -> DAG:
+    with DAG(
+        dag_id=FLEET_ID,
+        schedule=os.environ.get("TOPICOPS_FLEET_SCHEDULE") or None,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        default_args=dict(DEFAULT_ARGS),
+        params={"only": only_param()},
+        tags=list(TAGS),
+        doc_md=FLEET_DOC,
+    ) as dag:
+        PythonOperator(
+            task_id="look",
+            python_callable=lambda: look(topics, get_current_context(), look_at_fleet),
+            doc_md=look.__doc__,
+        )
+    return dag
+
+
+def look(topics: Path, context: Context, look_at: LookAtFleet) -> XComValue:
+    """A line for each environment in the log, and the table in XCom ``fleet``. Fails at the end for broken ones."""
+    from topicops.steps.reporting.runs.fleet_text import fleet_markdown, fleet_summary, fleet_text
+
+    ti = context["ti"]
+    try:
+        report = look_at(open_fleet(topics, context), only_of(context))
+    except NO_RETRY as error:
+        raise AirflowFailException(str(error)) from error
+    except TopicopsError as error:
+        raise AirflowException(str(error)) from error
+    log.info("\n%s", fleet_text(report))
+    ti.xcom_push(key="fleet", value=fleet_markdown(report))
+    found: XComValue = {
+        "summary": fleet_summary(report),
+        "environments": {result.environment: result.standing.value for result in report.environments},
+    }
+    if report.broken:
+        ti.xcom_push(key="environments", value=found)
+        raise _failure(report)
+    return found
+
+
+def open_fleet(topics: Path, context: Context) -> Fleet:
+    from topicops import flow
+    from topicops.on_airflow.connections import from_airflow
+
+    ti = context["ti"]
+    return flow.open_fleet(
+        environments(topics),
+        topics=topics,
+        group=ti.dag_id,
+        run_id=ti.run_id,
+        connections=from_airflow,
+        progress=log.info,
+        version=bundle_version(ti),
+    )
+
+
+def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
+    from topicops import flow
+
+    return flow.look_at_fleet(fleet, only=only)
+
+
+def _failure(report: FleetReport) -> AirflowException:
+    """With a retry only where another try may find a cluster that did not answer."""
+    names = "; ".join(f"{result.environment}: {result.summary}" for result in report.broken)
+    may_heal = any(result.standing is Standing.UNREACHABLE for result in report.broken)
+    return (AirflowException if may_heal else AirflowFailException)(f"{len(report.broken)} broken: {names}")

@@ -1,0 +1,66 @@
+"""What was found in each of many environments: a table for people, and JSON."""
+
+from __future__ import annotations
+
+import json
+
+from topicops.model.printable import markdown, printable
+from topicops.model.runs.fleet import FORMAT_VERSION, EnvironmentResult, FleetReport
+
+
+def fleet_text(report: FleetReport) -> str:
+    """A line for each environment; the summary last."""
+    width = max(len("environment"), *(len(result.environment) for result in report.environments))
+    lines = [f"{'environment':<{width}}  result", *(_line(result, width) for result in report.environments)]
+    return "\n".join([*lines, "", fleet_summary(report)])
+
+
+def fleet_markdown(report: FleetReport) -> str:
+    lines = ["| environment | result |", "| --- | --- |"]
+    lines += [f"| {markdown(r.environment)} | {markdown(_result(r))} |" for r in report.environments]
+    return "\n".join([*lines, "", markdown(fleet_summary(report))])
+
+
+def fleet_summary(report: FleetReport) -> str:
+    """``38 of 50 environments without changes, 2 held, 1 unreachable.``"""
+    first, *rest = (f"{number} {standing}" for standing, number in report.counts.items())
+    number, _, standing = first.partition(" ")
+    return f"{', '.join([f'{number} of {len(report.environments)} environments {standing}', *rest])}."
+
+
+def fleet_json(report: FleetReport) -> str:
+    """One JSON object, ASCII only."""
+    return json.dumps(fleet_values(report), indent=2)
+
+
+def fleet_values(report: FleetReport) -> dict[str, object]:
+    """The values of ``fleet.json``."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "summary": fleet_summary(report),
+        "counts": {standing.value: number for standing, number in report.counts.items()},
+        "exit_status": int(report.exit_status),
+        "environments": [_values(result) for result in report.environments],
+    }
+
+
+def _line(result: EnvironmentResult, width: int) -> str:
+    return printable(f"{result.environment:<{width}}  {_result(result)}")
+
+
+def _result(result: EnvironmentResult) -> str:
+    code = f"{result.code}: " if result.code else ""
+    return f"{code}{result.summary.splitlines()[0] if result.summary else result.standing.value}"
+
+
+def _values(result: EnvironmentResult) -> dict[str, object]:
+    return {
+        "environment": result.environment,
+        "result": result.standing.value,
+        "summary": result.summary,
+        "code": result.code,
+        "exit_status": int(result.exit_status),
+        "counts": dict(result.counts),
+        "path": result.path,
+        "fingerprint": result.fingerprint,
+    }

@@ -1,0 +1,318 @@
+"""A fleet: each environment's plan is that of its own run, and a broken environment stops no other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from pyspark.sql import SparkSession
+
+from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
+from fixtures.killable import with_tests_on_path
+from fixtures.zookeeper import Chroot, start_zookeeper
+from topicops import cli, flow
+from topicops.edges.processes import stop
+from topicops.flow.fleet import Fleet
+from topicops.flow.runs.run import Run
+from topicops.model.errors import TopicopsError
+from topicops.model.runs.fleet import EnvironmentResult, FleetReport, Standing
+from topicops.model.runs.results import QualityReport
+from topicops.steps.reporting.cluster.drift_text import drift_json
+
+BROKEN = ("nowhere", "kraft", "shrunken", "dead")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chroot: Chroot) -> FleetFolder:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
+    return FleetFolder(tmp_path, chroot.hosts, chroot.client)
+
+
+@pytest.fixture
+def large_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast_folder: Path) -> Iterator[FleetFolder]:
+    """On a server of its own, with memory for a hundred thousand topics."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
+    server = start_zookeeper(fast_folder / "large", heap_mb=1024)
+    client = KazooClient(server.hosts)
+    client.start(timeout=30)
+    try:
+        yield FleetFolder(tmp_path, server.hosts, client)
+    finally:
+        client.stop()
+        client.close()
+        stop([server.process], grace_s=2.0)
+
+
+def lay(folder: FleetFolder, *, environments: int, topics: int) -> None:
+    """Four of the environments are broken, each in another way."""
+    folder.describe(topics)
+    for number in range(environments - len(BROKEN)):
+        folder.add(f"env-{number:02}", topics, number=number)
+    folder.add("nowhere", 1, hosts=f"{folder.servers}/nobody")
+    folder.add("kraft", 1, controller=KRAFT_CONTROLLER)
+    folder.add("shrunken", topics // 2)
+    folder.remember("shrunken", topics)
+    folder.add("dead", 1, hosts=f"{NOWHERE}/dead")
+
+
+def new_fleet(folder: FleetFolder, *named: str, run_id: str = "fleet") -> Fleet:
+    environments = flow.environments_of(folder.topics, named or ("all",))
+    return flow.open_fleet(environments, topics=folder.topics, group="cli", run_id=run_id)
+
+
+def alone(folder: FleetFolder, environment: str) -> bytes | str:
+    """The plan of a run of that environment alone, or why it has none."""
+    run = flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
+    try:
+        flow.make_plan(run, engine="python")
+    except TopicopsError as error:
+        return str(error)
+    return run.store.path("plan.json").read_bytes()
+
+
+def by_environment(report: FleetReport) -> Mapping[str, EnvironmentResult]:
+    return {result.environment: result for result in report.environments}
+
+
+def require_as_alone(folder: FleetFolder, report: FleetReport) -> None:
+    """Raise unless each environment has the plan, or the error, that it has alone."""
+    found = by_environment(report)
+    with ThreadPoolExecutor(8) as pool:
+        wanted = dict(zip(found, pool.map(partial(alone, folder), found), strict=True))
+    for environment, result in found.items():
+        assert (Path(result.path).read_bytes() if result.path else result.summary) == wanted[environment]
+
+
+def require_whole(report: FleetReport) -> None:
+    """Raise unless exactly the four environments are broken, each with its own word."""
+    found = by_environment(report)
+    assert {name: found[name].standing for name in BROKEN} == {
+        "nowhere": Standing.WRONG_CLUSTER,
+        "kraft": Standing.WRONG_CLUSTER,
+        "shrunken": Standing.WRONG_CLUSTER,
+        "dead": Standing.UNREACHABLE,
+    }
+    assert {name: found[name].code for name in BROKEN} == {
+        "nowhere": "TOP504",
+        "kraft": "TOP801",
+        "shrunken": "TOP416",
+        "dead": None,
+    }
+    assert len(report.broken) == len(BROKEN)
+    assert report.exit_status == 8
+
+
+def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_other(
+    folder: FleetFolder, spark: SparkSession
+) -> None:
+    folder.describe(10)
+    folder.add("env-00", 10)
+    folder.add("env-01", 10, number=12)
+    folder.add("nowhere", 0, hosts=f"{folder.servers}/nobody")
+
+    report = flow.plan_fleet(new_fleet(folder))
+
+    assert [result.standing for result in report.broken] == [Standing.WRONG_CLUSTER]
+    assert report.exit_status == 8
+    require_as_alone(folder, report)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("reads", ["executors", "driver"])
+def test_what_reads_the_clusters_decides_nothing(
+    folder: FleetFolder, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
+    monkeypatch.setenv("TOPICOPS_FLEET_READS", reads)
+    lay(folder, environments=8, topics=60)
+
+    report = flow.plan_fleet(new_fleet(folder))
+    plain = flow.plan_fleet(new_fleet(folder, run_id="plain"), engine="python")
+
+    require_whole(report)
+    require_as_alone(folder, report)
+    assert [replace(result, path=None) for result in plain.environments] == [
+        replace(result, path=None) for result in report.environments
+    ]
+
+
+@pytest.mark.soak
+def test_46_of_50_environments_are_planned_as_alone(large_folder: FleetFolder, spark: SparkSession) -> None:
+    lay(large_folder, environments=50, topics=2_000)
+
+    report = flow.plan_fleet(new_fleet(large_folder))
+
+    require_whole(report)
+    assert sum(result.path is not None for result in report.environments) == 46
+    require_as_alone(large_folder, report)
+
+
+@pytest.mark.soak
+def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality_and_its_plan(
+    folder: FleetFolder, spark: SparkSession
+) -> None:
+    lay(folder, environments=6, topics=60)
+
+    drift = flow.drift_fleet(new_fleet(folder, run_id="drift"))
+    looked = flow.look_at_fleet(new_fleet(folder, run_id="looked"))
+
+    assert by_environment(drift) == {
+        name: replace(result, path=by_environment(drift)[name].path) for name, result in by_environment(looked).items()
+    }
+    for environment in ("env-00", "env-01"):
+        own = flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"own-{environment}")
+        flow.validate(own, as_tables=True)
+        flow.snapshot(own, states=True)
+        flow.quality_before(own)
+        wanted = own.store.read_value("quality-before.json", QualityReport).results
+        flow.diff(own)
+        flow.record_drift(own)
+        run = flow.open_run(
+            environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment
+        )
+        assert run.store.read_value("quality-before.json", QualityReport).results == wanted
+        assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
+        assert json.loads(run.store.read_text("drift.json")) == json.loads(
+            drift_json(flow.drift(unrecorded(folder, environment)))
+        )
+        assert run.store.has("plan.json")
+
+
+def test_the_command_prints_a_row_for_each_environment_and_ends_with_the_worst_status(
+    folder: FleetFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.describe(1)
+    for name in ("quiet", "empty"):
+        folder.add(name, 1, hosts=f"{folder.servers}/nobody" if name == "empty" else "")
+    arguments = ["plan", "-e", "quiet", "-e", "empty", "--engine", "python", "--only", "shop.*", "--out", "plans"]
+
+    status = cli.run(arguments)
+
+    out = capsys.readouterr().out.splitlines()
+    assert status == 8
+    assert out[0] == "environment  result"
+    assert out[1].startswith("quiet        No changes")
+    assert out[2].startswith(f"empty        TOP504: {folder.servers}/nobody: there is no /cluster/id here")
+    assert out[-1] == "1 of 2 environments without changes, 1 with a wrong cluster."
+    assert [path.name for path in (folder.folder / "plans").iterdir()] == ["quiet.json"]
+
+
+def test_json_has_what_a_program_needs_of_each_environment(
+    folder: FleetFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.describe(8)
+    folder.add("one", 8)
+    folder.add("two", 8, number=30)
+    arguments = ["plan", "-e", "all", "--engine", "python", "--format", "json", "--only", "*topic-0000[5-7]"]
+
+    status = cli.run([*arguments, "--detailed-exitcode"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert status == 2
+    assert (found["format_version"], found["exit_status"]) == ("1.0", 0)
+    assert found["counts"] == {"without changes": 1, "held": 1}
+    one, two = found["environments"]
+    assert (one["environment"], one["result"], one["counts"]["create"]) == ("one", "held", 1)
+    assert (two["result"], two["counts"]["create"], two["code"]) == ("without changes", 0, None)
+    assert json.loads(Path(one["path"]).read_text())["fingerprint"] == one["fingerprint"]
+
+
+def test_an_environment_that_has_no_file_is_refused_before_anything_is_read(
+    folder: FleetFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.describe(1)
+    folder.add("one", 1)
+
+    status = cli.run(["drift", "-e", "one", "-e", "oen"])
+
+    assert status == 1
+    assert "no environment is called 'oen'; in environments/ there are: one" in capsys.readouterr().err
+
+
+def test_files_with_errors_are_a_row_of_each_environment_that_they_stop(
+    folder: FleetFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.describe(1)
+    folder.add("good", 1)
+    (folder.topics / "environments/bad.yaml").write_text("kind: Nonsense\n")
+
+    status = cli.run(["plan", "-e", "all", "--engine", "python", "--only", "none"])
+
+    shown = capsys.readouterr()
+    assert status == 1
+    assert "1 of 2 environments without changes, 1 with invalid files." in shown.out
+    assert shown.err.count("topics/environments/bad.yaml:1: TOP2") >= 1
+
+
+def test_one_environment_is_no_fleet(folder: FleetFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.describe(1)
+    folder.add("all", 1)
+
+    for named in (["all"], ["all", "all"]):
+        status = cli.run(["plan", *(word for name in named for word in ("-e", name)), "--engine", "python"])
+        assert (status, capsys.readouterr().out.splitlines()[0][:24]) == (0, "Plan for environment all")
+
+
+def test_a_plan_to_verify_belongs_to_one_environment(folder: FleetFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.describe(1)
+    assert cli.run(["verify", "-e", "one", "-e", "two", "plan.json"]) == 1
+    assert "a plan is about one environment" in capsys.readouterr().err
+
+
+@pytest.mark.soak
+def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.describe(2)
+    folder.add("one", 2)
+    folder.add("nowhere", 1, hosts=f"{folder.servers}/nobody")
+    alone = cli.run(["verify", "-e", "one"])
+    capsys.readouterr()
+
+    status = cli.run(["verify", "-e", "all", "--format", "json"])
+
+    found = {row["environment"]: row["exit_status"] for row in json.loads(capsys.readouterr().out)["environments"]}
+    assert (status, found) == (8, {"one": alone, "nowhere": 8})
+
+
+def unrecorded(folder: FleetFolder, environment: str) -> Run:
+    return flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fixtures.fleet_work import die_once
+from topicops.edges.spark.fleet import one_task_each
+from topicops.edges.spark.session import spark_session
+
+with spark_session() as spark:
+    print([answer.decode() for answer in one_task_each(spark, die_once, [f"{sys.argv[1]}/{n}" for n in range(6)])])
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("victim", ["worker", "executor"])
+def test_a_task_whose_process_is_killed_is_repeated(tmp_path: Path, victim: str) -> None:
+    where = {"TOPICOPS_SPARK": "local-cluster[2,1,512]", "SPARK_LOCAL_IP": "127.0.0.1", "VICTIM": victim}
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 512m\n", encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=with_tests_on_path() | where | {"SPARK_CONF_DIR": str(tmp_path)},
+        timeout=300,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.stdout.strip() == str([f"{n}" for n in range(6)])
+    assert (tmp_path / "2").exists()

@@ -1,0 +1,68 @@
+"""How many environments end as one: each has one standing, and the worst exit status is that of all."""
+
+from __future__ import annotations
+
+import pytest
+
+from topicops.model.errors import (
+    ClusterUnreachableError,
+    LoginRefusedError,
+    ShrunkenWorldError,
+    SpecError,
+    UndecodableZnodeError,
+    UnsupportedTargetError,
+)
+from topicops.model.exit_status import ExitStatus
+from topicops.model.runs.fleet import BROKEN, PENDING, EnvironmentResult, Failure, FleetReport, Standing, worst
+
+
+def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:
+    return EnvironmentResult(environment=standing.value, standing=standing, summary="", exit_status=exit_status)
+
+
+@pytest.mark.parametrize(
+    ("error", "standing", "exit_status"),
+    [
+        (SpecError(()), Standing.INVALID, 1),
+        (ClusterUnreachableError("gone"), Standing.UNREACHABLE, 1),
+        (UnsupportedTargetError("KRaft"), Standing.WRONG_CLUSTER, 8),
+        (ShrunkenWorldError("fewer"), Standing.WRONG_CLUSTER, 8),
+        (LoginRefusedError("no"), Standing.FAILED, 1),
+        (UndecodableZnodeError("/a", "damaged"), Standing.FAILED, 1),
+        (KeyError("a mistake of ours"), Standing.FAILED, 1),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_each_error_is_a_standing_with_the_exit_status_of_its_own_run(
+    error: Exception, standing: Standing, exit_status: int
+) -> None:
+    failure = Failure.of(error)
+    assert (failure.standing, failure.exit_status) == (standing, exit_status)
+    assert str(error) in failure.message
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ((0, 2, 0), ExitStatus.CHANGES_PENDING),
+        ((2, 7), ExitStatus.NOT_VERIFIED),
+        ((7, 1, 2), ExitStatus.ERROR),
+        ((1, 8, 7), ExitStatus.WRONG_CLUSTER),
+        ((0, 0), ExitStatus.SUCCESS),
+        ((0, 6), ExitStatus.PARTLY_DONE),
+    ],
+)
+def test_the_worst_status_is_that_of_the_whole(statuses: tuple[int, ...], expected: ExitStatus) -> None:
+    assert worst(map(ExitStatus, statuses)) is expected
+
+
+def test_each_environment_is_counted_once_in_the_order_of_the_standings() -> None:
+    found = (Standing.UNREACHABLE, Standing.HELD, Standing.UNCHANGED, Standing.HELD)
+    report = FleetReport(environments=tuple(map(result, found)))
+    assert list(report.counts.items()) == [(Standing.UNCHANGED, 1), (Standing.HELD, 2), (Standing.UNREACHABLE, 1)]
+    assert [broken.standing for broken in report.broken] == [Standing.UNREACHABLE]
+    assert report.is_pending
+
+
+def test_no_standing_is_both_broken_and_pending() -> None:
+    assert not BROKEN & PENDING
