@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_digests
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -34,8 +35,10 @@ from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
+from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
 from topicops.model.topics_in_files import WithNewer, hold
+from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan as plan_step
@@ -172,15 +175,23 @@ def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
 
 
 def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
-    """``delta.json``. Raises ``DiffError`` when the classes do not add up to the topics of files and cluster."""
-    from topicops.steps.planning.diff import diff as plain_diff
+    """``delta.json`` and ``facts-before.json``.
 
+    Raises:
+        DiffError: The classes do not add up to the topics of files and cluster.
+        TopicopsError: Spark failed, or its counts are not those of the snapshot.
+    """
     desired, live, tables = run.read_desired(), run.read_live(), run.tables()
     started = time.monotonic()
     if engine == "spark" and tables is not None:
-        delta = _compared_by_spark(run, tables, rows=len(desired.topics) + len(live.topics))
+        delta, facts = _compared_by_spark(run, tables, desired, live)
     else:
-        delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+        delta, facts = _compared_by_python(desired, live)
+    write_facts(run, "before", facts, tables)
+    if tables is not None:
+        from topicops.edges.tables.results import write_delta
+
+        write_delta(tables, delta)
     path = keep_delta(run, delta, desired.topics, live.topics)
     return DiffSummary(
         path=str(path),
@@ -233,7 +244,8 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
     """
-    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", "quality-after.json", NOTES_FILE)
+    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", NOTES_FILE)
+    run.store.remove("quality-after.json", facts_file("after"))
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
     environment, change_set = read_environment(run), run.read_change_set()
     approved = counted_digests(run, environment, approval, gate_step(change_set, environment).changes)
@@ -263,13 +275,26 @@ def _one_application(run: Run) -> AbstractContextManager[None]:
     return spark_application(connections=run.connections)
 
 
-def _compared_by_spark(run: Run, tables: TableFolder, *, rows: int) -> Delta:
-    from topicops.edges.spark.diff import spark_diff
+def _compared_by_spark(run: Run, tables: TableFolder, desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
+    from topicops.edges.spark.diff import spark_diff_by_owner
+    from topicops.edges.spark.facts import count_partitions
+    from topicops.edges.spark.quality_frames import RunTables
     from topicops.edges.spark.session import planned_for, spark_session
-    from topicops.edges.spark.tables import table_frame
 
-    with spark_session(connections=run.connections) as spark, planned_for(spark, rows):
-        return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
+    with spark_session(connections=run.connections) as spark:
+        frames = RunTables(spark, tables, live)
+        with planned_for(spark, len(desired.topics) + len(live.topics)):
+            delta, classes = spark_diff_by_owner(frames.frame("desired"), frames.frame("topics"))
+        counts = count_partitions(frames) if live.has_states else counts_without_states(live)
+        return delta, facts_of(counts, live, classes)
+
+
+def _compared_by_python(desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
+    from topicops.steps.planning.diff import diff as plain_diff
+
+    delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
+    counts = partition_counts(live) if live.has_states else counts_without_states(live)
+    return delta, facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))
 
 
 def _with_needed_states(

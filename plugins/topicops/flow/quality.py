@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.topic_identities import TopicIdentities
+from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
 from topicops.flow.runs.topic_data import snapshot_into
@@ -20,11 +21,10 @@ from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
 from topicops.model.runs.quality_rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, RunQuality, quality_file
+from topicops.steps.facts import facts_of
 from topicops.steps.verifying.view_comparison import differing_topics
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from topicops.edges.spark.quality_frames import Frames, RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
@@ -41,23 +41,23 @@ class QualitySummary(Summary):
 def quality_before(run: Run) -> QualitySummary:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     from topicops.edges.spark.quality_frames import RunTables, listed_frames, rows_frame, spec_frames
+    from topicops.edges.spark.session import spark_session
 
     read = run.store.read_json("run.json")
     topics_before = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
     last_good = topics_before if isinstance(topics_before, int) else None
     live, desired = run.read_live(), run.read_desired()
     inputs = inputs_row(live, read_environment(run), last_good)
-
-    def frames(spark: SparkSession) -> Frames:
-        tables = RunTables(spark, run.known_tables(), live)
-        return {**spec_frames(tables), **listed_frames(tables), "inputs": rows_frame(spark, "inputs", [inputs])}
-
     expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
-    return _check_quality(run, "before", live, frames, expected)
+    with spark_session(connections=run.connections) as spark:
+        tables = RunTables(spark, run.known_tables(), live)
+        one_row = rows_frame(spark, "inputs", [inputs])
+        frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
+        return _check_quality(run, "before", tables, frames, expected)
 
 
 def quality_after(run: Run) -> QualitySummary:
-    """``quality-after.json``: is the cluster healthy? Rules over a fresh snapshot with states.
+    """``quality-after.json`` and ``facts-after.json``: is the cluster healthy? Over a fresh snapshot with states.
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
     """
@@ -68,7 +68,9 @@ def quality_after(run: Run) -> QualitySummary:
 
 
 def _quality_after(run: Run) -> QualitySummary:
+    from topicops.edges.spark.facts import count_partitions
     from topicops.edges.spark.quality_frames import RunTables
+    from topicops.edges.spark.session import spark_session
     from topicops.edges.tables.live_topics import read_identities
 
     environment, folder = read_environment(run), run.known_tables().below("after")
@@ -89,19 +91,18 @@ def _quality_after(run: Run) -> QualitySummary:
         differences=differences,
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults)
-    summary = _check_quality(
-        run,
-        "after",
-        live,
-        lambda spark: frames_after(RunTables(spark, folder, live), known),
-        expected_after(live, differences),
-        earlier=None
-        if first.totals is None or first.totals.leaders is None
-        else lambda spark: frames_after(
-            RunTables(spark, run.known_tables(), first),
-            replace(known, deleted=(), known_identities=None, differences=None),
-        ),
-    )
+    was_so = replace(known, deleted=(), known_identities=None, differences=None)
+    with spark_session(connections=run.connections) as spark:
+        tables, earlier = RunTables(spark, folder, live), RunTables(spark, run.known_tables(), first)
+        summary = _check_quality(
+            run,
+            "after",
+            tables,
+            frames_after(tables, known),
+            expected_after(live, differences),
+            earlier=partial(frames_after, earlier, was_so) if first.has_states else None,
+        )
+        write_facts(run, "after", facts_of(count_partitions(tables), live), folder)
     memory.write(identities)
     return summary
 
@@ -145,34 +146,28 @@ def quality_history(home: Path, group: str) -> tuple[RunQuality, ...]:
 def _check_quality(
     run: Run,
     suite: QualitySuite,
-    live: ClusterSnapshot,
-    frames: Callable[[SparkSession], Frames],
+    tables: RunTables,
+    frames: Frames,
     expected: Mapping[RowKind, int],
     *,
-    earlier: Callable[[SparkSession], Frames] | None = None,
+    earlier: Callable[[], Frames] | None = None,
 ) -> QualitySummary:
     from topicops.edges.spark.quality import check_quality
-    from topicops.edges.spark.session import spark_session
+    from topicops.edges.tables.results import write_quality
 
     started = time.monotonic()
-    with spark_session(connections=run.connections) as spark:
-        results = check_quality(
-            spark,
-            suite,
-            frames(spark),
-            expected=expected,
-            earlier=None if earlier is None else partial(earlier, spark),
-        )
+    results = check_quality(tables.spark, suite, frames, expected=expected, earlier=earlier)
     found = QualityReport(
         suite=suite,
         environment=run.environment,
-        cluster_id=live.cluster_id,
+        cluster_id=tables.head.cluster_id,
         run=run.name,
         checked_at=now(),
         seconds=round(time.monotonic() - started, 3),
         results=results,
     )
     path = run.store.write_value(quality_file(suite), found)
+    write_quality(tables.folder, results)
     return QualitySummary(
         path=str(path),
         rules=len(results),

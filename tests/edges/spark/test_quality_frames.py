@@ -11,24 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from fixtures.random_worlds import World
-from topicops.edges.spark.quality_frames import RunTables, listed_frames, partition_frames, spec_frames, topic_frames
-from topicops.edges.tables.desired_topics import write_desired_topics
-from topicops.edges.tables.live_topics import LiveTables
-from topicops.edges.tables.table_folder import TableFolder
+from fixtures.spark_rows import written
+from topicops.edges.spark.quality_frames import listed_frames, partition_frames, spec_frames, topic_frames
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.runs.quality_rows import Afterwards, RowKind, rows_after, rows_before
 
 WORLDS = range(6)
-
-
-def written(spark: SparkSession, folder: Path, world: World, live: ClusterSnapshot) -> RunTables:
-    tables = TableFolder.at(folder)
-    write_desired_topics(tables, world.desired.topics)
-    with LiveTables(tables) as sink:
-        sink.begin()
-        sink.take(list(live.topics.values()))
-        sink.finish()
-    return RunTables(spark, tables, replace(live, topics={}))
 
 
 def rows_of(frame: DataFrame, like: Sequence[tuple[object, ...]]) -> Counter[object]:

@@ -11,10 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.spark.session import spark_errors
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
+from topicops.model.runs.facts import OwnedTopics
 from topicops.model.specs.desired import Lifecycle
 
 TOPIC = ("topic",)
 """The key of topics of one environment."""
+OWNER = ("owner", "domain")
 _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 """Classes whose topics are counted and not listed."""
 
@@ -51,7 +53,20 @@ def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, De
     return {world: _delta(classes) for world, classes in found.items()}
 
 
-def compare(desired: DataFrame, live: DataFrame, key: Sequence[str] = TOPIC) -> DataFrame:
+def spark_diff_by_owner(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
+    """As ``spark_diff``, and how many topics of each owner and domain are in each class; in one action too.
+
+    Args:
+        desired: Also with the columns ``owner`` and ``domain``.
+    """
+    with spark_errors("diff"):
+        rows = by_class(compare(desired, live, beside=OWNER), beside=OWNER).toArrow().to_pylist()
+    return _delta(rows), [_owned(row) for row in rows]
+
+
+def compare(
+    desired: DataFrame, live: DataFrame, key: Sequence[str] = TOPIC, *, beside: Sequence[str] = ()
+) -> DataFrame:
     """One row per desired or live topic; key ``key``; unordered.
 
     Columns: those of the key, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the
@@ -59,31 +74,37 @@ def compare(desired: DataFrame, live: DataFrame, key: Sequence[str] = TOPIC) -> 
 
     Args:
         key: The columns of both frames that name a topic, never null; the last one is ``topic``.
+        beside: More columns of ``desired`` to keep; null where the topic is not desired.
     """
-    d, l = _keyed(desired, "desired", DesiredRow._fields, key), _keyed(live, "live", LiveRow._fields, key)  # noqa: E741
+    d = _keyed(desired, "desired", DesiredRow._fields, key, beside)
+    l = _keyed(live, "live", LiveRow._fields, key)  # noqa: E741
     same = [F.col(f"desired_{name}") == F.col(f"live_{name}") for name in key]
     names = [F.coalesce(f"desired_{name}", f"live_{name}").alias(name) for name in key]
+    rows = ("desired", "live", *beside)
     changed = d.join(l, on=same, how="full_outer").select(
-        *names, _presence().alias("presence"), _changed().alias("changed"), "desired", "live"
+        *names, _presence().alias("presence"), _changed().alias("changed"), *rows
     )
-    return changed.select(*key, "presence", _topic_class().alias("topic_class"), "changed", "desired", "live")
+    return changed.select(*key, "presence", _topic_class().alias("topic_class"), "changed", *rows)
 
 
-def by_class(compared: DataFrame, key: Sequence[str] = TOPIC) -> DataFrame:
+def by_class(compared: DataFrame, key: Sequence[str] = TOPIC, *, beside: Sequence[str] = ()) -> DataFrame:
     """One row per class that occurs: the count, and the rows if they are listed.
 
-    Key: ``topic_class``, after the columns of ``key`` before ``topic``; unordered.
+    Key: ``topic_class``, after the columns of ``key`` before ``topic``, and the columns of ``beside``; unordered.
     """
     row = F.struct("topic", "presence", "changed", "desired", "live")
     is_listed = ~F.col("topic_class").isin(*_COUNTED_ONLY)
-    return compared.groupBy(*key[:-1], "topic_class").agg(
+    return compared.groupBy(*key[:-1], "topic_class", *beside).agg(
         F.count(F.lit(1)).alias("topics"), F.collect_list(F.when(is_listed, row)).alias("listed")
     )
 
 
-def _keyed(frame: DataFrame, side: str, fields: Sequence[str], key: Sequence[str]) -> DataFrame:
-    """The key's columns under names of this side, and the row as a struct that is named as the side is."""
-    return frame.select(*(F.col(name).alias(f"{side}_{name}") for name in key), F.struct(*fields).alias(side))
+def _keyed(
+    frame: DataFrame, side: str, fields: Sequence[str], key: Sequence[str], beside: Sequence[str] = ()
+) -> DataFrame:
+    """The key's columns under names of this side, the row as a struct that is named as the side is, and others."""
+    names = (F.col(name).alias(f"{side}_{name}") for name in key)
+    return frame.select(*names, F.struct(*fields).alias(side), *beside)
 
 
 def _presence() -> Column:
@@ -129,9 +150,15 @@ def _delta(classes: Iterable[Mapping[str, Any]]) -> Delta:
     topics: list[TopicDelta] = []
     for found in classes:
         topic_class = TopicClass(found["topic_class"])
-        counts[topic_class] = found["topics"]
+        counts[topic_class] += found["topics"]
         topics.extend(_topic_delta(topic_class, row) for row in found["listed"])
     return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts)
+
+
+def _owned(row: Mapping[str, Any]) -> OwnedTopics:
+    return OwnedTopics(
+        owner=row["owner"], domain=row["domain"], topic_class=TopicClass(row["topic_class"]), topics=row["topics"]
+    )
 
 
 def _topic_delta(topic_class: TopicClass, row: Mapping[str, Any]) -> TopicDelta:

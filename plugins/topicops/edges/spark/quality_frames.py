@@ -17,7 +17,7 @@ from topicops.edges.spark.session import arrow_frame
 from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, RowKind
+from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, PartitionRow, RowKind
 from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replicas
 
 _TYPES: Mapping[object, pa.DataType] = {
@@ -44,6 +44,25 @@ class RunTables:
     def without_deleting(self, frame: DataFrame) -> DataFrame:
         going = sorted(self.head.deleting)
         return frame.filter(~F.col("topic").isin(going)) if going else frame
+
+    def assigned_partitions(self) -> DataFrame:
+        """The partitions that have replicas; while a reassignment runs, its target counts.
+
+        Beside the table's columns: ``least`` (the topic's ``min.insync.replicas``) and ``is_deleting``.
+        """
+        removing = F.coalesce("removing", F.array().cast("array<int>"))
+        target = F.filter("replicas", lambda broker: ~F.array_contains(removing, broker))
+        replicas = F.when(F.size(removing) > 0, target).otherwise(F.col("replicas"))
+        going = F.col("topic").isin(sorted(self.head.deleting))
+        topics = self.frame("topics").select(
+            "topic", _min_insync_replicas(self).alias("least"), going.alias("is_deleting")
+        )
+        assigned = self.frame("partitions").filter(F.col("replicas").isNotNull())
+        return assigned.withColumn("replicas", replicas).join(topics, on="topic")
+
+    def rack_of(self, broker: Column) -> Column:
+        """The broker's rack; null if it has none or is not registered."""
+        return _rack(self.head.racks, broker)
 
     def is_live(self, broker: Column) -> Column:
         return F.array_contains(_ids(self.head.brokers), broker)
@@ -80,7 +99,7 @@ def listed_frames(tables: RunTables) -> Frames:
 
 def partition_frames(tables: RunTables) -> Frames:
     """The kinds ``partition`` and ``broker``: health, from the tables ``partitions`` and ``topics``."""
-    partition = _partitions(tables)
+    partition = partition_frame(tables)
     first = F.col("replicas")[0]
     counted = (
         partition.filter(F.size("replicas") > 0)
@@ -146,32 +165,30 @@ def _type(hint: object) -> pa.DataType:
     return _TYPES[inner]
 
 
-def _partitions(tables: RunTables) -> DataFrame:
+def partition_frame(tables: RunTables) -> DataFrame:
+    """The kind ``partition``."""
+    return with_health(tables, tables.assigned_partitions().filter(~F.col("is_deleting"))).select(*PartitionRow._fields)
+
+
+def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
+    """Rows that have the columns ``replicas``, ``leader``, ``isr`` and ``least``, with all others of ``PartitionRow``.
+
+    ``least`` is the topic's ``min.insync.replicas``.
+    """
     racks = tables.head.racks
-    least = tables.frame("topics").select("topic", _min_insync_replicas(tables).alias("least"))
-    removing = F.coalesce("removing", F.array().cast("array<int>"))
-    # While a reassignment runs, its target counts.
-    target = F.filter("replicas", lambda broker: ~F.array_contains(removing, broker))
-    rows = (
-        tables.without_deleting(tables.frame("partitions"))
-        .filter(F.col("replicas").isNotNull())
-        .withColumn("replicas", target)
-        .join(least, on="topic")
-    )
     leader = F.coalesce("leader", F.lit(-1))
-    used = F.size(F.array_distinct(F.transform("replicas", lambda broker: _rack(racks, broker))))
-    return rows.select(
-        "topic",
-        "partition",
-        leader.alias("leader"),
-        tables.is_live(leader).alias("leader_is_live"),
-        "replicas",
-        F.coalesce("isr", F.array().cast("array<int>")).alias("isr"),
-        F.filter("replicas", lambda broker: ~tables.is_live(broker)).alias("dead_replicas"),
-        # As kafka.cluster.Partition#effectiveMinIsr of 3.9: never more than the number of replicas.
-        F.least("least", F.size("replicas")).alias("min_isr"),
-        used.alias("racks_used"),
-        _racks_possible(racks).alias("racks_possible"),
+    used = F.size(F.array_distinct(F.transform("replicas", tables.rack_of)))
+    return rows.withColumns(
+        {
+            "leader": leader,
+            "leader_is_live": tables.is_live(leader),
+            "isr": F.coalesce("isr", F.array().cast("array<int>")),
+            "dead_replicas": F.filter("replicas", lambda broker: ~tables.is_live(broker)),
+            # As kafka.cluster.Partition#effectiveMinIsr of 3.9: never more than the number of replicas.
+            "min_isr": F.least("least", F.size("replicas")),
+            "racks_used": used,
+            "racks_possible": _racks_possible(racks),
+        }
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from pathlib import PurePosixPath
 
 import msgspec
 import pyarrow as pa
@@ -50,7 +49,7 @@ def desired_batch(topics: Sequence[DesiredTopic]) -> pa.RecordBatch:
         "configs": [row.configs for row in rows],
         "config_problems": [problems_of(topic.configs) for topic in topics],
         "owner": [topic.owner for topic in topics],
-        "domain": [PurePosixPath(topic.location.file).parent.name for topic in topics],
+        "domain": [topic.domain for topic in topics],
         "file": [topic.location.file for topic in topics],
         "line": [topic.location.line for topic in topics],
         "spec": [msgspec.json.encode(topic).decode() for topic in topics],

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from topicops.model.plans.delta import DesiredRow, LiveRow
+
 FORMAT_VERSION = "1.0"
 FORMAT_KEY = "topicops.format_version"
 """Where a file's footer has the version."""
 
 _BROKERS = pa.list_(pa.int32())
 _TEXTS = pa.map_(pa.string(), pa.string())
+_TEXT_LIST = pa.list_(pa.string())
 
 TOPICS = pa.schema(
     [
@@ -69,5 +72,84 @@ DESIRED = pa.schema(
         ("spec", pa.string()),
     ]
 )
-SCHEMAS: Mapping[str, pa.Schema] = {"desired": DESIRED, "topics": TOPICS, "partitions": PARTITIONS}
+BROKERS = pa.schema([("broker", pa.int32()), ("rack", pa.string()), ("endpoints", _TEXT_LIST), ("epoch", pa.int64())])
+CLUSTER = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("chroot", pa.string()),
+        ("source", pa.string()),
+        ("controller_id", pa.int32()),
+        ("controller_epoch", pa.int32()),
+        ("deleting", pa.map_(pa.string(), pa.int64())),
+        ("reassigning", _TEXT_LIST),
+        ("orphan_configs", _TEXT_LIST),
+    ]
+)
+DELTA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("presence", pa.string()),
+        ("topic_class", pa.string()),
+        ("changed", _TEXT_LIST),
+        ("desired", pa.struct([DESIRED.field(name) for name in DesiredRow._fields])),
+        ("live", pa.struct([TOPICS.field(name) for name in LiveRow._fields])),
+    ]
+)
+CLASSES = pa.schema(
+    [("owner", pa.string()), ("domain", pa.string()), ("topic_class", pa.string()), ("topics", pa.int64())]
+)
+RULE_COUNTS = pa.schema(
+    [
+        ("rule", pa.string()),
+        ("title", pa.string()),
+        ("severity", pa.string()),
+        ("success", pa.bool_()),
+        ("rows_checked", pa.int64()),
+        ("rows_failed", pa.int64()),
+        ("rows_failed_before", pa.int64()),
+    ]
+)
+BAD_ROWS = pa.schema(
+    [
+        ("rule", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("broker", pa.int32()),
+        ("row", pa.string()),
+        ("was_so_before", pa.bool_()),
+    ]
+)
+LOAD = pa.schema(
+    [
+        ("broker", pa.int32()),
+        ("rack", pa.string()),
+        ("is_live", pa.bool_()),
+        ("partitions", pa.int64()),
+        ("replicas", pa.int64()),
+        ("preferred_leaders", pa.int64()),
+        ("leaders", pa.int64()),
+    ]
+)
+UNHEALTHY = pa.schema(
+    [
+        ("broker", pa.int32()),
+        ("rack", pa.string()),
+        ("rule", pa.string()),
+        ("cause", pa.string()),
+        ("partitions", pa.int64()),
+    ]
+)
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "desired": DESIRED,
+    "topics": TOPICS,
+    "partitions": PARTITIONS,
+    "brokers": BROKERS,
+    "cluster": CLUSTER,
+    "delta": DELTA,
+    "classes": CLASSES,
+    "rule_counts": RULE_COUNTS,
+    "bad_rows": BAD_ROWS,
+    "load": LOAD,
+    "unhealthy": UNHEALTHY,
+}
 """By the name of the table."""

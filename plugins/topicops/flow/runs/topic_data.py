@@ -49,9 +49,11 @@ def live_snapshot(tables: TableFolder | None, reader: LiveReader, *, states: boo
 def snapshot_into(tables: TableFolder, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
     """A snapshot whose topics go into these tables while they are read."""
     from topicops.edges.tables.live_topics import LiveTables
+    from topicops.edges.tables.results import write_cluster
 
     with LiveTables(tables) as sink:
         live = reader.snapshot(states=states, into=sink)
+        write_cluster(tables, live)
         return replace(live, totals=sink.totals)
 
 

@@ -211,6 +211,13 @@ class ClusterSnapshot:
         return self.totals.partitions if self.totals else sum(topic.partitions for topic in self.topics.values())
 
     @property
+    def has_states(self) -> bool:
+        """Whether the partition states of all topics were read."""
+        if self.totals:
+            return self.totals.leaders is not None
+        return all(topic.states is not None for topic in self.topics.values())
+
+    @property
     def offline_partitions(self) -> int | None:
         """Partitions without a live leader; None when states were not read.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from topicops.model.choices import Placement
 from topicops.model.cluster.snapshot import Assignment
@@ -52,6 +53,11 @@ class DesiredTopic:
     """Overrides in canonical text; None means that no override may be live."""
     locations: Mapping[str, Location] = field(default_factory=dict)
     """Where each value was written: ``partitions``, ``replicationFactor``, ``configs.<key>``."""
+
+    @property
+    def domain(self) -> str:
+        """The folder of the topic's file."""
+        return PurePosixPath(self.location.file).parent.name
 
     def location_of(self, field_name: str) -> Location:
         return self.locations.get(field_name, self.location)

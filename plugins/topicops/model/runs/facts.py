@@ -1,0 +1,101 @@
+"""Facts of a run, counted by owner and domain, and by broker and rack. They are shown; nothing is decided by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from topicops.model.plans.delta import TopicClass
+
+FactsWhen = Literal["before", "after"]
+"""Of the run's first snapshot, or of the one after the changes."""
+
+CAUSES: Mapping[str, str] = {
+    "Q11": "without a live leader",
+    "Q13": "with fewer in-sync replicas than min.insync.replicas",
+    "Q26": "led by a broker outside the ISR",
+    "Q27": "with a replica on a broker that is not registered",
+    "Q12": "with a replica outside the ISR",
+    "Q15": "on fewer racks than possible",
+}
+"""Why a partition is unhealthy, by the quality rule that it breaks; the gravest first."""
+DRIFT_CLASSES = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)
+"""Topics of these classes are not as their files want them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedTopics:
+    """How many topics of one owner and domain are in one class."""
+
+    owner: str | None
+    """None: no file names the topics."""
+    domain: str | None
+    """The folder of the files; None as for the owner."""
+    topic_class: TopicClass
+    topics: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one broker, or one rack, holds. While a reassignment runs, its target counts."""
+
+    broker: int | None
+    """None: all live brokers of the rack together."""
+    rack: str | None
+    is_live: bool
+    """A broker that is not registered can still be named by an assignment."""
+    partitions: int | None
+    """Partitions with a replica here; None for a rack where partition states were not read."""
+    replicas: int
+    preferred_leaders: int
+    """Partitions whose first replica is here."""
+    leaders: int | None
+    """Partitions whose state names a leader here; None: states were not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnhealthyPartitions:
+    """How many partitions one broker makes unhealthy, for one cause. Topics that are being deleted do not count."""
+
+    broker: int | None
+    """None: no single broker is the cause."""
+    rack: str | None
+    rule: str
+    """The quality rule that they break, a key of ``CAUSES``."""
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All facts of one snapshot: ``facts-before.json`` or ``facts-after.json``."""
+
+    classes: tuple[OwnedTopics, ...] = ()
+    """By owner, domain and class; empty where files and cluster were not compared."""
+    load: tuple[Load, ...]
+    """Racks by name, then brokers by id."""
+    unhealthy: tuple[UnhealthyPartitions, ...]
+    """By broker, then in the order of ``CAUSES``."""
+    has_states: bool
+    """Whether partition states were read; without them leaders and unhealthy partitions are not known."""
+    format_version: str = "1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCounts:
+    """What is counted over all partitions."""
+
+    replicas: Mapping[int, int]
+    """By broker."""
+    preferred: Mapping[int, int]
+    leaders: Mapping[int, int] | None = None
+    """By broker; None, as the other two, where partition states were not read."""
+    rack_partitions: Mapping[str, int] | None = None
+    """Partitions with a replica on a live broker of the rack."""
+    unhealthy: Mapping[tuple[str, int | None], int] | None = None
+    """By rule and broker."""
+
+
+def facts_file(when: FactsWhen) -> str:
+    """The artifact's name in a run's folder."""
+    return f"facts-{when}.json"

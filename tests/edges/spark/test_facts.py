@@ -1,0 +1,31 @@
+"""Facts counted by Spark from tables: the same as plain Python counts in the same world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fixtures.random_worlds import World
+from fixtures.spark_rows import written
+from topicops.edges.spark.diff import spark_diff_by_owner
+from topicops.edges.spark.facts import count_partitions
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.steps.facts import classes_by_owner, facts_of, partition_counts
+from topicops.steps.planning.diff import diff
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spark_and_plain_python_find_the_same_facts(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    world = World(seed)
+    live = replace(world.live, topics={t.name: replace(t, states=t.states or {}) for t in world.live.topics.values()})
+    delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, live.topics.values()))
+    plain = facts_of(partition_counts(live), live, classes_by_owner(world.desired.topics.values(), delta))
+
+    tables = written(spark, tmp_path, world, live)
+    found, classes = spark_diff_by_owner(tables.frame("desired"), tables.frame("topics"))
+
+    assert found == delta
+    assert facts_of(count_partitions(tables), live, classes) == plain
