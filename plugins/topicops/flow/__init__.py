@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report, run_report
+    from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
     from topicops.flow.verifying import verify
@@ -26,6 +27,7 @@ _NAMES = {
     "authoring": ("import_topics", "topic_id"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
+    "runs.facts": ("read_facts",),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("quality_after", "quality_before"),
@@ -61,6 +63,7 @@ __all__ = [
     "plan_fleet",
     "quality_after",
     "quality_before",
+    "read_facts",
     "read_outcomes",
     "record_drift",
     "render",

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, notes_of
 from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
@@ -49,6 +51,8 @@ def run_report(
         checks=_read(run, "checks.json", tuple[Check, ...]),
         quality_before=_quality_results(run, "before"),
         quality_after=_quality_results(run, "after"),
+        facts_before=read_facts(run, "before"),
+        facts_after=read_facts(run, "after"),
         failed_tasks=tuple(failed_tasks),
         problem=problem,
         interrupted=interrupted,
@@ -79,16 +83,17 @@ def write_report(run: Run, found: RunReport) -> None:
     run.store.write_json("report.json", report_json(found))
 
 
-def render(plan: Plan, output: Format) -> str:
+def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
+    """A plan; as a text or as Markdown also the facts of its run, where they are known."""
     match output:
         case "text":
             from topicops.steps.reporting.plans.plan_text import plan_text
 
-            return plan_text(plan)
+            return plan_text(plan, facts)
         case "markdown":
             from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 
-            return plan_markdown(plan)
+            return plan_markdown(plan, facts)
         case "json":
             return plan_to_json(plan)
 

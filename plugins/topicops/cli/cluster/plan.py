@@ -43,7 +43,7 @@ def plan_command(
         end(report, output, detailed_exitcode=detailed_exitcode)
     run = new_run(environment[0], topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    print_result(flow.render(plan, output))
+    print_result(flow.render(plan, output, flow.read_facts(run, "before")))
     if out is not None:
         flow.save_plan(plan, out)
     if detailed_exitcode and not plan.is_empty:

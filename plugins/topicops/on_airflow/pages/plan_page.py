@@ -9,11 +9,13 @@ from topicops.model.plans.changes import CreateTopic, DeleteTopic, ExpandTopic, 
 from topicops.model.plans.load_table import Share
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import plural
+from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import PlanModel, Question
+from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
 from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
     effect_lines,
@@ -67,6 +69,7 @@ def _parts(model: PlanModel, plan: Plan) -> list[Html | None]:
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave else "Changes", model, plan, others),
         _blocked(plan),
+        _owners(model.facts),
         _balance(plan),
         _also(plan),
     ]
@@ -235,7 +238,16 @@ def _more(count: int, noun: str) -> Html | None:
     return tag("p", f"… and {count:,} more {noun}, all in the plan file", cls="muted") if count > 0 else None
 
 
-# ---- balance ----
+# ---- owners and balance ----
+
+
+def _owners(facts: Facts | None) -> Html | None:
+    """Whose topics differ, those with most first; nothing when one owner has them all, whom the changes name."""
+    found = owners_with_drift(facts) if facts else []
+    if len(found) <= 1:
+        return None
+    rows = [[owner, domain, *(f"{counts.get(name, 0):,}" for name in DRIFT_CLASSES)] for owner, domain, counts in found]
+    return together(tag("h2", OWNERS_TITLE), table(OWNERS_HEAD, rows))
 
 
 def _balance(plan: Plan) -> Html | None:

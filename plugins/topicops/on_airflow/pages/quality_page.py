@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import quote
 
+from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
-from topicops.on_airflow.pages.markup import Html, document, pill, table, tag, together
+from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
+from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
 
 _SUITES = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
@@ -35,7 +37,7 @@ def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html |
     )
     suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
     cards = [tag("h2", "What fails"), *map(_card, failing)] if failing else []
-    return [_verdict(reports), _strip(model), *cards, *suites]
+    return [_verdict(reports), _strip(model), *cards, *_facts(model.facts), *suites]
 
 
 def _verdict(reports: Sequence[QualityReport]) -> Html:
@@ -133,6 +135,22 @@ def _since(example: FailingRow) -> Html | str:
     if example.was_so_before is None:
         return "not known"
     return "so before" if example.was_so_before else pill("new", "bad")
+
+
+# ---- facts ----
+
+
+def _facts(facts: Facts | None) -> list[Html | None]:
+    """Which brokers have unhealthy partitions, and who holds what; nothing of the first when all are healthy."""
+    if facts is None:
+        return []
+    unhealthy = [(name, lines(map(cause_words, group))) for name, group in unhealthy_by_broker(facts)]
+    load = tag("details", tag("summary", "Load of brokers and racks"), table(LOAD_HEAD, load_rows(facts), cls="rows"))
+    return [*_unhealthy(unhealthy), load if facts.load else None]
+
+
+def _unhealthy(rows: Sequence[tuple[str, Html]]) -> list[Html]:
+    return [tag("h2", "Unhealthy partitions, by broker"), table(("broker", "partitions"), rows)] if rows else []
 
 
 # ---- the last runs ----

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicops.flow.quality import quality_history
+from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, read_held
 from topicops.flow.runs.run import Run, open_run, outcomes_file
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
+from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.steps.reporting.runs.run_report import carried_out
 
@@ -57,6 +59,8 @@ class QualityModel:
     run: RunOf
     before: QualityReport | None = None
     after: QualityReport | None = None
+    facts: Facts | None = None
+    """Of the newest snapshot."""
     history: tuple[RunQuality, ...] = ()
     """The last runs of the DAG, newest first."""
     problems: tuple[str, ...] = ()
@@ -84,6 +88,8 @@ class PlanModel:
     plan: Plan | None = None
     question: Question | None = None
     """None: nothing is held that an approval could let run."""
+    facts: Facts | None = None
+    """Of the run's first snapshot."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
     problems: tuple[str, ...] = ()
@@ -98,6 +104,7 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
         run=run,
         before=reading.quality("before"),
         after=reading.quality("after"),
+        facts=reading.facts("after") or reading.facts("before"),
         history=quality_history(home, run.dag_id),
         problems=tuple(reading.problems),
     )
@@ -121,6 +128,7 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
         run=run,
         plan=shown,
         question=question,
+        facts=reading.facts("before"),
         outcomes={outcome.digest: outcome for outcome in found},
         problems=tuple(reading.problems),
     )
@@ -152,6 +160,9 @@ class _Reading:
     def quality(self, suite: QualitySuite) -> QualityReport | None:
         name = quality_file(suite)
         return self.value(name, lambda opened: opened.store.read_value(name, QualityReport))
+
+    def facts(self, when: FactsWhen) -> Facts | None:
+        return self.value(facts_file(when), lambda opened: read_facts(opened, when))
 
     def outcomes(self) -> tuple[Outcome, ...]:
         names = [outcomes_file(action) for action in ACTIONS]

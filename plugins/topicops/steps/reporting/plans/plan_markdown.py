@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown, printable
+from topicops.model.runs.facts import DRIFT_CLASSES, Facts
+from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size, words
 from topicops.steps.reporting.plans.plan_wording import (
     SIGNS,
@@ -32,17 +34,18 @@ _TABLE = ("| change | what | risk | gate |", "|---|---|---|---|")
 _BRIEF_TABLE = ("| change | owner | risk | gate |", "|---|---|---|---|")
 _NAME_TABLE = ("| change | topics |", "|---|---|")
 _BLOCKED_TABLE = ("| topic | why | way out |", "|---|---|---|")
+_OWNERS_TABLE = (cells(*OWNERS_HEAD), "|---" * len(OWNERS_HEAD) + "|")
 _LOAD_TABLE = ("| if all of it runs | replicas | leaders |", "|---|---|---|")
 
 
-def plan_markdown(plan: Plan) -> str:
+def plan_markdown(plan: Plan, facts: Facts | None = None) -> str:
     """Render a comment of at most ``MARKDOWN_LIMIT`` characters.
 
     The risky changes come first and are never left out: in full, else in brief, else by name alone.
     """
     grave = sorted((g for g in plan.changes if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
     others = [gated for gated in plan.changes if not is_grave(gated)]
-    sections = [section for section in _other_sections(plan, others) if section.rows]
+    sections = [section for section in _other_sections(plan, others, facts) if section.rows]
     head = [f"### {words(title(plan))}", "", *_summary(plan), ""]
     closing = [words(line) for line in approval_lines(plan)]
     room = MARKDOWN_LIMIT - size(head) - size(closing)
@@ -55,7 +58,7 @@ def _summary(plan: Plan) -> list[str]:
     return [f"**{markdown(summary_line(plan))}**", *(["", markdown(final)] if final else [])]
 
 
-def _other_sections(plan: Plan, others: Sequence[GatedChange]) -> list[Section]:
+def _other_sections(plan: Plan, others: Sequence[GatedChange], facts: Facts | None) -> list[Section]:
     found = plan.change_set
     loads = tuple(cells(*map(words, row)) for row in load_rows(plan))
     moves = tuple(_reassignment(blocked) for blocked in found.blocked if blocked.reassignment)
@@ -63,6 +66,7 @@ def _other_sections(plan: Plan, others: Sequence[GatedChange]) -> list[Section]:
         Section(title="Blocked", head=_BLOCKED_TABLE, rows=tuple(map(_blocked_row, found.blocked)), noun="topics"),
         Section(title="Other changes", head=_TABLE, rows=tuple(_row(plan, g) for g in others), noun="changes"),
         Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="lines"),
+        Section(title=OWNERS_TITLE, head=_OWNERS_TABLE, rows=_owner_rows(facts), noun="owners"),
         Section(title="Load of brokers and racks", head=_LOAD_TABLE, rows=loads, noun="rows"),
         Section(title="For Kafka's reassignment tool", rows=moves, noun="reassignments"),
     ]
@@ -136,6 +140,17 @@ def _blocked_row(blocked: Blocked) -> str:
     reasons = [f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False)]
     topic = f"{words(blocked.topic)}<br>{words(origin(blocked.location, blocked.owner))}"
     return cells(topic, "<br>".join(map(words, reasons)), words(blocked.way_out))
+
+
+def _owner_rows(facts: Facts | None) -> tuple[str, ...]:
+    """Only where several owners have topics that differ: else the rows of the changes name the one."""
+    found = owners_with_drift(facts) if facts else []
+    if len(found) <= 1:
+        return ()
+    return tuple(
+        cells(words(owner), words(domain), *(str(counts.get(name, 0)) for name in DRIFT_CLASSES))
+        for owner, domain, counts in found
+    )
 
 
 def _reassignment(blocked: Blocked) -> str:

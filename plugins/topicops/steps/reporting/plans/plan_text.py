@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from topicops.model.plans.changes import DeleteTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import printable
+from topicops.model.runs.facts import Facts
 from topicops.model.specs.environment import Risk
+from topicops.steps.reporting.facts_wording import OWNERS_TITLE, owner_lines
 from topicops.steps.reporting.plans.plan_wording import (
     PARTICIPLES,
     SIGNS,
@@ -32,14 +34,14 @@ _LOAD_SHOWN = 40
 """The most rows of brokers and racks."""
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, facts: Facts | None = None) -> str:
     """Every line is printable; the most important lines are last, where a terminal stops."""
     lines = [f"{title(plan)}:", ""]
     for gated in plan.changes:
         lines += [*_change_lines(plan, gated), ""]
     for blocked in plan.change_set.blocked:
         lines += [*_blocked_lines(blocked), ""]
-    for part in (_load_lines(plan), other_lines(plan)):
+    for part in (_load_lines(plan), other_lines(plan), _owner_lines(facts)):
         lines += [*part, ""] if part else []
     lines += [line for line in (summary_line(plan), final_line(plan)) if line]
     closing = approval_lines(plan)
@@ -78,6 +80,12 @@ def _blocked_lines(blocked: Blocked) -> Iterator[str]:
     if blocked.reassignment:
         fits = len(blocked.reassignment) <= _LONGEST_REASSIGNMENT
         yield printable(f"      reassignment: {blocked.reassignment if fits else 'in the plan file, as JSON'}")
+
+
+def _owner_lines(facts: Facts | None) -> list[str]:
+    """Only where several owners have topics that differ: else the lines above name the one."""
+    lines = owner_lines(facts) if facts else []
+    return [f"{OWNERS_TITLE}:", *(printable(f"  {line}") for line in lines)] if len(lines) > 1 else []
 
 
 def _load_lines(plan: Plan) -> list[str]:

@@ -10,12 +10,14 @@ from topicops.model.choices import Source
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
+from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, clipped, words
+from topicops.steps.reporting.facts_wording import LOAD_HEAD, facts_json, load_rows, owner_lines, unhealthy_lines
+from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 
-FORMAT_VERSION = "1.1"
-"""1.1 renamed ``summary.dropped`` to ``summary.skipped``."""
+FORMAT_VERSION = "1.2"
+"""1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``."""
 
 COMPARED_VIEWS: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
@@ -35,6 +37,8 @@ class RunReport:
     checks: tuple[Check, ...] = ()
     quality_before: tuple[QualityResult, ...] = ()
     quality_after: tuple[QualityResult, ...] = ()
+    facts_before: Facts | None = None
+    facts_after: Facts | None = None
     failed_tasks: tuple[str, ...] = ()
     """Airflow's names of tasks that failed upstream."""
     problem: str = ""
@@ -56,6 +60,10 @@ class RunReport:
             blocked=len(plan.change_set.blocked) if plan else 0,
             interrupted=self.interrupted,
         )
+
+    @property
+    def newest_facts(self) -> Facts | None:
+        return self.facts_after or self.facts_before
 
     @property
     def is_success(self) -> bool:
@@ -111,6 +119,8 @@ def report_text(report: RunReport) -> str:
     lines += _titled(
         "Quality", [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
     )
+    lines += _titled("Unhealthy partitions", _unhealthy(report))
+    lines += _titled("Topics that differed, by owner", _owners(report))
     lines += _titled("Notes", report.notes)
     lines += _titled("Next", list(next_steps(report)))
     return "\n".join(printable(line) for line in lines) + "\n"
@@ -124,10 +134,13 @@ def report_markdown(report: RunReport) -> str:
     lines += _bullets("Next", list(next_steps(report)))
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _bullets("Verified", _check_lines(report.checks, report.source))
+    lines += _bullets("Unhealthy partitions", _unhealthy(report))
     lines += _bullets("Notes", report.notes)
+    lines += _bullets("Topics that differed, by owner", _owners(report))
     lines += _outcome_table("Done", _with(report, *IN_PLACE))
     lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
     lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
+    lines += _load_table(report.newest_facts)
     return clipped(lines, MARKDOWN_LIMIT)
 
 
@@ -163,6 +176,7 @@ def report_json(report: RunReport) -> dict[str, object]:
             "before": [_quality_json(rule) for rule in report.quality_before],
             "after": [_quality_json(rule) for rule in report.quality_after],
         },
+        "facts": facts_json(report.facts_before, report.facts_after),
         "notes": list(report.notes),
         "next": list(next_steps(report)),
     }
@@ -294,6 +308,22 @@ def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
             "passed" if rule.success else f"FAILED ({rule.severity}), {rule.rows_failed} of {rule.rows_checked} rows"
         )
         yield f"{when}: {rule.rule} {rule.title}: {result}"
+
+
+def _unhealthy(report: RunReport) -> list[str]:
+    """Of the newest snapshot."""
+    return unhealthy_lines(report.newest_facts) if report.newest_facts else []
+
+
+def _owners(report: RunReport) -> list[str]:
+    return owner_lines(report.facts_before) if report.facts_before else []
+
+
+def _load_table(facts: Facts | None) -> list[str]:
+    if facts is None:
+        return []
+    rows = [cells(*map(words, row)) for row in load_rows(facts)]
+    return ["#### Load of brokers and racks", "", cells(*LOAD_HEAD), "|---|---|---|---|---|", *rows, ""]
 
 
 def _summary_json(report: RunReport) -> dict[str, object]:

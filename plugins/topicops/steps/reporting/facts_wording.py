@@ -1,0 +1,125 @@
+"""The facts of a run in words: who has topics that differ, which brokers have unhealthy partitions, who holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from topicops.model.plans.delta import TopicClass
+from topicops.model.printable import plural
+from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, Load, UnhealthyPartitions
+
+LOAD_HEAD = ("broker or rack", "partitions", "replicas", "preferred leaders", "leaders")
+OWNERS_TITLE = "Topics that differ from their files, by owner"
+OWNERS_HEAD = ("owner", "domain", *(topic_class.value for topic_class in DRIFT_CLASSES))
+_SHOWN = 10
+"""Lines of one kind in a text; the tables have all."""
+
+
+def owners_with_drift(facts: Facts) -> list[tuple[str, str, Mapping[TopicClass, int]]]:
+    """Owner, domain and topics of each class of drift; those with the most topics first."""
+    found: dict[tuple[str, str], dict[TopicClass, int]] = {}
+    for owned in facts.classes:
+        if owned.topic_class in DRIFT_CLASSES:
+            counts = found.setdefault((owned.owner or "", owned.domain or ""), {})
+            counts[owned.topic_class] = counts.get(owned.topic_class, 0) + owned.topics
+    most_first = sorted(found.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return [(owner, domain, counts) for (owner, domain), counts in most_first]
+
+
+def owner_lines(facts: Facts) -> list[str]:
+    """``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
+    lines = [
+        f"{owner}{f' ({domain})' if domain else ''}: {_class_words(counts)}"
+        for owner, domain, counts in owners_with_drift(facts)
+    ]
+    return _first(lines, "owners")
+
+
+def unhealthy_by_broker(facts: Facts) -> list[tuple[str, Sequence[UnhealthyPartitions]]]:
+    """Each broker that makes partitions unhealthy, and how; those with the most partitions of one cause first."""
+    dead = {load.broker for load in facts.load if not load.is_live}
+    groups = [list(group) for _, group in groupby(facts.unhealthy, key=lambda found: found.broker)]
+    groups.sort(key=lambda group: -max(found.partitions for found in group))
+    firsts = [(group[0].broker, group[0].rack) for group in groups]
+    names = [_broker_name(broker, rack, is_live=broker not in dead) for broker, rack in firsts]
+    return list(zip(names, groups, strict=True))
+
+
+def unhealthy_lines(facts: Facts) -> list[str]:
+    """``broker 3, rack b: 12 partitions without a live leader``; none when all partitions are healthy, or unknown."""
+    lines = [
+        f"{name}: {', '.join(cause_words(found) for found in group)}" for name, group in unhealthy_by_broker(facts)
+    ]
+    return _first(lines, "brokers")
+
+
+def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
+    """One row a rack, then one a broker, in the columns of ``LOAD_HEAD``; racks only where one has several brokers."""
+    brokers = [load for load in facts.load if load.broker is not None]
+    racks = [load for load in facts.load if load.broker is None]
+    has_racks = len([load for load in brokers if load.rack is not None]) > len(racks)
+    for load in [*(racks if has_racks else ()), *brokers]:
+        numbers = (load.partitions, load.replicas, load.preferred_leaders, load.leaders)
+        yield _load_name(load), *("" if number is None else f"{number:,}" for number in numbers)
+
+
+def facts_json(facts: Facts | None, after: Facts | None) -> dict[str, object]:
+    """The part ``facts`` of ``report.json``: owners of the first snapshot, the rest of the newest one."""
+    newest = after or facts
+    owners = owners_with_drift(facts) if facts else ()
+    return {
+        "owners": [
+            {"owner": owner, "domain": domain, **{name.value: counts.get(name, 0) for name in DRIFT_CLASSES}}
+            for owner, domain, counts in owners
+        ],
+        "unhealthy": [_unhealthy_json(found) for found in newest.unhealthy] if newest else [],
+        "load": [_load_json(load) for load in newest.load] if newest else [],
+    }
+
+
+def _class_words(counts: Mapping[TopicClass, int]) -> str:
+    return ", ".join(f"{counts[name]} {name.value}" for name in DRIFT_CLASSES if name in counts)
+
+
+def cause_words(found: UnhealthyPartitions) -> str:
+    return f"{plural(found.partitions, 'partition')} {CAUSES[found.rule]} ({found.rule})"
+
+
+def _load_name(load: Load) -> str:
+    return f"rack {load.rack}" if load.broker is None else _broker_name(load.broker, load.rack, is_live=load.is_live)
+
+
+def _broker_name(broker: int | None, rack: str | None, *, is_live: bool) -> str:
+    if broker is None:
+        return "no single broker"
+    if not is_live:
+        return f"broker {broker}, not registered"
+    return f"broker {broker}" if rack is None else f"broker {broker}, rack {rack}"
+
+
+def _first(lines: Sequence[str], noun: str) -> list[str]:
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], *([f"… and {more} more {noun}"] if more > 0 else [])]
+
+
+def _unhealthy_json(found: UnhealthyPartitions) -> dict[str, object]:
+    return {
+        "broker": found.broker,
+        "rack": found.rack,
+        "rule": found.rule,
+        "cause": CAUSES[found.rule],
+        "partitions": found.partitions,
+    }
+
+
+def _load_json(load: Load) -> dict[str, object]:
+    return {
+        "broker": load.broker,
+        "rack": load.rack,
+        "is_live": load.is_live,
+        "partitions": load.partitions,
+        "replicas": load.replicas,
+        "preferred_leaders": load.preferred_leaders,
+        "leaders": load.leaders,
+    }
