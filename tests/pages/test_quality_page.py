@@ -9,7 +9,8 @@ import pytest
 
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.quality import quality_report
-from fixtures.run_pages import HOSTILE, results, write_run
+from fixtures.run_pages import HOSTILE, results, some_facts, write_run
+from topicops.model.runs.facts import facts_file
 from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.results import QualityReport, QualityResult, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
@@ -132,3 +133,31 @@ def test_nothing_of_a_cluster_or_a_spec_is_run_as_html() -> None:
     html = quality_page(QualityModel(run=run, before=report, after=report, problems=(HOSTILE,)))
     assert_nothing_runs(html)
     assert Seen(html).text.count(HOSTILE) >= 20
+
+
+def test_brokers_with_unhealthy_partitions_are_on_the_page_those_with_most_first() -> None:
+    facts = some_facts(unhealthy={2: 1, 3: 12})
+    report = quality_report("after", results("after"))
+
+    text = Seen(quality_page(QualityModel(run=RUN, after=report, facts=facts))).text
+
+    assert "broker 3, rack b" in text
+    assert text.index("12 partitions with a replica outside the ISR (Q12)") < text.index("1 partition with a replica")
+    assert "Load of brokers and racks" in text
+
+
+def test_nothing_is_said_of_partitions_that_are_healthy() -> None:
+    report = quality_report("after", results("after"))
+
+    text = Seen(quality_page(QualityModel(run=RUN, after=report, facts=some_facts()))).text
+
+    assert "Unhealthy partitions" not in text
+
+
+def test_the_page_has_the_facts_of_the_newest_snapshot(tmp_path: Path) -> None:
+    store = write_run(tmp_path, RUN.dag_id, RUN.run_id)
+    store.write_value(facts_file("before"), some_facts(unhealthy={2: 1}))
+    assert read_quality(tmp_path, RUN).facts == some_facts(unhealthy={2: 1})
+
+    store.write_value(facts_file("after"), some_facts())
+    assert read_quality(tmp_path, RUN).facts == some_facts()

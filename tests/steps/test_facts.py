@@ -1,0 +1,147 @@
+"""Facts by hand: what is counted at which broker, and how people read it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
+from topicops.model.errors import TopicopsError
+from topicops.model.plans.delta import TopicClass, desired_row, live_row
+from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, PartitionCounts
+from topicops.model.runs.quality_rules import RULES
+from topicops.model.specs.desired import DesiredTopic
+from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
+from topicops.steps.planning.diff import diff
+from topicops.steps.reporting.facts_wording import facts_json, load_rows, owner_lines, unhealthy_lines
+from topicops.testing.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
+
+RACKS = {1: "a", 2: "b", 3: "b"}
+
+
+def facts(live: ClusterSnapshot) -> Facts:
+    return facts_of(partition_counts(live) if live.has_states else counts_without_states(live), live)
+
+
+def one_partition(*isr: int, replicas: tuple[int, ...] = (1, 2), leader: int | None = None) -> ClusterSnapshot:
+    states = {0: partition_state(isr, leader=leader)}
+    return snapshot(live_topic("orders", assignment={0: replicas}, states=states), racks=RACKS)
+
+
+def owned(topic: DesiredTopic, owner: str) -> DesiredTopic:
+    return replace(topic, owner=owner, location=replace(topic.location, file=f"topics/{owner}/{topic.name}.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("live", "lines"),
+    [
+        pytest.param(one_partition(1, 2), [], id="healthy"),
+        pytest.param(
+            one_partition(1), ["broker 2, rack b: 1 partition with a replica outside the ISR (Q12)"], id="one lags"
+        ),
+        pytest.param(
+            one_partition(1, 9, replicas=(1, 9)),
+            [
+                "broker 9, not registered: 1 partition with a replica on a broker that is not registered (Q27)",
+            ],
+            id="a broker that is gone is still in the ISR",
+        ),
+        pytest.param(
+            one_partition(1, 2, leader=-1),
+            ["broker 1, rack a: 1 partition without a live leader (Q11)"],
+            id="no leader",
+        ),
+        pytest.param(
+            one_partition(2, 3, replicas=(2, 3)),
+            ["no single broker: 1 partition on fewer racks than possible (Q15)"],
+            id="one rack",
+        ),
+        pytest.param(
+            one_partition(2, leader=1),
+            [
+                "broker 1, rack a: 1 partition led by a broker outside the ISR (Q26), "
+                "1 partition with a replica outside the ISR (Q12)"
+            ],
+            id="a leader outside its ISR",
+        ),
+    ],
+)
+def test_an_unhealthy_partition_counts_at_the_broker_that_makes_it_so(live: ClusterSnapshot, lines: list[str]) -> None:
+    assert unhealthy_lines(facts(live)) == lines
+
+
+def test_the_broker_with_most_unhealthy_partitions_comes_first() -> None:
+    rows = {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+    lagging = {0: partition_state((1,)), 1: partition_state((3,)), 2: partition_state((1,))}
+    live = snapshot(live_topic("orders", assignment=rows, states=lagging), racks=dict.fromkeys(RACKS))
+
+    assert [line.partition(":")[0] for line in unhealthy_lines(facts(live))] == ["broker 2", "broker 3"]
+
+
+def test_without_states_nothing_is_said_of_leaders_and_health() -> None:
+    live = snapshot(live_topic("orders", assignment={0: (1, 9), 1: (2, 3)}), racks=RACKS)
+
+    found = facts(live)
+
+    assert not found.has_states
+    assert found.unhealthy == ()
+    assert list(load_rows(found)) == [
+        ("rack a", "", "1", "1", ""),
+        ("rack b", "", "2", "1", ""),
+        ("broker 1, rack a", "1", "1", "1", ""),
+        ("broker 2, rack b", "1", "1", "1", ""),
+        ("broker 3, rack b", "1", "1", "0", ""),
+        ("broker 9, not registered", "1", "1", "0", ""),
+    ]
+
+
+def test_a_rack_counts_a_partition_once() -> None:
+    found = facts(one_partition(2, 3, replicas=(2, 3)))
+
+    assert next(load for load in found.load if load.rack == "b" and load.broker is None).partitions == 1
+
+
+def test_owners_with_most_drift_come_first_and_topics_as_their_files_want_them_are_no_drift() -> None:
+    desired = [
+        owned(desired_topic("same"), "search"),
+        owned(desired_topic("new"), "billing"),
+        owned(desired_topic("newer"), "billing"),
+        owned(tombstone("old"), "search"),
+        owned(tombstone("gone"), "search"),
+    ]
+    live = [live_topic("same"), live_topic("old"), live_topic("foreign")]
+    delta = diff(map(desired_row, desired), map(live_row, live))
+    classes = classes_by_owner(desired, delta)
+
+    found = facts_of(PartitionCounts(replicas={}, preferred={}), snapshot(), classes)
+
+    assert owner_lines(found) == ["billing (billing): 2 missing", "search (search): 1 tombstoned"]
+    assert sum(owned.topics for owned in classes) == sum(delta.counts.values()) == 6
+    assert OwnedTopics(owner=None, domain=None, topic_class=TopicClass.UNMANAGED, topics=1) in classes
+
+
+def test_a_count_that_left_something_out_is_an_error() -> None:
+    tally = Tally()
+    tally.count([live_topic("orders")])
+    live = replace(snapshot(), totals=tally.totals)
+
+    with pytest.raises(TopicopsError, match="0 replicas were counted, and 9 were read"):
+        facts_of(PartitionCounts(replicas={}, preferred={}), live)
+
+
+def test_each_cause_is_a_quality_rule_of_partitions_and_each_such_rule_a_cause() -> None:
+    assert set(CAUSES) == {rule.id for rule in RULES if rule.kind == "partition"}
+
+
+def test_the_report_has_the_owners_of_the_first_snapshot_and_the_health_of_the_newest() -> None:
+    before = replace(
+        facts(one_partition(1)),
+        classes=(OwnedTopics(owner="billing", domain="", topic_class=TopicClass.MISSING, topics=2),),
+    )
+
+    found = facts_json(before, facts(one_partition(1, 2)))
+
+    assert found["owners"] == [{"owner": "billing", "domain": "", "missing": 2, "different": 0, "tombstoned": 0}]
+    assert found["unhealthy"] == []
+    assert facts_json(None, None) == {"owners": [], "unhealthy": [], "load": []}
