@@ -40,6 +40,7 @@ COMMANDS = {
     "doctor": "cluster.doctor:doctor_command",
     "topics": "cluster.topics:topics_command",
     "drift": "cluster.drift:drift_command",
+    "history": "cluster.history:app",
     "import": "cluster.importing:import_command",
     "demo": "sandbox.demo:demo_command",
     "audit": "cluster.audit:app",

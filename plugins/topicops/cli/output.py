@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from topicops.model.printable import printable, printable_lines
@@ -17,6 +18,12 @@ def print_result(text: str) -> None:
 def print_error(text: str) -> None:
     """Print an error or a warning."""
     print(printable_lines(text), file=sys.stderr)
+
+
+def print_warnings(sentences: Iterable[str]) -> None:
+    """Print what did not stop the command."""
+    for sentence in sentences:
+        print_error(f"warning: {sentence}")
 
 
 def progress(line: str) -> None:

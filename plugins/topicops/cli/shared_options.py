@@ -24,3 +24,4 @@ TextOrJsonOption = Annotated[TextOrJson, typer.Option("--format", help="text or 
 DetailedExitcodeOption = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with status 2 when there is a change or a difference.")
 ]
+HistoryEngineOption = Annotated[Engine, typer.Option("--engine", help="Ask the history with spark or with python.")]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from topicops.flow.applying import apply, approved_digests
     from topicops.flow.authoring import import_topics, topic_id
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
+    from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
     from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import quality_after, quality_before
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "applying": ("apply", "approved_digests"),
+    "history": ("drift_since", "quality_since", "topic_history"),
     "authoring": ("import_topics", "topic_id"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
@@ -50,6 +52,7 @@ __all__ = [
     "doctor",
     "drift",
     "drift_fleet",
+    "drift_since",
     "environments_of",
     "gate",
     "home_folder",
@@ -63,6 +66,7 @@ __all__ = [
     "plan_fleet",
     "quality_after",
     "quality_before",
+    "quality_since",
     "read_facts",
     "read_outcomes",
     "record_drift",
@@ -72,6 +76,7 @@ __all__ = [
     "run_report",
     "save_plan",
     "snapshot",
+    "topic_history",
     "topic_id",
     "topics",
     "validate",

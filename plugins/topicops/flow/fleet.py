@@ -19,6 +19,7 @@ import msgspec
 
 from topicops.edges.connections.lookup import from_environment, known_to_reader
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.flow.history import record
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import diff, gate, keep_delta, keep_snapshot, keep_specs, plan, read_cluster, snapshot
 from topicops.flow.quality import quality_before
@@ -195,7 +196,9 @@ def plan_fleet(fleet: Fleet, *, engine: Engine = "spark", states: bool = False, 
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
         steps.each(partial(diff, engine=engine))
     fleet.progress(f"Planning {len(steps.going)} environments")
-    return steps.report(steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE))
+    found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
+    steps.each(record)
+    return steps.report(found)
 
 
 def drift_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:

@@ -66,6 +66,8 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
 
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+    from topicops.flow.history import record
+
     delta = run.read_delta() if run.store.has("delta.json") else None
     entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(entries):
@@ -74,6 +76,7 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     run.progress(summary)
     path = run.store.write_json("drift.json", drift_values(entries))
     counts = {kind.value: number for kind, number in counted(entries).items()}
+    record(run, mode="drift")
     return DriftSummary(path=str(path), summary=summary, differences=len(entries), counts=counts)
 
 

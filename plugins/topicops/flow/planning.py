@@ -170,7 +170,8 @@ def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
     topic_count.write(len(live.topics))
     path = write_live(run, live)
     read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
-    run.store.write_json("run.json", read)
+    size = {"topics": len(live.topics), "partitions": live.partitions, "brokers": len(live.brokers)}
+    run.store.write_json("run.json", {**read, "cluster_id": live.cluster_id, **size})
     return path
 
 
@@ -256,7 +257,9 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
 
 
 def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
-    """Validate, snapshot, diff, plan and gate."""
+    """Validate, snapshot, diff, plan and gate; the run is in the history then."""
+    from topicops.flow.history import record
+
     run.progress(f"Reading {run.topics}")
     validate(run, as_tables=engine == "spark")
     with _one_application(run) if engine == "spark" else nullcontext():
@@ -266,6 +269,7 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
         diff(run, engine=engine)
     plan(run, only=only)
     gate(run)
+    record(run)
     return run.read_plan()
 
 

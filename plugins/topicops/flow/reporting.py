@@ -64,7 +64,10 @@ def run_report(
 def report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> ReportSummary:
-    """``report.txt``, ``report.md`` and ``report.json``."""
+    """``report.txt``, ``report.md`` and ``report.json``; the run is in the history then."""
+    from topicops.flow.history import record
+
+    record(run)
     found = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
     write_report(run, found)
     return ReportSummary(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topicops.flow.applying import apply
+from topicops.flow.history import record
 from topicops.flow.judging import judge_now, with_needed_defaults
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
@@ -72,6 +73,7 @@ def verify_cluster(run: Run) -> ExitStatus:
 
 
 def _verify_status(run: Run) -> ExitStatus:
+    record(run, mode="verify")
     found = run_report(run)
     write_report(run, found)
     return verify_exit_status(found.summary)

@@ -134,6 +134,7 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     )
     flow.validate(step)
     flow.snapshot(step)
+    flow.diff(step, engine="python")
 
     summary = flow.record_drift(step).to_xcom()
 
@@ -150,4 +151,5 @@ def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, c
     step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
     flow.validate(step)
     flow.snapshot(step)
+    flow.diff(step, engine="python")
     assert flow.record_drift(step, only="other*").differences == 0

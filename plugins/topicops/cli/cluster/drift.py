@@ -1,4 +1,4 @@
-"""``topicops drift``: where the live cluster differs from the files."""
+"""``topicops drift``: where the live cluster differs from the files, and since when."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from typing import Annotated
 import typer
 
 from topicops.cli.fleets import end, new_fleet, several
-from topicops.cli.output import print_result
+from topicops.cli.output import print_result, print_warnings
 from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import DetailedExitcodeOption, EnvironmentsOption, TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import (
+    DetailedExitcodeOption,
+    Engine,
+    EnvironmentsOption,
+    HistoryEngineOption,
+    TextOrJson,
+    TextOrJsonOption,
+    TopicsOption,
+)
+from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 
 
@@ -20,17 +29,46 @@ def drift_command(
     only: Annotated[
         str | None, typer.Option("--only", help="Compare only topics whose name matches this glob.")
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="From the history: when each difference began and ended. 36h, 7d, 2026-01-31."),
+    ] = None,
+    engine: HistoryEngineOption = "spark",
     detailed_exitcode: DetailedExitcodeOption = False,
     output: TextOrJsonOption = "text",
 ) -> None:
-    """Show where the live cluster differs from the files. Nothing is written to the cluster."""
+    """Show where the live cluster differs from the files, or since when. Nothing is written to the cluster."""
+    named = several(environment, topics)
+    if since is not None:
+        if named:
+            raise UsageError("--since: name one environment")
+        is_there = _differed_since(environment[0], since, engine, only, output)
+    elif named:
+        from topicops import flow
+
+        report = flow.drift_fleet(new_fleet(named, topics), only=only)
+        end(report, output, detailed_exitcode=detailed_exitcode)
+    else:
+        is_there = _differs_now(environment[0], topics, only, output)
+    if detailed_exitcode and is_there:
+        raise typer.Exit(ExitStatus.CHANGES_PENDING)
+
+
+def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
     from topicops import flow
     from topicops.steps.reporting.cluster.drift_text import drift_json, drift_text
 
-    if named := several(environment, topics):
-        report = flow.drift_fleet(new_fleet(named, topics), only=only)
-        end(report, output, detailed_exitcode=detailed_exitcode)
-    entries = flow.drift(unrecorded_run(environment[0], topics), only=only)
+    entries = flow.drift(unrecorded_run(environment, topics), only=only)
     print_result(drift_json(entries) if output == "json" else drift_text(entries))
-    if detailed_exitcode and entries:
-        raise typer.Exit(ExitStatus.CHANGES_PENDING)
+    return bool(entries)
+
+
+def _differed_since(environment: str, since: str, engine: Engine, only: str | None, output: TextOrJson) -> bool:
+    """Whether a difference is still there."""
+    from topicops import flow
+    from topicops.steps.reporting.runs.history_text import differences_json, differences_text
+
+    found = flow.drift_since(environment, since, engine=engine, only=only)
+    print_warnings(found.warnings)
+    print_result(differences_json(found) if output == "json" else differences_text(found))
+    return any(span.ended is None for span in found.spans)

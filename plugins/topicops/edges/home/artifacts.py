@@ -33,7 +33,7 @@ _LONGEST_NAME = 200
 
 def runs_folder(home: Path, group: str, run_id: str) -> Path:
     """The folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
-    return home / "runs" / _folder_name(group) / _folder_name(run_id)
+    return home / "runs" / name_on_disk(group) / name_on_disk(run_id)
 
 
 def prune_runs(
@@ -149,7 +149,8 @@ def _as_read(value_type: type, written: object) -> object:
     return value_type.model_validate(written) if issubclass(value_type, BaseModel) else written
 
 
-def _folder_name(name: str) -> str:
+def name_on_disk(name: str) -> str:
+    """A name for one file or folder, of any text: different texts never have the same name."""
     if name in (".", ".."):
         return name.replace(".", "%2E")
     encoded = "".join(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, UnknownException
 from pyspark.sql import DataFrame, SparkSession
@@ -51,10 +52,14 @@ def files_frame(spark: SparkSession, folders: Iterable[TableFolder], name: str) 
 
     Their columns are known, so that Spark need not look into a file to plan a query.
     """
-    reader = spark.read.schema(from_arrow_schema(SCHEMAS[name])).option(_AS_PATTERNS, "false")
-    frame = reader.parquet(*(tables.uri(name) for tables in folders))
+    frame = parquet_frame(spark, SCHEMAS[name], [tables.uri(name) for tables in folders])
     frame.columns  # noqa: B018 - only now Spark Connect looks for the files
     return frame
+
+
+def parquet_frame(spark: SparkSession, schema: pa.Schema, uris: Iterable[str]) -> DataFrame:
+    """The rows of these files, whatever characters their names have."""
+    return spark.read.schema(from_arrow_schema(schema)).option(_AS_PATTERNS, "false").parquet(*uris)
 
 
 @cache

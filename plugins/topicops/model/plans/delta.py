@@ -27,6 +27,8 @@ class DesiredRow(NamedTuple):
     """None unless the spec gives the replicas by hand."""
     configs: str
     """Canonical JSON of the overrides that the spec asks for."""
+    owner: str = ""
+    """As the spec names it; not compared."""
 
 
 class LiveRow(NamedTuple):
@@ -87,6 +89,7 @@ def desired_row(topic: DesiredTopic) -> DesiredRow:
         replication_factor=topic.replication_factor,
         assignment_digest=assignment_digest(topic.assignment) if topic.assignment else None,
         configs=canonical_json({name: value for name, value in topic.configs.items() if value is not None}),
+        owner=topic.owner,
     )
 
 

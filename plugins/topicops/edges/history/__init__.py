@@ -1,0 +1,1 @@
+"""``$TOPICOPS_HOME/history``: rows of each run in Parquet, compacted by day and by month. Without Spark."""

@@ -1,0 +1,272 @@
+"""The history of runs: each run adds itself, and people ask when something began and ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from topicops import __version__
+from topicops.edges.history.append import append
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import Engine, Run, home_folder, note, now, outcomes_file, read_environment
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.plans.changes import ACTIONS, GateWord
+from topicops.model.plans.delta import Delta
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.history import (
+    DIFFERENCES,
+    FAILING_RULES,
+    UNHEALTHY,
+    HistoryEntry,
+    Mode,
+    PastOutcome,
+    RunRow,
+    Span,
+    SpanQuestion,
+    SpansFound,
+    TopicHistory,
+)
+from topicops.model.runs.results import IN_PLACE, QualityReport, QualitySuite, quality_file
+from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
+from topicops.steps.history.rows import delta_rows, outcome_rows, quality_rows, unhealthy_rows
+
+if TYPE_CHECKING:
+    from topicops.edges.history.reading import History
+
+COMPACTION_S = 1.0
+"""After this time a run begins no further file of a compaction; a later run goes on."""
+SUITES: tuple[QualitySuite, ...] = ("before", "after")
+
+
+def record(run: Run, *, mode: Mode | None = None) -> None:
+    """Add the run to the history, from its artifacts. A problem becomes a note of the run, and never fails it.
+
+    Args:
+        mode: None: ``apply`` or ``plan``, by whether the run could send changes.
+    """
+    try:
+        _add(run, _entry_of(run, mode))
+    except TopicopsError as error:
+        sentence = _unrecorded(error)
+        run.progress(sentence)
+        try:
+            note(run, [sentence])
+        except TopicopsError:  # the disk that refused the history refuses the note too
+            return
+
+
+def drift_since(environment: str, since: str, *, engine: Engine = "spark", only: str | None = None) -> SpansFound:
+    """When each difference began and ended, of those that there were since then.
+
+    Args:
+        since: ``7d``, or a day or time in RFC 3339.
+        only: A glob; topics that do not match it are left out.
+
+    Raises:
+        UsageError: The environment has no history, or ``since`` cannot be read.
+    """
+    found = _asked(environment, DIFFERENCES, engine, since_time(since, now()))
+    if only is None:
+        return found
+    return replace(found, spans=tuple(span for span in found.spans if fnmatchcase(span.key[0] or "", only)))
+
+
+def quality_since(environment: str, since: str | None, *, engine: Engine = "spark") -> SpansFound:
+    """When each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
+    return _asked(environment, FAILING_RULES, engine, since_time(since, now()) if since else None)
+
+
+def topic_history(environment: str, topic: str, *, engine: Engine = "spark") -> TopicHistory:
+    """All that the history has of a topic. Raises ``UsageError`` for an environment without history."""
+    history = _history(environment)
+    with _one_session(engine):
+        differences = _spans(history, DIFFERENCES, engine, topic=topic)
+        unhealthy = _spans(history, UNHEALTHY, engine, topic=topic)
+    outcomes = _outcomes(history, topic)
+    _compact_if_due(history)
+    return TopicHistory(
+        environment=environment,
+        topic=topic,
+        differences=differences,
+        unhealthy=unhealthy,
+        outcomes=outcomes,
+        warnings=tuple(history.warnings),
+    )
+
+
+def since_time(text: str, at: datetime) -> datetime:
+    """The time that ``7d`` before ``at`` is, or the time itself. Raises ``UsageError``."""
+    try:
+        return at - timedelta(milliseconds=read_duration_ms(text))
+    except (ConfigValueError, OverflowError):
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--since {text}: write 36h, 7d, 2026-01-31 or 2026-01-31T08:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=at.tzinfo)
+
+
+def _add(run: Run, entry: HistoryEntry) -> None:
+    append(run.home, entry)
+    if "pyarrow" in sys.modules:
+        from topicops.edges.history.compaction import compact, is_due
+
+        today, deadline = now().date(), time.monotonic() + COMPACTION_S
+        if is_due(run.home, today):
+            compact(run.home, today, is_late=lambda: time.monotonic() > deadline)
+
+
+def _unrecorded(error: TopicopsError) -> str:
+    return f"this run is not in the history, or the history is not compacted: {error}"
+
+
+def _entry_of(run: Run, mode: Mode | None) -> HistoryEntry:
+    outcomes, files = read_outcomes(run), [outcomes_file(action) for action in ACTIONS]
+    delta = run.read_delta() if run.store.has("delta.json") else None
+    reports = _quality_reports(run)
+    results = [result for report in reports for result in report.results]
+    row = RunRow(
+        mode=mode or ("apply" if any(map(run.store.has, files)) else "plan"),
+        topicops=__version__,
+        checked_before=any(report.suite == "before" for report in reports),
+        checked_after=any(report.suite == "after" for report in reports),
+        in_place=sum(outcome.status in IN_PLACE for outcome in outcomes),
+        not_in_place=sum(outcome.status not in IN_PLACE for outcome in outcomes),
+        rules=len(results),
+        rules_failed=sum(not result.success for result in results),
+    )
+    return HistoryEntry(
+        environment=run.environment,
+        run=run.name,
+        recorded_at=now(),
+        runs=(_with_counts(_with_plan(_with_reading(row, run), run), delta),),
+        deltas=tuple(delta_rows(delta, read_environment(run))) if delta else (),
+        quality=tuple(quality_rows(reports)),
+        unhealthy=tuple(unhealthy_rows(reports)),
+        outcomes=tuple(outcome_rows(outcomes)),
+    )
+
+
+def _with_reading(row: RunRow, run: Run) -> RunRow:
+    read = run.store.read_json("run.json") if run.store.has("run.json") else None
+    if not isinstance(read, dict):
+        return row
+    return replace(
+        row,
+        read_at=datetime.fromisoformat(str(read["read_at"])),
+        source=read.get("source"),
+        cluster_id=read.get("cluster_id"),
+        topics=read.get("topics"),
+        partitions=read.get("partitions"),
+        brokers=read.get("brokers"),
+    )
+
+
+def _with_plan(row: RunRow, run: Run) -> RunRow:
+    plan: Plan | None = run.read_plan() if run.store.has("plan.json") else None
+    if plan is None:
+        return row
+    return replace(
+        row,
+        commit=plan.change_set.source.commit,
+        changes=len(plan.changes),
+        held=len(plan.with_gate(GateWord.HELD)),
+        skipped=len(plan.with_gate(GateWord.SKIPPED)),
+        blocked=len(plan.change_set.blocked),
+    )
+
+
+def _with_counts(row: RunRow, delta: Delta | None) -> RunRow:
+    if delta is None:
+        return row
+    return replace(row, compared=True, **{str(name): count for name, count in delta.counts.items()})  # type: ignore[arg-type]
+
+
+def _quality_reports(run: Run) -> Sequence[QualityReport]:
+    names = [quality_file(suite) for suite in SUITES if run.store.has(quality_file(suite))]
+    return [run.store.read_value(name, QualityReport) for name in names]
+
+
+def _history(environment: str) -> History:
+    from topicops.edges.history.files import known_environments
+    from topicops.edges.history.reading import History
+
+    home = home_folder()
+    known = known_environments(home)
+    if environment not in known:
+        others = f"there is one of {', '.join(known)}" if known else "no run of this TOPICOPS_HOME has left one"
+        raise UsageError(f"{home / 'history'}: no history of {environment}; {others}")
+    return History(home, environment)
+
+
+def _asked(environment: str, question: SpanQuestion, engine: Engine, since: datetime | None) -> SpansFound:
+    history = _history(environment)
+    spans = _spans(history, question, engine, since=since)
+    _compact_if_due(history)
+    return SpansFound(environment=environment, since=since, spans=spans, warnings=tuple(history.warnings))
+
+
+def _spans(
+    history: History,
+    question: SpanQuestion,
+    engine: Engine,
+    *,
+    since: datetime | None = None,
+    topic: str | None = None,
+) -> tuple[Span, ...]:
+    from topicops.steps.history.spans import ordered_lanes, span_order, spans
+    from topicops.steps.history.table_rows import RUN_COLUMNS, lane_runs, sighting_columns, sightings
+
+    # Before the other rows: a run that is added meanwhile must not be known without its own.
+    lanes = ordered_lanes(lane_runs(question, history.rows("runs", RUN_COLUMNS)))
+    if engine == "spark":
+        from topicops.edges.spark.history import spark_spans
+        from topicops.edges.spark.session import spark_session
+
+        with spark_session() as spark:
+            found = spark_spans(spark, history, question, lanes, since=since, topic=topic)
+        return tuple(sorted(found, key=span_order))
+    rows = history.rows(question.table, sighting_columns(question), topic=topic)
+    return spans(lanes, sightings(question, rows), since=since)
+
+
+def _one_session(engine: Engine) -> AbstractContextManager[object]:
+    """Around several questions, so that Spark starts once."""
+    if engine == "python":
+        return nullcontext()
+    from topicops.edges.spark.session import spark_session
+
+    return spark_session()
+
+
+def _outcomes(history: History, topic: str) -> tuple[PastOutcome, ...]:
+    """What runs did with the topic, as their newest entries have it."""
+    newest: dict[str, datetime] = {}
+    for run, recorded_at in history.rows("runs", ("run", "recorded_at")):
+        newest[run] = max(recorded_at, newest.get(run, recorded_at))
+    columns = ("run", "recorded_at", "action", "status", "message")
+    found = {
+        PastOutcome(run=run, at=at, action=action, status=status, message=message)
+        for run, at, action, status, message in history.rows("outcomes", columns, topic=topic)
+        if run in newest and at >= newest[run]
+    }
+    return tuple(sorted(found, key=lambda outcome: (outcome.at, outcome.run, outcome.action)))
+
+
+def _compact_if_due(history: History) -> None:
+    """For homes whose runs never read pyarrow in: who asks pays. A home that may only be read stays as it is."""
+    from topicops.edges.history.compaction import compact, is_due
+
+    today, deadline = now().date(), time.monotonic() + COMPACTION_S
+    try:
+        if is_due(history.home, today):
+            compact(history.home, today, is_late=lambda: time.monotonic() > deadline)
+    except TopicopsError as error:
+        history.warnings.append(f"the history is not compacted: {error}")

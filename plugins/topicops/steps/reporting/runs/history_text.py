@@ -1,0 +1,145 @@
+"""The history as text and JSON: when differences and failing rules began and ended, and what became of a topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from topicops.model.plans.delta import TopicClass
+from topicops.model.printable import or_not_set, plural, printable
+from topicops.model.runs.history import PastOutcome, RunPoint, Span, SpansFound, TopicHistory
+
+FORMAT_VERSION = "1.0"
+_AS_A_WHOLE = {
+    TopicClass.MISSING.value: "described in a file, but not live",
+    TopicClass.TOMBSTONED.value: "live, although a tombstone deletes it",
+    TopicClass.UNMANAGED.value: "live, but no file describes it",
+}
+
+
+def differences_text(found: SpansFound) -> str:
+    """Three lines for each difference, then the counts."""
+    lines = [line for span in found.spans for line in _difference_lines(span)]
+    return "\n".join([*lines, *([""] if lines else []), _counts(found, "difference")])
+
+
+def differences_json(found: SpansFound) -> str:
+    return _json({**_head(found), "differences": [_difference_json(span) for span in found.spans]})
+
+
+def failing_rules_text(found: SpansFound) -> str:
+    """Three lines for each time in which a rule failed, then the counts."""
+    lines = [line for span in found.spans for line in _rule_lines(span)]
+    return "\n".join([*lines, *([""] if lines else []), _counts(found, "failing rule")])
+
+
+def failing_rules_json(found: SpansFound) -> str:
+    return _json({**_head(found), "failing": [_rule_json(span) for span in found.spans]})
+
+
+def topic_history_text(found: TopicHistory) -> str:
+    return "\n".join([*_topic_lines(found)] or [f"The history of {found.environment} has nothing about this topic."])
+
+
+def topic_history_json(found: TopicHistory) -> str:
+    return _json(
+        {
+            "format_version": FORMAT_VERSION,
+            "environment": found.environment,
+            "topic": found.topic,
+            "differences": [_difference_json(span) for span in found.differences],
+            "unhealthy": [_unhealthy_json(span) for span in found.unhealthy],
+            "outcomes": [_outcome_json(outcome) for outcome in found.outcomes],
+        }
+    )
+
+
+def _topic_lines(found: TopicHistory) -> Iterator[str]:
+    for span in found.differences:
+        yield from _difference_lines(span)
+    for span in found.unhealthy:
+        rule, _, partition = span.key
+        place = f"partition {partition}" if partition is not None else "the topic"
+        yield f"{place} breaks rule {printable(f'{rule} ({span.lane} the changes)')}"
+        yield from _times(span)
+    for outcome in found.outcomes:
+        message = f" ({outcome.message})" if outcome.message else ""
+        yield printable(f"{_time(outcome.at)} {outcome.action}: {outcome.status}{message}, run {outcome.run}")
+
+
+def _difference_lines(span: Span) -> Iterator[str]:
+    topic, topic_class, field, desired, live = span.key
+    name = (field or "").removeprefix("configs.")
+    values = f"{name}: {or_not_set(desired)} in the files, {or_not_set(live)} live"
+    owner = f" (owner {span.detail})" if span.detail else ""
+    yield printable(f"{topic}: {values if field else _AS_A_WHOLE.get(topic_class or '', topic_class)}{owner}")
+    yield from _times(span)
+
+
+def _rule_lines(span: Span) -> Iterator[str]:
+    rule, severity = span.key
+    yield printable(f"{rule} ({severity}), {span.lane} the changes: {span.detail} rows failed in the last of its runs")
+    yield from _times(span)
+
+
+def _times(span: Span) -> Iterator[str]:
+    yield f"  began {_point(span.began)}"
+    yield f"  ended {_point(span.ended)}" if span.ended else f"  still so {_point(span.last)}"
+
+
+def _point(point: RunPoint) -> str:
+    return printable(f"{_time(point.at)}, run {point.run}, commit {(point.commit or 'none')[:12]}")
+
+
+def _counts(found: SpansFound, noun: str) -> str:
+    lasting = sum(span.ended is None for span in found.spans)
+    since = f" since {_time(found.since)}" if found.since else ""
+    if not found.spans:
+        return f"No {noun}{since}."
+    return f"{plural(len(found.spans), noun)}{since}: {len(found.spans) - lasting} ended, {lasting} still there."
+
+
+def _head(found: SpansFound) -> dict[str, object]:
+    since = _time(found.since) if found.since else None
+    return {"format_version": FORMAT_VERSION, "environment": found.environment, "since": since}
+
+
+def _difference_json(span: Span) -> dict[str, object]:
+    topic, topic_class, field, desired, live = span.key
+    what = {"topic": topic, "class": topic_class, "field": field or None, "desired": desired, "live": live}
+    return {**what, "owner": span.detail, **_times_json(span)}
+
+
+def _rule_json(span: Span) -> dict[str, object]:
+    rule, severity = span.key
+    failed = int(span.detail) if span.detail is not None else None
+    return {"suite": span.lane, "rule": rule, "severity": severity, "rows_failed": failed, **_times_json(span)}
+
+
+def _unhealthy_json(span: Span) -> dict[str, object]:
+    rule, _, partition = span.key
+    what = {"suite": span.lane, "rule": rule, "partition": int(partition) if partition is not None else None}
+    return {**what, "shown": json.loads(span.detail or "{}"), **_times_json(span)}
+
+
+def _times_json(span: Span) -> dict[str, object]:
+    ended = _point_json(span.ended) if span.ended else None
+    return {"began": _point_json(span.began), "last": _point_json(span.last), "ended": ended, "runs": span.runs}
+
+
+def _point_json(point: RunPoint) -> dict[str, object]:
+    return {"run": point.run, "at": _time(point.at), "commit": point.commit}
+
+
+def _outcome_json(outcome: PastOutcome) -> dict[str, object]:
+    words = {"action": outcome.action, "status": outcome.status, "message": outcome.message}
+    return {"run": outcome.run, "at": _time(outcome.at), **words}
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)
