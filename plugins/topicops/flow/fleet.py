@@ -56,7 +56,7 @@ ALL = "all"
 REACHED_AT_ONCE = 16
 """A server that does not answer costs its whole time limit, so others are asked meanwhile."""
 READ_AT_ONCE = 4
-"""Each reading holds up to 2,000 topics."""
+"""Each reading holds a part of its topics."""
 PLANNED_AT_ONCE = 8
 """A plan may wait for brokers."""
 

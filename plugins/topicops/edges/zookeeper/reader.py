@@ -55,7 +55,7 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 MIGRATION = "/migration"
 
-TOPICS_AT_ONCE = 2_000
+TOPICS_AT_ONCE = 1_000
 """How many topics are read, and held, until all of them are stable."""
 MOST_READINGS = 20
 """How often a topic that changes is read before it is marked unstable."""
