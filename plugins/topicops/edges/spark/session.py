@@ -147,10 +147,15 @@ def reads_files_here(spark: SparkSession) -> bool:
     return bool(place.servers) and all(host in _HERE for host, _ in place.servers)
 
 
+def are_few(rows: int) -> bool:
+    """Whether planning a query over so many rows takes longer than its work; 0: the number is not known."""
+    return 0 < rows <= _FEW_ROWS
+
+
 @contextmanager
 def planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
     """Inside, Spark interprets a query over few rows: compiling one takes seconds, and reading so few does not."""
-    if rows > _FEW_ROWS:
+    if not are_few(rows):
         yield
         return
     before = {name: spark.conf.get(name, None) for name in _INTERPRETED}
