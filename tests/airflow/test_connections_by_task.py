@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ class WatchedFlow:
 
     def diff(self, run: flow.Run, *, engine: str) -> DiffSummary:
         return flow.diff(run, engine="python")
+
+    def one_application(self, run: flow.Run) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def quality_before(self, run: flow.Run) -> QualitySummary:
         path = run.store.write_value("quality-before.json", quality_report("before", ()))

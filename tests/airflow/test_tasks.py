@@ -257,6 +257,24 @@ def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityR
     assert "Q04" in str(task.pushed["quality"])
 
 
+def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_diff_starts_none(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+
+    tasks.quality_before(site(flow), context(ScriptedTask()))
+    tasks.diff(site(flow), context(ScriptedTask()))
+
+    assert flow.in_spark == ["begin", "quality", "diff", "end"]
+
+
+def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),))
+
+    with pytest.raises(AirflowFailException, match="Q04"):
+        tasks.quality_before(site(flow), context(ScriptedTask()))
+
+    assert "diff" not in flow.in_spark
+
+
 # --- the report -------------------------------------------------------------------------------------------------------
 
 

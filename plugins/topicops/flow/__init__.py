@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
-    from topicops.flow.planning import diff, gate, make_plan, plan, snapshot, validate
-    from topicops.flow.quality import quality_after, quality_before
+    from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
+    from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report, run_report
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
@@ -31,8 +31,8 @@ _NAMES = {
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
     "runs.facts": ("read_facts",),
     "runs.outcomes": ("read_outcomes",),
-    "planning": ("diff", "gate", "make_plan", "plan", "snapshot", "validate"),
-    "quality": ("quality_after", "quality_before"),
+    "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
+    "quality": ("one_application", "quality_after", "quality_before"),
     "reporting": ("render", "render_report", "report", "run_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "verifying": ("verify",),
@@ -49,6 +49,7 @@ __all__ = [
     "approved_digests",
     "audit_files",
     "diff",
+    "diff_once",
     "doctor",
     "drift",
     "drift_fleet",
@@ -60,6 +61,7 @@ __all__ = [
     "load_plan",
     "look_at_fleet",
     "make_plan",
+    "one_application",
     "open_fleet",
     "open_run",
     "plan",

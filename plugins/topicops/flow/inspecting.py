@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import (
+    DELTA_FILE,
     CountedSummary,
     Run,
     audit_folder,
@@ -68,7 +69,7 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     from topicops.flow.history import record
 
-    delta = run.read_delta() if run.store.has("delta.json") else None
+    delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(entries):
         run.progress(line)

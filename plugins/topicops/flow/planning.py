@@ -14,6 +14,7 @@ from topicops.flow.runs.access import Access
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_digests
 from topicops.flow.runs.run import (
+    DELTA_FILE,
     ENVIRONMENT_FILE,
     KINDS,
     NOTES_FILE,
@@ -81,6 +82,7 @@ class DiffSummary(Summary):
     counts: Mapping[str, int]
     """Topics of each class."""
     seconds: float
+    """Of this step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,11 +196,20 @@ def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
 
         write_delta(tables, delta)
     path = keep_delta(run, delta, desired.topics, live.topics)
-    return DiffSummary(
-        path=str(path),
-        counts={topic_class.value: count for topic_class, count in delta.counts.items()},
-        seconds=round(time.monotonic() - started, 3),
-    )
+    return _diff_summary(path, delta, started)
+
+
+def diff_once(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+    """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
+    started = time.monotonic()
+    if not run.store.has(DELTA_FILE):
+        return diff(run, engine=engine)
+    return _diff_summary(run.store.path(DELTA_FILE), run.read_delta(), started)
+
+
+def _diff_summary(path: Path, delta: Delta, started: float) -> DiffSummary:
+    counts = {topic_class.value: count for topic_class, count in delta.counts.items()}
+    return DiffSummary(path=str(path), counts=counts, seconds=round(time.monotonic() - started, 3))
 
 
 def keep_delta(run: Run, delta: Delta, desired: Iterable[str], live: Iterable[str]) -> Path:
@@ -206,7 +217,7 @@ def keep_delta(run: Run, delta: Delta, desired: Iterable[str], live: Iterable[st
     from topicops.steps.planning.diff import check_conserved
 
     check_conserved(delta, desired, live)
-    return run.store.write_value("delta.json", delta)
+    return run.store.write_value(DELTA_FILE, delta)
 
 
 def plan(run: Run, *, only: str | None = None) -> PlanSummary:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,20 @@ class QualitySummary(Summary):
     failed: list[str]
     critical: list[str]
     """Failed rules that stop a run."""
+
+
+@contextmanager
+def one_application(run: Run) -> Iterator[None]:
+    """One Spark application for the quality check and the steps after it in the same block.
+
+    A Spark of this machine starts while Great Expectations is imported; either takes seconds.
+    """
+    from topicops.edges.spark.session import spark_application, spark_session
+
+    with spark_application(connections=run.connections):
+        import_module("topicops.edges.spark.quality")
+        with spark_session(connections=run.connections):
+            yield
 
 
 def quality_before(run: Run) -> QualitySummary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -69,7 +69,9 @@ class Flow(Protocol):
     def validate(self, run: Run, *, as_tables: bool = False) -> Summary: ...
     def snapshot(self, run: Run, *, states: bool) -> Summary: ...
     def quality_before(self, run: Run) -> QualitySummary: ...
+    def one_application(self, run: Run) -> AbstractContextManager[None]: ...
     def diff(self, run: Run, *, engine: Engine) -> Summary: ...
+    def diff_once(self, run: Run, *, engine: Engine) -> Summary: ...
     def plan(self, run: Run, *, only: str | None) -> Summary: ...
     def gate(self, run: Run, *, approval: Approval | None) -> Summary: ...
     def record_drift(self, run: Run, *, only: str | None) -> Summary: ...
@@ -182,15 +184,20 @@ def snapshot(site: Site, context: Context) -> XComValue:
 
 
 def quality_before(site: Site, context: Context) -> XComValue:
-    """May the inputs be trusted? A critical rule that fails stops the run here."""
-    with step(site, context) as (flow, run):
-        return show_quality(flow.quality_before(run), run, "quality-before.json", context)
+    """May the inputs be trusted? A critical rule that fails stops the run here.
+
+    Then Spark compares files and cluster too, for the task diff: to start Spark again costs more than both.
+    """
+    with step(site, context) as (flow, run), flow.one_application(run):
+        shown = show_quality(flow.quality_before(run), run, "quality-before.json", context)
+        flow.diff(run, engine="spark")
+        return shown
 
 
 def diff(site: Site, context: Context) -> XComValue:
-    """The differences between files and cluster, computed by Spark."""
+    """The differences between files and cluster, which Spark has found in the task quality_before."""
     with step(site, context) as (flow, run):
-        return flow.diff(run, engine="spark").to_xcom()
+        return flow.diff_once(run, engine="spark").to_xcom()
 
 
 def plan(site: Site, context: Context) -> XComValue:

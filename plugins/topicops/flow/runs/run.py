@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
+DELTA_FILE = "delta.json"
 ENVIRONMENT_FILE = "environment.json"
 TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
@@ -153,7 +154,7 @@ class Run:
         return tables_at(place, uri, folder)
 
     def read_delta(self) -> Delta:
-        return self.store.read_value("delta.json", Delta)
+        return self.store.read_value(DELTA_FILE, Delta)
 
     def read_change_set(self) -> ChangeSet:
         return changes_from_json(self.store.read_text("changes.json"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.artifacts import prune_runs
-from topicops.flow.runs.run import TABLES_FILE, Run, tables_uri
+from topicops.flow.runs.run import DELTA_FILE, TABLES_FILE, Run, tables_uri
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import LiveReader
 from topicops.model.specs.desired import Desired
@@ -30,7 +30,7 @@ def prune(home: Path, *, now: datetime) -> None:
 
 def write_desired(run: Run, desired: Desired, *, as_tables: bool) -> Path:
     """``desired.json``, whole or beside its table. Decides for the run, whose snapshot is kept the same way."""
-    run.store.remove(TABLES_FILE)
+    run.store.remove(TABLES_FILE, DELTA_FILE)
     if not as_tables:
         return run.store.write_value("desired.json", desired)
     from topicops.edges.tables.desired_topics import write_desired_topics
@@ -58,5 +58,6 @@ def snapshot_into(tables: TableFolder, reader: LiveReader, *, states: bool) -> C
 
 
 def write_live(run: Run, live: ClusterSnapshot) -> Path:
-    """``live.json``, whole or beside its tables."""
+    """``live.json``, whole or beside its tables. What was compared with an earlier one is removed."""
+    run.store.remove(DELTA_FILE)
     return run.store.write_value("live.json", live if live.totals is None else replace(live, topics={}))

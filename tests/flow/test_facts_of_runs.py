@@ -1,0 +1,47 @@
+"""A run's facts, and the comparison that is made once for each snapshot; by the plain engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
+from topicops import flow
+from topicops.model.errors import ArtifactError
+from topicops.model.runs.facts import DRIFT_CLASSES
+from topicops.testing.fake_cluster import FakeCluster
+
+
+@pytest.fixture
+def live() -> Iterator[FakeCluster]:
+    found = cluster(1)
+    with standing_in(found):
+        yield found
+
+
+@pytest.fixture
+def run(live: FakeCluster, tmp_path: Path) -> flow.Run:
+    write_topics(tmp_path)
+    return planned(tmp_path, "python", "python", 1)
+
+
+def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
+    facts, delta = flow.read_facts(run, "before"), run.read_delta()
+
+    assert facts is not None
+    for name in DRIFT_CLASSES:
+        assert sum(owned.topics for owned in facts.classes if owned.topic_class is name) == delta.counts[name]
+
+
+def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: flow.Run, live: FakeCluster) -> None:
+    kept = flow.diff_once(run, engine="python").counts
+    live.put_topic("new.topic", (1, 2))
+
+    assert flow.diff_once(run, engine="python").counts == kept
+
+    flow.snapshot(run, states=True)
+    with pytest.raises(ArtifactError, match=r"delta\.json: missing"):
+        run.read_delta()
+    assert flow.diff_once(run, engine="python").counts != kept
