@@ -8,7 +8,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from topicops.edges.spark.diff import spark_diff
+from topicops.edges.spark.diff import spark_diff_by_owner
+from topicops.edges.spark.facts import count_partitions
+from topicops.edges.spark.quality_frames import RunTables
 from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.desired_topics import write_desired_topics
 from topicops.edges.tables.live_topics import LiveTables
@@ -22,11 +24,12 @@ _ROUNDS = 2
 
 
 def warm_up(spark: SparkSession) -> None:
-    """Run the diff, and the quality rules where Great Expectations is installed."""
+    """Run the diff, count the facts, and check the quality rules where Great Expectations is installed."""
     with tempfile.TemporaryDirectory(prefix="topicops-warm-up-") as folder:
         tables, head = _tiny_tables(Path(folder))
         for _ in range(_ROUNDS):
-            spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
+            spark_diff_by_owner(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
+            count_partitions(RunTables(spark, tables, head))
             if find_spec("great_expectations"):
                 _check_quality(spark, tables, head)
 
@@ -57,7 +60,6 @@ def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
 def _check_quality(spark: SparkSession, folder: TableFolder, head: ClusterSnapshot) -> None:
     from topicops.edges.spark.quality import check_quality
     from topicops.edges.spark.quality_frames import (
-        RunTables,
         listed_frames,
         partition_frames,
         spec_frames,
