@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +45,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 logging.getLogger("py4j").setLevel(logging.WARNING)
+# Py4J logs each lost connection with a traceback, some of them on the root logger; the error says it all.
+logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,15 @@ def local_driver(*, memory: str | None = None) -> SparkDriver:
     if not _started:
         _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
     return _started[0]
+
+
+def has_ended(*, wait_s: float = 0.0) -> bool:
+    """Whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python process."""
+    for driver in _started:
+        with suppress(subprocess.TimeoutExpired):
+            driver.gateway.proc.wait(wait_s)
+            return True
+    return False
 
 
 def uses_archive() -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +26,7 @@ from topicops.edges.spark.driver import (
     awaited,
     begun,
     cluster_driver,
+    has_ended,
     kept_log,
     local_driver,
     log4j2_flag,
@@ -50,6 +51,9 @@ _OWN_DRIVER = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 _ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+_ENDED = "Spark's Java process has ended"
+_ENDS_S = 1.0
+"""How long after its connections a Java process that was killed may end."""
 # One row for each topic is little data: few tasks, and no planning between stages.
 _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 
@@ -97,6 +101,8 @@ def spark_session(
         TopicopsError: There is no suitable Java, or Spark could not be started or reached.
     """
     place = spark_place(setting, connections)
+    if has_ended():
+        raise TopicopsError(f"{_ENDED}; start this command or task again")
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
@@ -183,7 +189,8 @@ def spark_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:
-        reason, log = reason_of(error), kept_log()
+        is_lost = isinstance(error, OSError | Py4JNetworkError) and has_ended(wait_s=_ENDS_S)
+        reason, log = _ENDED if is_lost else reason_of(error), kept_log()
         where = f"; the driver's log is {log}" if log else ""
         said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; check {SETTING}, or run again"
         # Spark's own text may hold a secret: then it must not become the cause, which a log would show.
