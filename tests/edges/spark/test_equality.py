@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.diff_worlds import RANDOM_WORLDS, TOPICS_PER_WORLD
 from fixtures.plan_bytes import CLUSTERS, write_topics
-from fixtures.spark_servers import SparkServer, connect_server, master_with_workers, printed_by
+from fixtures.spark_servers import SparkServer, connect_server, master_with_workers, printed_by, run_on
 
 KINDS = ("local[2]", "local-cluster[2,1,1024]", "spark://", "sc://")
 pytestmark = pytest.mark.soak
@@ -69,3 +69,22 @@ def test_plans_and_quality_reports_are_the_same_to_the_byte(
     assert found["plans"] == plain
     assert len(plain) == CLUSTERS
     assert found["quality"] == local_quality
+
+
+NO_PYTHON = "/no/such/python"
+USES_PYTHON = """
+from topicops.edges.spark.session import spark_session
+with spark_session() as spark:
+    spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
+"""
+
+
+def test_executors_without_python_and_without_our_package_run_the_diff_and_the_rules(
+    tmp_path: Path, specs: Path, plain: list[object], local_quality: list[object]
+) -> None:
+    with master_with_workers(tmp_path) as server:
+        refused = run_on(["-c", USES_PYTHON], server, PYSPARK_PYTHON=NO_PYTHON)
+        program = ["-m", "fixtures.plan_bytes", str(specs), "bare", "spark"]
+        found = json.loads(printed_by(program, server, PYSPARK_PYTHON=NO_PYTHON))
+    assert f'Cannot run program "{NO_PYTHON}"' in refused.stderr
+    assert (found["plans"], found["quality"]) == (plain, local_quality)

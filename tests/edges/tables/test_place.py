@@ -37,7 +37,7 @@ def test_tables_are_below_the_setting_by_group_and_run_and_the_run_reads_them_th
     run = read(simulated, "manual:1")
 
     folder = tmp_path / "all-tables" / "topic%20pipeline" / "manual%3A1"
-    assert sorted(path.name for path in folder.iterdir()) == ["desired.parquet", "partitions.parquet", "topics.parquet"]
+    assert {path.stem for path in folder.iterdir()} >= {"desired", "partitions", "topics"}
     assert not run.store.path("tables").exists()
     assert [*run.read_desired().topics] == ["orders"]
     assert run.read_live().topics["orders"].assignment == {0: (1, 2, 3)}
