@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import airflow, apply, balance, diff, plan, quality, reading, snapshot, validate, verify
+from benchmarks import airflow, apply, balance, diff, history, plan, quality, reading, snapshot, validate, verify
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
@@ -16,6 +16,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     reading.BENCHMARK,
     snapshot.BENCHMARK,
     diff.BENCHMARK,
+    history.BENCHMARK,
     plan.BENCHMARK,
     validate.BENCHMARK,
     balance.BENCHMARK,
