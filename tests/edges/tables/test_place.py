@@ -71,6 +71,19 @@ def test_the_tables_of_old_runs_are_removed_with_them(
     assert [path.name for path in (tmp_path / "all" / "topic%20pipeline").iterdir()] == ["new"]
 
 
+def test_the_tables_of_a_run_of_many_environments_are_below_that_run(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(SETTING, str(tmp_path / "all"))
+    run = flow.open_run(environment="local", topics=Path("topics"), group="cli", run_id="1", part="local")
+    simulated.workspace.write_environment()
+
+    flow.validate(run, as_tables=True)
+
+    assert run.store.folder == tmp_path / "home/runs/cli/1/local"
+    assert (tmp_path / "all/cli/1/local/desired.parquet").is_file()
+
+
 def test_old_runs_stay_while_their_tables_cannot_be_removed(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
