@@ -41,8 +41,10 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
+from topicops.model.runs.facts import OwnedTopics
 from topicops.model.runs.fleet import EnvironmentResult, Failure, FleetReport, Standing
 from topicops.model.specs.diagnostics import Diagnostic
+from topicops.steps.facts import counts_without_states, facts_of
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.reporting.plans.plan_wording import summary_line
 from topicops.steps.reporting.runs.fleet_text import fleet_text, fleet_values
@@ -57,8 +59,11 @@ REACHED_AT_ONCE = 16
 """A server that does not answer costs its whole time limit, so others are asked meanwhile."""
 READ_AT_ONCE = 4
 """Each reading holds a part of its topics."""
-PLANNED_AT_ONCE = 8
+PLANNED_AT_ONCE = 4
 """A plan may wait for brokers."""
+
+NOTHING = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))
+"""Of an environment without topics."""
 
 T = TypeVar("T")
 
@@ -188,11 +193,10 @@ def attempt(step: Callable[[Run], T], run: Run) -> T | Failure:
 def plan_fleet(fleet: Fleet, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> FleetReport:
     """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
-    prepare(steps, as_tables=engine == "spark")
-    fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
     if engine == "spark":
-        read_and_compare(steps, states=states)
+        compare_by_spark(steps, states=states)
     else:
+        prepare(steps, as_tables=False)
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
         steps.each(partial(diff, engine=engine))
     fleet.progress(f"Planning {len(steps.going)} environments")
@@ -204,16 +208,14 @@ def plan_fleet(fleet: Fleet, *, engine: Engine = "spark", states: bool = False, 
 def drift_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
     """Where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
-    prepare(steps, as_tables=True)
-    read_and_compare(steps, states=False)
+    compare_by_spark(steps, states=False)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
 
 def look_at_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
     """Drift of each environment, as its drift DAG shows it: with the quality rules before, and with the plan."""
     steps = Steps(fleet)
-    prepare(steps, as_tables=True)
-    read_and_compare(steps, states=True, judge=True)
+    compare_by_spark(steps, states=True, judge=True)
     steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
@@ -239,17 +241,28 @@ def prepare(steps: Steps, *, as_tables: bool) -> None:
     for run, validated in _judged(steps):
         steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
+    fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
 
 
-def read_and_compare(steps: Steps, *, states: bool, judge: bool = False) -> None:
-    """Read all clusters and compare all topics, in one Spark application.
+def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False) -> None:
+    """Read all files and clusters, and compare all topics, in one Spark application.
 
     Args:
-        judge: Check the quality rules between the two.
+        judge: Check the quality rules before the comparison.
     """
+    from topicops.edges.spark.session import spark_application
+
+    with spark_application(connections=steps.fleet.connections):
+        prepare(steps, as_tables=True)
+        _read_and_compare(steps, states=states, judge=judge)
+
+
+def _read_and_compare(steps: Steps, *, states: bool, judge: bool) -> None:
     from topicops.edges.spark.fleet import fleet_diffs, reads_on_executors
     from topicops.edges.spark.session import planned_for, spark_session
 
+    if not steps.going:
+        return
     with spark_session(connections=steps.fleet.connections) as spark:
         if reads_on_executors(spark):
             _read_in_tasks(steps, spark, states=states)
@@ -262,10 +275,10 @@ def read_and_compare(steps: Steps, *, states: bool, judge: bool = False) -> None
         steps.fleet.progress(f"Comparing {len(going)} environments")
         rows = sum(len(run.read_desired().topics) + len(run.read_live().topics) for run in going)
         with planned_for(spark, rows):
-            deltas = fleet_diffs(spark, {run.environment: run.known_tables() for run in going})
-    nothing = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))
-    for run in going:
-        steps.take(run, partial(_keep_delta, delta=deltas.get(run.environment, nothing)))
+            found = fleet_diffs(spark, {run.environment: run.known_tables() for run in going})
+        for run in going:
+            delta, classes = found.get(run.environment, (NOTHING, ()))
+            steps.take(run, partial(_keep_delta, spark=spark, delta=delta, classes=classes))
 
 
 def _judged(steps: Steps) -> Iterator[tuple[Run, Validated]]:
@@ -343,7 +356,7 @@ def _keep_answer(run: Run, *, live: ClusterSnapshot, folder: str) -> None:
     from topicops.edges.tables.live_topics import read_live_topics
 
     tables = run.known_tables()
-    tables.take(tables.below(folder), "topics", "partitions")
+    tables.take(tables.below(folder))
     keep_snapshot(run, replace(live, topics=read_live_topics(tables)))
 
 
@@ -352,8 +365,16 @@ def _require_quality(run: Run) -> None:
         raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
 
 
-def _keep_delta(run: Run, *, delta: Delta) -> None:
-    keep_delta(run, delta, run.read_desired().topics, run.read_live().topics)
+def _keep_delta(run: Run, *, spark: SparkSession, delta: Delta, classes: Sequence[OwnedTopics]) -> None:
+    from topicops.edges.spark.facts import count_partitions
+    from topicops.edges.spark.quality_frames import RunTables
+
+    live = run.read_live()
+    counts = (
+        count_partitions(RunTables(spark, run.known_tables(), live)) if live.has_states else counts_without_states(live)
+    )
+    facts = facts_of(counts, live, classes)
+    keep_delta(run, delta, facts, desired=run.read_desired().topics, live=live.topics)
 
 
 def _planned(run: Run, *, only: str | None) -> EnvironmentResult:

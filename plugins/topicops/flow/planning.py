@@ -190,12 +190,7 @@ def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
         delta, facts = _compared_by_spark(run, tables, desired, live)
     else:
         delta, facts = _compared_by_python(desired, live)
-    write_facts(run, "before", facts, tables)
-    if tables is not None:
-        from topicops.edges.tables.results import write_delta
-
-        write_delta(tables, delta)
-    path = keep_delta(run, delta, desired.topics, live.topics)
+    path = keep_delta(run, delta, facts, desired=desired.topics, live=live.topics)
     return _diff_summary(path, delta, started)
 
 
@@ -212,11 +207,17 @@ def _diff_summary(path: Path, delta: Delta, started: float) -> DiffSummary:
     return DiffSummary(path=str(path), counts=counts, seconds=round(time.monotonic() - started, 3))
 
 
-def keep_delta(run: Run, delta: Delta, desired: Iterable[str], live: Iterable[str]) -> Path:
-    """``delta.json`` of these topics, by name. Raises ``DiffError`` as ``diff`` does."""
+def keep_delta(run: Run, delta: Delta, facts: Facts, *, desired: Iterable[str], live: Iterable[str]) -> Path:
+    """What ``diff`` writes, about these topics, by name. Raises ``DiffError`` as ``diff`` does."""
     from topicops.steps.planning.diff import check_conserved
 
     check_conserved(delta, desired, live)
+    tables = run.tables()
+    write_facts(run, "before", facts, tables)
+    if tables is not None:
+        from topicops.edges.tables.results import write_delta
+
+        write_delta(tables, delta)
     return run.store.write_value(DELTA_FILE, delta)
 
 

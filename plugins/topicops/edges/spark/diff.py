@@ -46,10 +46,7 @@ def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, De
     """
     key = (by, *TOPIC)
     with spark_errors("diff"):
-        rows = by_class(compare(desired, live, key), key).toArrow().to_pylist()
-    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        found[row[by]].append(row)
+        found = _grouped(by_class(compare(desired, live, key), key), by)
     return {world: _delta(classes) for world, classes in found.items()}
 
 
@@ -62,6 +59,21 @@ def spark_diff_by_owner(desired: DataFrame, live: DataFrame) -> tuple[Delta, lis
     with spark_errors("diff"):
         rows = by_class(compare(desired, live, beside=OWNER), beside=OWNER).toArrow().to_pylist()
     return _delta(rows), [_owned(row) for row in rows]
+
+
+def spark_diffs_by_owner(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, tuple[Delta, list[OwnedTopics]]]:
+    """As ``spark_diff_by_owner`` for many worlds at once, as ``spark_diffs``."""
+    key = (by, *TOPIC)
+    with spark_errors("diff"):
+        found = _grouped(by_class(compare(desired, live, key, beside=OWNER), key, beside=OWNER), by)
+    return {world: (_delta(classes), [_owned(row) for row in classes]) for world, classes in found.items()}
+
+
+def _grouped(classes: DataFrame, by: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in classes.toArrow().to_pylist():
+        found[row[by]].append(row)
+    return found
 
 
 def compare(

@@ -10,12 +10,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.edges.spark.diff import spark_diffs
+from topicops.edges.spark.diff import OWNER, spark_diffs_by_owner
 from topicops.edges.spark.session import arrow_frame, reads_files_here, spark_errors
 from topicops.edges.spark.tables import files_frame
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.errors import UsageError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow
+from topicops.model.runs.facts import OwnedTopics
 
 T = TypeVar("T")
 
@@ -56,21 +57,23 @@ def one_task_each(spark: SparkSession, work: Callable[[T], bytes], items: Sequen
 
     if not items:
         return []
-    with spark_errors("reading the clusters"):
+    with spark_errors(f"reading the clusters on executors ({READS_SETTING}=driver: here)"):
         rows = spark.range(0, len(items), 1, len(items)).mapInArrow(answers, "number bigint, answer binary").toArrow()
     found = dict(zip(rows["number"].to_pylist(), rows["answer"].to_pylist(), strict=True))
     return [found[number] for number in range(len(items))]
 
 
-def fleet_diffs(spark: SparkSession, tables: Mapping[str, TableFolder]) -> Mapping[str, Delta]:
-    """The delta of each environment that has a topic, desired or live; one join for all of them.
+def fleet_diffs(
+    spark: SparkSession, tables: Mapping[str, TableFolder]
+) -> Mapping[str, tuple[Delta, Sequence[OwnedTopics]]]:
+    """The delta, and the classes by owner, of each environment that has a topic; one join for all of them.
 
     Args:
         tables: By environment; each in a folder ``<environment>/tables``.
     """
-    desired = fleet_frame(spark, tables, "desired", DesiredRow._fields)
+    desired = fleet_frame(spark, tables, "desired", (*DesiredRow._fields, *OWNER))
     live = fleet_frame(spark, tables, "topics", LiveRow._fields)
-    return spark_diffs(desired, live, by=ENVIRONMENT)
+    return spark_diffs_by_owner(desired, live, by=ENVIRONMENT)
 
 
 def fleet_frame(spark: SparkSession, tables: Mapping[str, TableFolder], name: str, columns: Sequence[str]) -> DataFrame:

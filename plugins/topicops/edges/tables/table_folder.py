@@ -92,11 +92,11 @@ class TableFolder:
         with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.path)
 
-    def take(self, other: TableFolder, *names: str) -> None:
-        """Move tables of another folder here, and remove that folder."""
-        for name in names:
-            with other.errors(name, "cannot be moved"):
-                self.filesystem.move(other.file(name), self.file(name))
+    def take(self, other: TableFolder) -> None:
+        """Move all tables of another folder of this file system here, and remove that folder."""
+        with _as_artifact_error(self._shown(other.path), "cannot be moved"):
+            for found in self.filesystem.get_file_info(fs.FileSelector(other.path)):
+                self.filesystem.move(found.path, f"{self.path}/{found.base_name}")
         other.remove_all()
 
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
