@@ -8,7 +8,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import airflow, apply, balance, diff, history, plan, quality, reading, snapshot, validate, verify
+from benchmarks import (
+    airflow,
+    apply,
+    balance,
+    diff,
+    fleet,
+    history,
+    plan,
+    quality,
+    reading,
+    snapshot,
+    validate,
+    verify,
+)
 from benchmarks.harness import Benchmark, BenchmarkError, run, table, write
 from topicops.model.errors import TopicopsError
 
@@ -18,6 +31,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     diff.BENCHMARK,
     history.BENCHMARK,
     plan.BENCHMARK,
+    fleet.BENCHMARK,
     validate.BENCHMARK,
     balance.BENCHMARK,
     quality.BENCHMARK,
