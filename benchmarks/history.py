@@ -165,9 +165,11 @@ def comparisons(runs: int) -> Sequence[Comparison]:
     return (
         Comparison(id=f"spark-to-allowed-{runs}-runs", numerator=SPARK, denominator=ALLOWED, goal=1, better="lower"),
         Comparison(id=f"plain-to-spark-{runs}-runs", numerator=PLAIN, denominator=SPARK, goal=1, better="lower"),
-        Comparison(id="start-to-allowed", numerator=SESSION, denominator=ALLOWED, goal=1, better="lower"),
+        Comparison(id=f"start-to-allowed-{runs}-runs", numerator=SESSION, denominator=ALLOWED, goal=1, better="lower"),
         Comparison(id=f"size-to-allowed-{runs}-runs", numerator=SIZE, denominator=ALLOWED_SIZE, goal=1, better="lower"),
-        Comparison(id="append-to-allowed", numerator=APPEND, denominator=ALLOWED_APPEND, goal=1, better="lower"),
+        Comparison(
+            id=f"append-to-allowed-{runs}-runs", numerator=APPEND, denominator=ALLOWED_APPEND, goal=1, better="lower"
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.java import find_java
+from topicops.edges.spark import driver
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
 from topicops.edges.spark.driver import archive_path, awaited, begun, driver_java
@@ -206,11 +207,13 @@ def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() 
     assert "hunter2SECRET" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_start_that_takes_too_long_is_an_error() -> None:
-    ended = threading.Event()
+def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, killed = threading.Event(), list[bool]()
+    monkeypatch.setattr(driver, "_kill_drivers", lambda: killed.append(True))  # it would kill that of other tests
     with pytest.raises(TopicopsError, match="Spark did not start within 0 s"):
         awaited(begun(ended.wait), 0.1)
     ended.set()
+    assert killed
 
 
 @pytest.mark.soak

@@ -15,6 +15,7 @@ from topicops.edges.zookeeper.reader import TopicReading, ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterUnreachableError
+from topicops.model.ports import TopicSink
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +39,9 @@ class KillingReader(ZooKeeperReader):
         self._killer: threading.Thread | None = None
         self.beginnings = 0
 
-    def _snapshot(self, *, states: bool) -> ClusterSnapshot:
+    def _snapshot(self, sink: TopicSink, *, states: bool) -> ClusterSnapshot:
         self.beginnings += 1
-        return super()._snapshot(states=states)
+        return super()._snapshot(sink, states=states)
 
     def _read_topics(self, names: Sequence[str], *, states: bool) -> dict[str, TopicReading]:
         if self._killer is None:

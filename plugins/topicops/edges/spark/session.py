@@ -101,9 +101,7 @@ def spark_session(
         TopicopsError: There is no suitable Java, or Spark could not be started or reached.
     """
     place = spark_place(setting, connections)
-    if has_ended():
-        raise TopicopsError(f"{_ENDED}; start this command or task again")
-    running = SparkSession.getActiveSession()
+    running = _running()
     if running is not None:
         yield running
         return
@@ -130,7 +128,7 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
         UsageError: A setting cannot be used.
     """
     place = spark_place(None, connections)
-    if place.kind != "local" or _applications or SparkSession.getActiveSession() is not None:
+    if place.kind != "local" or _applications or _running() is not None:
         yield
         return
     application = _Application(place, begun(lambda: _context(place)))
@@ -140,6 +138,13 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
     finally:
         _applications.remove(application)
         application.stop()
+
+
+def _running() -> SparkSession | None:
+    """The active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
+    if has_ended():
+        raise TopicopsError(f"{_ENDED}; start this command or task again")
+    return SparkSession.getActiveSession()
 
 
 def reads_files_here(spark: SparkSession) -> bool:
