@@ -227,9 +227,9 @@ def test_a_wait_that_is_none_is_an_import_error_that_names_the_variable(
 PARSE = """
 import sys, time
 from airflow.dag_processing.dagbag import DagBag
-started = time.monotonic()
+started = time.process_time()
 bag = DagBag(dag_folder=sys.argv[1])
-seconds = time.monotonic() - started
+seconds = time.process_time() - started
 heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
     "confluent_kafka", "great_expectations", "kafka", "kazoo", "pandas", "pyarrow", "pyspark"})
 print(len(bag.dags), heavy, seconds)
@@ -237,7 +237,7 @@ print(len(bag.dags), heavy, seconds)
 
 
 def test_parsing_the_dags_loads_nothing_heavy_and_stays_below_a_second(project: Path) -> None:
-    # The bound is a promise of the project; it is far from the 0.05 s that parsing takes.
+    # The bound is a promise of the project, far from the 0.2 s of CPU that parsing takes; a clock minds other tests.
     result = subprocess.run(
         [sys.executable, "-c", PARSE, str(project / "dags")], capture_output=True, text=True, check=True, timeout=120
     )
