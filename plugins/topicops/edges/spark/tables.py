@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException, UnknownException
+from pyspark.errors import AnalysisException, IllegalArgumentException, UnknownException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -25,7 +25,9 @@ from topicops.edges.tables.table_folder import TableFolder
 _AS_PATTERNS = "__globPaths__"
 """An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
 
-_REFUSALS = (AnalysisException, UnknownException, Py4JJavaError)
+_SIGNS = frozenset("[]{}*?\\")
+"""Of Hadoop's patterns of file names."""
+_REFUSALS = (AnalysisException, IllegalArgumentException, UnknownException, Py4JJavaError)
 """Of a Spark that answers."""
 _log = logging.getLogger(__name__)
 
@@ -33,10 +35,12 @@ _log = logging.getLogger(__name__)
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
     """One table. Spark reads the file itself, unless it runs elsewhere and does not find it: then the rows are sent.
 
-    A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key.
+    A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key;
+    and a copy where a Connect server would take the path for a pattern, since it does not get the option for that.
     """
     is_here = reads_files_here(spark)
-    if is_here and not tables.is_local:
+    is_pattern = type(spark).__module__.startswith("pyspark.sql.connect") and not _SIGNS.isdisjoint(tables.path)
+    if is_here and (is_pattern or not tables.is_local):
         tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
     if is_here or tables.is_shared:
         try:
