@@ -13,7 +13,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.canonical import canonical_json
-from topicops.model.plans.delta import DesiredRow, LiveRow
+from topicops.model.plans.delta import Delta, DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
 
 SPARK = "Spark, warm, from tables"
@@ -33,10 +33,10 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
         write_rows(tables, "desired", desired)
         write_rows(tables, "topics", live)
 
-        def by_spark() -> object:
+        def by_spark() -> tuple[Delta, object]:
             return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
-        if by_spark() != diff(desired, live):
+        if by_spark()[0] != diff(desired, live):
             raise BenchmarkError("the engines disagree")
         yield {SPARK: timed(by_spark), PYTHON: timed(lambda: diff(desired, live))}
 

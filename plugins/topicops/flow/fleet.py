@@ -1,4 +1,4 @@
-"""Many environments at once: one look at the files, one Spark application, and a run for each environment.
+"""Many environments at once: files that are read once, one Spark application, and a run for each environment.
 
 Each environment's run is a folder, named as the environment is, in the folder of the whole. It holds what a run of
 that environment alone holds. An error ends its own environment, and stops no other.

@@ -274,7 +274,7 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
 
     run.progress(f"Reading {run.topics}")
     validate(run, as_tables=engine == "spark")
-    with _one_application(run) if engine == "spark" else nullcontext():
+    with _spark_beside(run) if engine == "spark" else nullcontext():
         run.progress(f"Reading the live topics of {run.environment}")
         found = snapshot(run, states=states)
         run.progress(f"Comparing with {found.topics} live topics ({engine})")
@@ -285,14 +285,15 @@ def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only:
     return run.read_plan()
 
 
-def _one_application(run: Run) -> AbstractContextManager[None]:
+def _spark_beside(run: Run) -> AbstractContextManager[None]:
+    """Spark starts beside the work of the block."""
     from topicops.edges.spark.session import spark_application
 
     return spark_application(connections=run.connections)
 
 
 def _compared_by_spark(run: Run, tables: TableFolder, desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
-    from topicops.edges.spark.diff import spark_diff_by_owner
+    from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.facts import count_partitions
     from topicops.edges.spark.quality_frames import RunTables
     from topicops.edges.spark.session import planned_for, spark_session
@@ -300,7 +301,7 @@ def _compared_by_spark(run: Run, tables: TableFolder, desired: Desired, live: Cl
     with spark_session(connections=run.connections) as spark:
         frames = RunTables(spark, tables, live)
         with planned_for(spark, len(desired.topics) + len(live.topics)):
-            delta, classes = spark_diff_by_owner(frames.frame("desired"), frames.frame("topics"))
+            delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
         counts = count_partitions(frames) if live.has_states else counts_without_states(live)
         return delta, facts_of(counts, live, classes)
 

@@ -35,6 +35,11 @@ def printable(text: str) -> str:
     return "".join(_escaped(character) for character in text)
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, at most 300 characters; its type if it has no text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 def printable_lines(text: str) -> str:
     """Like ``printable``, but keeps line feeds: for whole documents that this program makes."""
     return "\n".join(printable(line) for line in text.split("\n"))

@@ -12,7 +12,7 @@ from fixtures.plan_bytes import cluster, planned, quality_of, standing_in, write
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
 from topicops import flow
-from topicops.edges.spark.diff import spark_diff_by_owner
+from topicops.edges.spark.diff import spark_diff
 from topicops.edges.spark.facts import count_partitions
 from topicops.edges.spark.session import spark_session
 from topicops.edges.tables.schemas import SCHEMAS
@@ -30,7 +30,7 @@ def test_spark_and_plain_python_find_the_same_facts(spark: SparkSession, tmp_pat
     plain = facts_of(partition_counts(live), live, classes_by_owner(world.desired.topics.values(), delta))
 
     tables = written(spark, tmp_path, world, live)
-    found, classes = spark_diff_by_owner(tables.frame("desired"), tables.frame("topics"))
+    found, classes = spark_diff(tables.frame("desired"), tables.frame("topics"))
 
     assert found == delta
     assert facts_of(count_partitions(tables), live, classes) == plain

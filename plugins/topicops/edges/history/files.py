@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from topicops.edges.history.schemas import FORMAT_KEY, FORMAT_VERSION
 from topicops.edges.home.artifacts import folders_in
+from topicops.model.printable import first_line
 from topicops.model.runs.history import TableName
 
 INPUTS_KEY = b"topicops.history.inputs"
@@ -97,10 +98,6 @@ def compacted_metadata(inputs: Sequence[HistoryFile]) -> dict[bytes, bytes]:
     """What the footer of a compacted file says beside the version."""
     text = json.dumps({file.name: file.mtime_ns for file in inputs}, separators=(",", ":"))
     return {INPUTS_KEY: base64.b64encode(zlib.compress(text.encode(), 9))}
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _still_there(files: Sequence[HistoryFile], names: Mapping[str, int]) -> tuple[HistoryFile, ...]:

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicops.edges.history.append import spool_folder
-from topicops.edges.history.files import counted_files, first_line, table_folder
+from topicops.edges.history.files import counted_files, table_folder
 from topicops.edges.history.schemas import SCHEMAS, entry_table
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.printable import first_line
 from topicops.model.runs.history import HistoryEntry, TableName
 
 T = TypeVar("T")

@@ -21,48 +21,27 @@ _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 """Classes whose topics are counted and not listed."""
 
 
-def spark_diff(desired: DataFrame, live: DataFrame) -> Delta:
-    """How desired and live topics differ, and the counts of all classes, computed by Spark in one action.
+def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
+    """How desired and live topics differ, and how many of each owner and domain are in each class, in one action.
 
     Args:
-        desired: With at least the columns of ``DesiredRow``.
+        desired: With at least the columns of ``DesiredRow`` and ``domain``.
         live: With at least the columns of ``LiveRow``.
 
     Raises:
         TopicopsError: Spark failed.
     """
     with spark_errors("diff"):
-        return _delta(by_class(compare(desired, live)).toArrow().to_pylist())
-
-
-def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, Delta]:
-    """As ``spark_diff`` for many worlds at once: the delta of each value of the column ``by`` that occurs.
-
-    Args:
-        by: A column that both frames have beside their rows': ``environment`` in a fleet.
-
-    Raises:
-        TopicopsError: Spark failed.
-    """
-    key = (by, *TOPIC)
-    with spark_errors("diff"):
-        found = _grouped(by_class(compare(desired, live, key), key), by)
-    return {world: _delta(classes) for world, classes in found.items()}
-
-
-def spark_diff_by_owner(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
-    """As ``spark_diff``, and how many topics of each owner and domain are in each class; in one action too.
-
-    Args:
-        desired: Also with the columns ``owner`` and ``domain``.
-    """
-    with spark_errors("diff"):
         rows = by_class(compare(desired, live, beside=OWNER), beside=OWNER).toArrow().to_pylist()
     return _delta(rows), [_owned(row) for row in rows]
 
 
-def spark_diffs_by_owner(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, tuple[Delta, list[OwnedTopics]]]:
-    """As ``spark_diff_by_owner`` for many worlds at once, as ``spark_diffs``."""
+def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, tuple[Delta, list[OwnedTopics]]]:
+    """As ``spark_diff`` for many worlds at once: what it gives for each value of the column ``by`` that occurs.
+
+    Args:
+        by: A column that both frames have beside their rows': ``environment`` in a fleet.
+    """
     key = (by, *TOPIC)
     with spark_errors("diff"):
         found = _grouped(by_class(compare(desired, live, key, beside=OWNER), key, beside=OWNER), by)

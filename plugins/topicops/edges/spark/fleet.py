@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.edges.spark.diff import OWNER, spark_diffs_by_owner
+from topicops.edges.spark.diff import OWNER, spark_diffs
 from topicops.edges.spark.session import arrow_frame, reads_files_here, spark_errors
 from topicops.edges.spark.tables import files_frame
 from topicops.edges.tables.table_folder import TableFolder
@@ -73,7 +73,7 @@ def fleet_diffs(
     """
     desired = fleet_frame(spark, tables, "desired", (*DesiredRow._fields, *OWNER))
     live = fleet_frame(spark, tables, "topics", LiveRow._fields)
-    return spark_diffs_by_owner(desired, live, by=ENVIRONMENT)
+    return spark_diffs(desired, live, by=ENVIRONMENT)
 
 
 def fleet_frame(spark: SparkSession, tables: Mapping[str, TableFolder], name: str, columns: Sequence[str]) -> DataFrame:

@@ -31,7 +31,7 @@ Frames = Mapping[RowKind, DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """The tables of one look at the cluster, and its head."""
+    """The tables of one reading of the cluster, and its head."""
 
     spark: SparkSession
     folder: TableFolder

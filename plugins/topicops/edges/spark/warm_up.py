@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from topicops.edges.spark.diff import spark_diff_by_owner
+from topicops.edges.spark.diff import spark_diff
 from topicops.edges.spark.facts import count_partitions
 from topicops.edges.spark.quality_frames import RunTables
 from topicops.edges.spark.tables import table_frame
@@ -28,7 +28,7 @@ def warm_up(spark: SparkSession) -> None:
     with tempfile.TemporaryDirectory(prefix="topicops-warm-up-") as folder:
         tables, head = _tiny_tables(Path(folder))
         for _ in range(_ROUNDS):
-            spark_diff_by_owner(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
+            spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
             count_partitions(RunTables(spark, tables, head))
             if find_spec("great_expectations"):
                 _check_quality(spark, tables, head)

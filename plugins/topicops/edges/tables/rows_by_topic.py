@@ -14,7 +14,7 @@ class RowsByTopic(Mapping[str, Value], Generic[Value]):
     """A mapping by name, in order. It holds all names, and the values that were asked for.
 
     The tables must stay as they are. ``hold`` reads many at once, and whoever asks for all values gets all of them
-    read; one name alone costs a look into the file.
+    read; for one name alone the file is opened again.
     """
 
     def __init__(self, names: Iterable[str], read: ReadTopics[Value]) -> None:

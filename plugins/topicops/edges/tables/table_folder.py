@@ -21,6 +21,7 @@ from pyarrow import fs
 from topicops.edges.durable_files import make_folder, sync_folder
 from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION
 from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.printable import first_line
 
 _UNWRITTEN = "cannot be written"
 _MAJOR = FORMAT_VERSION.partition(".")[0]
@@ -180,7 +181,7 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         filesystem, path = fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ArtifactError(f"{shown}: no place for tables: {_first_line(error).replace(uri, shown)}") from None
+        raise ArtifactError(f"{shown}: no place for tables: {first_line(error).replace(uri, shown)}") from None
     if not path.strip("/"):
         raise ArtifactError(f"{shown}: no place for tables: name a bucket or a folder")
     return filesystem, path
@@ -194,7 +195,7 @@ def _as_artifact_error(file: str, problem: str) -> Iterator[None]:
         raise ArtifactError(f"{file}: missing; the step that writes it has not run, or failed") from error
     except (pa.ArrowException, OSError) as error:
         advice = f"{'check the store, then ' if '://' in file else ''}run the step that writes it again"
-        raise ArtifactError(f"{file}: {problem}: {_first_line(error)}; {advice}") from error
+        raise ArtifactError(f"{file}: {problem}: {first_line(error)}; {advice}") from error
 
 
 def _require_known(file: str, schema: pa.Schema) -> None:
@@ -210,10 +211,6 @@ def without_secret(uri: str) -> str:
     """The URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
     head, slashes, rest = uri.partition("://")
     return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _sync_file(path: str) -> None:
