@@ -59,7 +59,7 @@ REACHED_AT_ONCE = 16
 """A server that does not answer costs its whole time limit, so others are asked meanwhile."""
 READ_AT_ONCE = 4
 """Each reading holds a part of its topics."""
-PLANNED_AT_ONCE = 4
+PLANNED_AT_ONCE = 2
 """A plan may wait for brokers."""
 
 NOTHING = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicops.edges.history.append import spool_folder
@@ -92,8 +91,9 @@ class History:
         waiting = self._waiting(table)
         schema = pa.schema([SCHEMAS[table].field(name) for name in columns])
         files = [path for paths in self._files(table) for path in paths]
-        wanted = waiting if topic is None else waiting.filter(pc.field("topic") == topic)
-        rows = pa.concat_tables([wanted.select(columns), *(self._read(path, schema, topic) for path in files)])
+        rows = pa.concat_tables(
+            [_of_topic(waiting, topic).select(columns), *(self._read(path, schema, topic) for path in files)]
+        )
         return list(zip(*(rows[name].to_pylist() for name in columns), strict=True))
 
     def _waiting(self, table: TableName) -> pa.Table:
@@ -117,7 +117,7 @@ class History:
 
     def _read(self, path: Path, schema: pa.Schema, topic: str | None) -> pa.Table:
         try:
-            return _with_columns(path, schema, None if topic is None else pc.field("topic") == topic)
+            return _with_columns(path, schema, topic)
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
@@ -145,16 +145,25 @@ def read_whole(path: Path, table: TableName) -> pa.Table:
     return _with_columns(path, SCHEMAS[table], None)
 
 
-def _with_columns(path: Path, schema: pa.Schema, filters: pc.Expression | None) -> pa.Table:
+def _with_columns(path: Path, schema: pa.Schema, topic: str | None) -> pa.Table:
     """The file's rows in these columns; nulls in those that a file of an older version lacks."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         known = set(file.schema_arrow.names)
         there = [name for name in schema.names if name in known]
-        wanted = there if filters is None or "topic" in there else [*there, "topic"]
+        wanted = there if topic is None or "topic" in there else [*there, "topic"]
         found = file.read(columns=wanted, use_threads=False)
-    found = found if filters is None else found.filter(filters)
+    found = _of_topic(found, topic)
     arrays = [
         found[field.name].cast(field.type) if field.name in there else pa.nulls(len(found), field.type)
         for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema.remove_metadata())
+
+
+def _of_topic(rows: pa.Table, topic: str | None) -> pa.Table:
+    """The rows of this topic; all if none is named."""
+    if topic is None:
+        return rows
+    import pyarrow.compute as pc  # every run imports this module, and few ask for a topic
+
+    return rows.filter(pc.field("topic") == topic)

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.edges.spark.session import spark_errors
+from topicops.edges.spark.session import arrow_rows, spark_errors
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.facts import OwnedTopics
 from topicops.model.specs.desired import Lifecycle
@@ -32,7 +32,8 @@ def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTo
         TopicopsError: Spark failed.
     """
     with spark_errors("diff"):
-        rows = by_class(compare(desired, live, beside=OWNER), beside=OWNER).toArrow().to_pylist()
+        classes = by_class(compare(desired, live, beside=OWNER), beside=OWNER)
+        rows = arrow_rows(classes).to_pylist()
     return _delta(rows), [_owned(row) for row in rows]
 
 
@@ -50,7 +51,7 @@ def spark_diffs(desired: DataFrame, live: DataFrame, *, by: str) -> dict[str, tu
 
 def _grouped(classes: DataFrame, by: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in classes.toArrow().to_pylist():
+    for row in arrow_rows(classes).to_pylist():
         found[row[by]].append(row)
     return found
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,11 +35,13 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import class_archive_path, find_java, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.edges.spark.settings import DEFAULT_MEMORY
+from topicops.edges.without_pandas import import_without_pandas
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
 _DRIVER_LOG = "driver.log"
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
+_WARM_UP = Path(__file__).with_name("warm_up.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 T = TypeVar("T")
@@ -191,9 +194,11 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """The path of the class-data archive for this Java and these jars, whether it exists or not."""
+    """The path of the class-data archive for this Java, these jars and this warm-up, whether it exists or not."""
     jars = sorted(pyspark_jars().glob("*.jar"))
-    return class_archive_path(f"spark-{pyspark_version}", java, jars, _SMALL_JVM)
+    # The archive has the classes that the warm-up loaded: one of an older warm-up lacks some.
+    warm_up = sha256(_WARM_UP.read_bytes()).hexdigest()
+    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, warm_up))
 
 
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
@@ -247,6 +252,8 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
+    # PySpark imports it, and with it pandas, to ask whether a value is one of NumPy.
+    import_without_pandas("pyspark.testing.utils")
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):

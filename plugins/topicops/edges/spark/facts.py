@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.spark.quality_frames import RunTables, with_health
-from topicops.edges.spark.session import planned_for, spark_errors
+from topicops.edges.spark.session import arrow_rows, planned_for, spark_errors
 from topicops.model.runs.facts import CAUSES, PartitionCounts
 from topicops.model.runs.quality_rules import RULES
 
@@ -34,7 +34,7 @@ def count_partitions(tables: RunTables) -> PartitionCounts:
         TopicopsError: Spark failed.
     """
     with spark_errors("facts"), planned_for(tables.spark, tables.head.partitions):
-        return _counts(counted(tables).toArrow().to_pylist())
+        return _counts(arrow_rows(counted(tables)).to_pylist())
 
 
 def counted(tables: RunTables) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.history.reading import History
 from topicops.edges.history.schemas import SCHEMAS, TIME
-from topicops.edges.spark.session import arrow_frame, reads_files_here, spark_errors
+from topicops.edges.spark.session import arrow_frame, arrow_rows, reads_files_here, spark_errors
 from topicops.edges.spark.tables import parquet_frame
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.history import LaneRun, RunPoint, Span, SpanQuestion, TableName
@@ -77,18 +77,13 @@ def spans(numbered: DataFrame, seen: DataFrame) -> DataFrame:
         Columns ``lane``, ``key`` (an array), ``detail``, ``first`` and ``last`` (numbers of runs).
     """
     known = seen.join(F.broadcast(numbered), on=["lane", "run"], how="inner").filter("row_at >= recorded_at")
-    # The detail comes last, so that of two tries of a run the same one counts as in the plain meaning.
-    in_time = Window.partitionBy("lane", "key").orderBy("number", "detail")
-    before, after = F.lag("number").over(in_time), F.lead("number").over(in_time)
-    edges = known.select(
-        *("lane", "key", "detail", "number", "lasts"),
-        (before.isNull() | (before < F.col("number") - 1)).alias("is_first"),
-        (after.isNull() | (after > F.col("number") + 1)).alias("is_last"),
-    ).filter("is_first OR is_last")
-    end = F.struct("number", "detail", "lasts")
-    whole = F.when(F.col("is_last"), end).otherwise(F.lead(end).over(in_time))
-    firsts = edges.select("lane", "key", "is_first", F.col("number").alias("first"), whole.alias("end"))
-    kept = firsts.filter("is_first AND end.lasts")
+    # Along a span the number of the run and its rank among the runs that saw the key grow alike.
+    in_time = Window.partitionBy("lane", "key").orderBy("number")
+    island = (F.col("number") - F.dense_rank().over(in_time)).alias("island")
+    # Of two tries of a run the one with the greatest detail counts, as in the plain meaning.
+    end = F.max(F.struct("number", "detail", "lasts"))
+    whole = known.select("lane", "key", "detail", "number", "lasts", island).groupBy("lane", "key", "island")
+    kept = whole.agg(F.min("number").alias("first"), end.alias("end")).filter("end.lasts")
     return kept.select("lane", "key", F.col("end.detail").alias("detail"), "first", F.col("end.number").alias("last"))
 
 
@@ -114,7 +109,7 @@ def _found(
     with spark_errors("history"):
         rows = _frame(spark, history, question.table)
         seen = sightings(question, rows if topic is None else rows.filter(F.col("topic") == topic))
-        found: Sequence[Mapping[str, Any]] = spans(numbered, seen).toArrow().to_pylist()
+        found: Sequence[Mapping[str, Any]] = arrow_rows(spans(numbered, seen)).to_pylist()
     return found
 
 

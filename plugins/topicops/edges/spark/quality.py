@@ -37,7 +37,7 @@ from great_expectations.expectations.metrics.map_metric_provider.column_map_metr
 from great_expectations.validator.validator import ValidationDependencies  # noqa: E402
 
 from topicops.edges.spark.quality_frames import Frames, rows_frame  # noqa: E402
-from topicops.edges.spark.session import are_few, arrow_frame, planned_for, spark_errors  # noqa: E402
+from topicops.edges.spark.session import are_few, arrow_frame, arrow_rows, planned_for, spark_errors  # noqa: E402
 from topicops.model.errors import TopicopsError  # noqa: E402
 from topicops.model.runs.quality_rows import LAYOUTS, RowKind  # noqa: E402
 from topicops.model.runs.quality_rules import Rule, rules_of  # noqa: E402
@@ -102,17 +102,20 @@ def check_quality(
         TopicopsError: Spark or Great Expectations failed; there is no result.
     """
     rules = rules_of(suite)
-    kinds = {rule.kind: frames.get(rule.kind, rows_frame(spark, rule.kind, ())) for rule in rules}
+    kinds: Frames = {rule.kind: frames.get(rule.kind, rows_frame(spark, rule.kind, ())) for rule in rules}
     known = sum(expected.values())
     with spark_errors(f"quality {suite}"), planned_for(spark, known):
-        frame = one_frame(kinds.values())
-        # Few rows are made once, for both jobs of Great Expectations: making them is most of the work.
-        results = evaluate(arrow_frame(spark, frame.toArrow()) if are_few(known) else frame, rules)
+        rows = one_frame(kinds.values())
+        if are_few(known):
+            rows, kinds = made_now(rows, kinds)
+        results = evaluate(rows, rules)
         _check_complete(rules, results, expected)
         failed = [rule for rule, result in zip(rules, results, strict=True) if not result.success]
         if not failed:
             return results
         before = earlier() if earlier else {}
+        if are_few(known) and before:
+            _, before = made_now(one_frame(before.values()), before)
         named = name_rows(kinds, failed, before)
         both = zip(rules, results, strict=True)
         return tuple(_with_rows(result, named, is_known=rule.kind in before) for rule, result in both)
@@ -121,6 +124,15 @@ def check_quality(
 def one_frame(kinds: Iterable[DataFrame]) -> DataFrame:
     """All rows of a suite: each kind fills its own columns and the columns that it shares with other kinds."""
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), kinds)
+
+
+def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Frames]:
+    """The rows as ``one_frame`` gives them, and by kind; Spark makes them now, once for all jobs.
+
+    With few rows, to plan how they are made is most of a job's time.
+    """
+    made = arrow_frame(rows.sparkSession, arrow_rows(rows))
+    return made, {kind: made.filter(F.col(LAYOUTS[kind].own).isNotNull()) for kind in kinds}
 
 
 def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:

@@ -6,7 +6,7 @@ Each kind is a frame of its own. What is known of the cluster as a whole comes f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args, get_type_hints
 
 import pyarrow as pa
@@ -37,9 +37,12 @@ class RunTables:
     folder: TableFolder
     head: ClusterSnapshot
     """Its topics are not looked at."""
+    _frames: dict[str, DataFrame] = field(default_factory=dict, init=False)
 
     def frame(self, name: str) -> DataFrame:
-        return table_frame(self.spark, self.folder, name)
+        if name not in self._frames:
+            self._frames[name] = table_frame(self.spark, self.folder, name)
+        return self._frames[name]
 
     def without_deleting(self, frame: DataFrame) -> DataFrame:
         going = sorted(self.head.deleting)

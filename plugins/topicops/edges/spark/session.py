@@ -33,6 +33,7 @@ from topicops.edges.spark.driver import (
 )
 from topicops.edges.spark.failures import reason_of
 from topicops.edges.spark.settings import SETTING, SparkPlace, spark_place, without_secrets
+from topicops.edges.without_pandas import forget_what_lacks_pandas
 from topicops.model.errors import TopicopsError
 from topicops.model.ports import ConnectionSource
 
@@ -183,6 +184,15 @@ def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
         spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
 
+def arrow_rows(frame: DataFrame) -> pa.Table:
+    """All rows of the frame.
+
+    ``toArrow`` of Spark Connect first asks for the schema (PySpark 4.3), so that the server plans the query twice.
+    """
+    to_table = getattr(frame, "_to_table", None)
+    return frame.toArrow() if to_table is None else to_table()[0]
+
+
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """The table as a frame. The schema is given because Spark Connect needs it for an empty table."""
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
@@ -234,6 +244,7 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 
 def _connect(place: SparkPlace) -> SparkSession:
+    forget_what_lacks_pandas()  # what a local Spark has imported: Connect needs pandas
     from topicops.edges.spark.connect import connected_session
 
     session = connected_session(place.address, timeout_s=CONNECT_S)

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from topicops.edges.without_pandas import leave_pandas_out_of_arrow
 from topicops.model.specs.topic_config import config_problem
 
 
 def record_batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
     """A batch of all columns of the schema."""
+    leave_pandas_out_of_arrow()
     arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
