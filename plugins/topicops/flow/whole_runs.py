@@ -9,6 +9,7 @@ from topicops.flow.history import record
 from topicops.flow.judging import judge_now, with_needed_defaults
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
+from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
 from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
@@ -18,6 +19,7 @@ from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
 
@@ -69,6 +71,7 @@ def verify_cluster(run: Run) -> ExitStatus:
     with access.broker_views() as metadata:
         checks = verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names))
     write_checks(run, checks)
+    write_facts(run, "after", facts_of(partition_counts(live), live), None)
     return _verify_status(run)
 
 

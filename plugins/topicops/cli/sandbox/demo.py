@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topicops.edges.local.airflow import LocalAirflow
     from topicops.edges.local.airflow_client import AirflowClient
     from topicops.edges.local.cluster import LocalCluster
-    from topicops.edges.spark.server import SparkServer
+    from topicops.edges.processes import ProcessMark
     from topicops.flow import Run
     from topicops.model.plans.plan import Plan
 
@@ -33,6 +33,8 @@ ENVIRONMENT = "local"
 PIPELINE = f"topic_pipeline_{ENVIRONMENT}"
 STEPS = 7
 RUN_TIMEOUT_S = 900.0
+WARM_UP_S = 120.0
+"""After this time the run begins with a Spark that may still load classes."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -55,14 +57,12 @@ def demo_command(
     for folder in ("runs", "last-good", "held"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
-    with _spark_server(home) as spark:
+    with _spark_server(home) as warm_up:
         with _step(1, "Starting ZooKeeper, three brokers and Spark"):
             cluster = LocalCluster.up(home, fresh=True, progress=_detail)
         try:
-            if spark is not None:
-                spark.warm_up(progress=_detail)
             os.environ.update(_variables(home, cluster))
-            verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+            verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started, warm_up)
         finally:
             cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
@@ -76,26 +76,35 @@ def require_checkout(topics: Path, dags: Path) -> None:
 
 
 @contextmanager
-def _spark_server(home: Path) -> Iterator[SparkServer | None]:
-    """A Spark server for this process and for Airflow's tasks; None where ``TOPICOPS_SPARK`` names another Spark."""
+def _spark_server(home: Path) -> Iterator[Sequence[ProcessMark]]:
+    """A Spark server for this process and for Airflow's tasks, unless ``TOPICOPS_SPARK`` names another Spark.
+
+    Gives the process that has it load what runs use, beside the other steps.
+    """
+    from topicops.edges.processes import kill
     from topicops.edges.spark.server import SparkServer
 
     if os.environ.get("TOPICOPS_SPARK"):
-        yield None
+        yield ()
         return
     server = SparkServer.spawn(home)
     os.environ["TOPICOPS_SPARK"] = server.address
+    warm_up = server.warm_up_beside()
     try:
-        yield server
+        yield (warm_up,)
     finally:
         del os.environ["TOPICOPS_SPARK"]
+        kill([warm_up])
         server.stop()
 
 
-def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
+def _run_loop(
+    home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float, warm_up: Sequence[ProcessMark]
+) -> bool:
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do."""
     from topicops import flow
     from topicops.cli.sandbox.demo_topics import seed_cluster
+    from topicops.edges.processes import wait_gone
 
     run = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):
@@ -106,6 +115,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
     print_result(flow.render(plan, "text"))
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
+        wait_gone(warm_up, timeout_s=WARM_UP_S)
         with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests as approved"):
             pipeline_run = _follow_pipeline(client, plan)
         report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)

@@ -13,6 +13,7 @@ import secrets
 import shlex
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.ports import ConnectionFields
 
+_MODULE = "topicops.edges.spark.server"
+_WARM_UP_LOG = "warm-up.log"
 _MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STATE, _ADDRESS, _LOG, _LOCK, _SCRATCH = "server.json", "address", "server.log", "lock", "scratch"
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name, not a token
@@ -137,6 +140,11 @@ class SparkServer:
         with spark_session(self.address) as spark:
             warm_up(spark)
 
+    def warm_up_beside(self) -> ProcessMark:
+        """Begin ``warm_up`` in a process of its own: it takes a core for up to a minute."""
+        command = (sys.executable, "-m", _MODULE, str(self.folder.parent))
+        return spawn(command, log=self.folder / _WARM_UP_LOG, folder=Path.cwd(), environment=os.environ)
+
     def stop(self) -> bool:
         """Stop the server; False: it did not run."""
         was_alive = self.process.alive
@@ -193,3 +201,12 @@ def _command(folder: Path, port: int) -> list[str]:
 
 def _no_connection(connection_id: str) -> ConnectionFields:
     raise UsageError(f"connection {connection_id!r} is not used here")
+
+
+def _warm_up(home: Path) -> None:
+    if server := SparkServer.find(home):
+        server.warm_up(progress=print)
+
+
+if __name__ == "__main__":
+    _warm_up(Path(sys.argv[1]))
