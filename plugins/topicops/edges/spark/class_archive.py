@@ -1,6 +1,6 @@
 """Create the class-data archive (CDS) from which Spark's driver starts faster.
 
-``topicops local spark archive`` creates it where none fits: 170 MB in the cache folder, in about a minute. Decision
+``topicops local spark archive`` creates it where none fits: 190 MB in the cache folder, in about a minute. Decision
 0012 has the gain. JDK 19 can do this alone (``-XX:+AutoCreateSharedArchive``): without Java 17 this module can go.
 """
 

@@ -43,6 +43,8 @@ _DRIVER_LOG = "driver.log"
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
 _WARM_UP = Path(__file__).with_name("warm_up.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_FIRST_HEAP = "-Xms64m"
+"""Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
 
 T = TypeVar("T")
 
@@ -228,7 +230,7 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
 
 def local_options(folder: Path) -> tuple[str, ...]:
     """Flags of a small JVM that writes into ``folder`` alone."""
-    return (*_SMALL_JVM, log4j2_flag(), f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log")
+    return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log")
 
 
 def local_environment(java: Path, folder: Path) -> dict[str, str | None]:
