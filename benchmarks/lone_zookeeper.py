@@ -32,7 +32,6 @@ SESSION_MS = 600_000
 _START_TIMEOUT_S = 30.0
 _A_TRANSACTION = 400
 _IN_FLIGHT = 8
-_STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2,3]}'
 _CONTROLLER = '{"version":2,"brokerid":1,"timestamp":"1700000000000","kraftControllerEpoch":-1}'
 
 
@@ -88,12 +87,13 @@ def lay_cluster(client: KazooClient, chroot: str, topics: int) -> None:
 
 
 def lay_states(client: KazooClient, chroot: str, topics: int) -> None:
-    """The states of all partitions, below topics that stand."""
-    below = [("/partitions", b"")]
-    for partition in range(PARTITIONS):
-        below += [(f"/partitions/{partition}", b""), (f"/partitions/{partition}/state", _STATE)]
-    names = topic_names(topics)
-    _create_all(client, ((f"{chroot}/brokers/topics/{name}{path}", data) for name in names for path, data in below))
+    """The states of all partitions, below topics that stand: each is led by its first replica, and all are in sync."""
+    znodes = (
+        (f"{chroot}/brokers/topics/{name}{path}", data)
+        for number, name in enumerate(topic_names(topics))
+        for path, data in _states(number)
+    )
+    _create_all(client, znodes)
 
 
 def spec_paths(topics: int) -> list[str]:
@@ -164,11 +164,22 @@ def _broker(broker: int) -> str:
     )
 
 
+def _states(number: int) -> Iterator[tuple[str, bytes]]:
+    """The znodes below a topic's own, parents first."""
+    yield "/partitions", b""
+    for partition in range(PARTITIONS):
+        replicas = _replicas(number, partition)
+        state = {"controller_epoch": 1, "leader": replicas[0], "version": 1, "leader_epoch": 0, "isr": replicas}
+        yield f"/partitions/{partition}", b""
+        yield f"/partitions/{partition}/state", json.dumps(state, separators=(",", ":")).encode()
+
+
+def _replicas(number: int, partition: int) -> list[int]:
+    return [(number + partition + replica) % BROKERS + 1 for replica in range(REPLICATION_FACTOR)]
+
+
 def _topic(number: int) -> bytes:
-    rows = {
-        str(partition): [(number + partition + replica) % BROKERS + 1 for replica in range(REPLICATION_FACTOR)]
-        for partition in range(PARTITIONS)
-    }
+    rows = {str(partition): _replicas(number, partition) for partition in range(PARTITIONS)}
     znode = {
         "version": 3,
         "topic_id": f"{number:022}",
