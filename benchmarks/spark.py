@@ -20,6 +20,8 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.lone_zookeeper import connected, lay_cluster, lone_zookeeper
 from benchmarks.plan import write_checkout
 from benchmarks.process_tree import Usage, run_measured
+from topicops.edges.processes import wait_gone
+from topicops.edges.spark.class_archive import train_archive
 from topicops.edges.spark.server import SparkServer
 from topicops.model.plans.plan_file import plan_from_json
 
@@ -27,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SMALL = 100
 KINDS = NAIVE, COLD, SERVER, PYTHON = "naive pipeline", "plan, cold", "plan, warm server", "plan, plain Python"
 UNITS = SECONDS, CPU, MEMORY = "s", "CPU s", "MiB"
+WARM_UP_S = 120.0
 MISSING = 5
 """So many topics of each size have a file alone."""
 GOALS: Mapping[str, Mapping[str, Sequence[float]]] = {
@@ -82,15 +85,16 @@ class Bench:
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     with ExitStack() as open_till_end:
+        if train_archive() is None:
+            raise BenchmarkError("Spark starts without its class archive here")
         folder = Path(open_till_end.enter_context(tempfile.TemporaryDirectory(prefix="topicops-bench-")))
         zookeeper = open_till_end.enter_context(lone_zookeeper())
         server = SparkServer.spawn(folder)
         open_till_end.callback(server.stop)
-        server.warm_up(progress=lambda _: None)
+        wait_gone([server.warm_up_beside()], timeout_s=WARM_UP_S)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
-            "TOPICOPS_CACHE": str(folder / "cache"),
             "TOPICOPS_SPARK": server.address,
         }
         measured: dict[str, Side] = {}
