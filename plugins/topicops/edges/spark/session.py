@@ -143,9 +143,11 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
 
 def _running() -> SparkSession | None:
     """The active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
-    if has_ended():
-        raise TopicopsError(f"{_ENDED}; start this command or task again")
-    return SparkSession.getActiveSession()
+    # A process that was just killed refuses connections a moment before it has ended.
+    with suppress(PySparkException, Py4JError, OSError):
+        if not has_ended():
+            return SparkSession.getActiveSession()
+    raise TopicopsError(f"{_ENDED}; start this command or task again")
 
 
 def reads_files_here(spark: SparkSession) -> bool:
