@@ -17,6 +17,7 @@ from topicops.edges.history.files import counted_files, table_folder
 from topicops.edges.history.schemas import SCHEMAS, entry_table
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 from topicops.model.printable import first_line
 from topicops.model.runs.history import HistoryEntry, TableName
 
@@ -137,7 +138,7 @@ def spool_files(home: Path, environment: str) -> list[Path]:
 def read_spooled(path: Path) -> HistoryEntry:
     """Raises ``JsonError`` or ``OSError``."""
     with json_errors():
-        return msgspec.json.decode(path.read_bytes(), type=HistoryEntry)
+        return msgspec.json.decode(path.read_bytes(), type=known(HistoryEntry))
 
 
 def read_whole(path: Path, table: TableName) -> pa.Table:

@@ -21,6 +21,7 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ class ArtifactStore:
         """Read a value that equals the written one. ``value_type`` may be generic: ``tuple[Outcome, ...]``."""
         try:
             with json_errors():
-                return msgspec.json.decode(self._read(name), type=value_type, dec_hook=_as_read)
+                return msgspec.json.decode(self._read(name), type=known(value_type), dec_hook=_as_read)
         except JsonError as error:
             raise self._damaged(name, error) from error
 

@@ -15,6 +15,7 @@ import msgspec
 
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
 
 _CHUNK = 1 << 16
@@ -91,7 +92,7 @@ def created_topics(folder: Path, environment: str, identities: Collection[str]) 
 def line_of(text: bytes) -> AuditLine | None:
     try:
         with json_errors():
-            return msgspec.json.decode(text, type=AuditLine)
+            return msgspec.json.decode(text, type=known(AuditLine))
     except JsonError:
         return None
 

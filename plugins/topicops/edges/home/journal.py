@@ -13,6 +13,7 @@ from topicops.edges.durable_files import DurableLines
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.results import Outcome, OutcomeStatus
@@ -125,6 +126,6 @@ def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
         return None
     try:
         with json_errors():
-            return msgspec.json.decode(line, type=JournalEntry)
+            return msgspec.json.decode(line, type=known(JournalEntry))
     except JsonError as error:
         raise ArtifactError(f"{path}:{number}: not a line of a journal: {error}") from error

@@ -10,6 +10,7 @@ import msgspec
 
 from topicops import __version__
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 from topicops.model.printable import printable
 
 
@@ -38,6 +39,6 @@ def holder_text(data: bytes | None) -> str:
     """Name the holder from the lease's content, which another version, or a person, may have written."""
     try:
         with json_errors():
-            return str(msgspec.json.decode(data or b"", type=LeaseHolder))
+            return str(msgspec.json.decode(data or b"", type=known(LeaseHolder)))
     except JsonError:
         return "a holder whose entry cannot be read"

@@ -12,6 +12,7 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class MemoryFile(Generic[T]):
         try:
             data = self.path.read_bytes()
             with json_errors():
-                return msgspec.json.decode(data, type=self._value_type)
+                return msgspec.json.decode(data, type=known(self._value_type))
         except FileNotFoundError:
             return None
         except (OSError, JsonError) as error:

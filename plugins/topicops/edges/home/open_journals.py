@@ -21,6 +21,7 @@ from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 
 _TO_LOCK = os.O_RDWR
 """NFS locks a file exclusively only over a descriptor that may write. Source: flock(2), "NFS details"."""
@@ -87,7 +88,7 @@ def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
             handle = os.open(path, _TO_LOCK | os.O_CLOEXEC)
             locks.callback(os.close, handle)
             with json_errors():
-                return msgspec.json.decode(path.read_bytes(), type=OpenJournal) if try_lock(handle) else None
+                return msgspec.json.decode(path.read_bytes(), type=known(OpenJournal)) if try_lock(handle) else None
         except FileNotFoundError:
             return None  # another run has just unregistered it
         except JsonError as error:

@@ -13,6 +13,7 @@ from topicops.edges.tables.columns import problems_of, record_batch
 from topicops.edges.tables.rows_by_topic import RowsByTopic
 from topicops.edges.tables.schemas import DESIRED
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.model.json_types import known
 from topicops.model.plans.delta import desired_row
 from topicops.model.specs.desired import DesiredTopic
 
@@ -60,4 +61,4 @@ def desired_batch(topics: Sequence[DesiredTopic]) -> pa.RecordBatch:
 def _topics_of(folder: TableFolder, names: Collection[str]) -> Iterator[tuple[str, DesiredTopic]]:
     found = folder.read("desired", columns=["topic", "spec"], topics=names)
     for name, spec in zip(found["topic"].to_pylist(), found["spec"].to_pylist(), strict=True):
-        yield name, msgspec.json.decode(spec, type=DesiredTopic)
+        yield name, msgspec.json.decode(spec, type=known(DesiredTopic))

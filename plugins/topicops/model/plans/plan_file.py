@@ -16,6 +16,7 @@ import msgspec
 from topicops.model.canonical import sha256_of
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -272,7 +273,7 @@ def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
         raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; plan again")
     try:
         with json_errors():
-            return msgspec.convert({**raw, "checksum": checksum}, type=kind, str_keys=True)
+            return msgspec.convert({**raw, "checksum": checksum}, type=known(kind), str_keys=True)
     except JsonError as error:
         raise ArtifactError(f"the plan has a wrong field ({error}); plan again") from error
 
