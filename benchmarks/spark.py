@@ -26,7 +26,6 @@ from topicops.edges.spark.server import SparkServer
 from topicops.model.plans.plan_file import plan_from_json
 
 ROOT = Path(__file__).resolve().parents[1]
-SMALL = 100
 KINDS = NAIVE, COLD, SERVER, PYTHON = "naive pipeline", "plan, cold", "plan, warm server", "plan, plain Python"
 UNITS = SECONDS, CPU, MEMORY = "s", "CPU s", "MiB"
 WARM_UP_S = 120.0
@@ -36,7 +35,7 @@ GOALS: Mapping[str, Mapping[str, Sequence[float]]] = {
     COLD: {SECONDS: (0.30, 0.4, 0.35), CPU: (0.30, 0.4, 0.35), MEMORY: (0.6, 0.6, 0.6)},
     SERVER: {SECONDS: (0.09, 0.2, 0.35), CPU: (0.09, 0.2, 0.35)},
 }
-"""Of the naive pipeline's figure; for 100 topics, a fifth of the size, and the size."""
+"""Of the naive pipeline's figure; for a 500th of the size, a fifth of it, and the size."""
 
 
 @dataclass
@@ -118,7 +117,7 @@ def _figure(bench: Bench, kind: str, unit: str) -> Side:
 
 
 def _sizes(topics: int) -> tuple[int, int, int]:
-    return SMALL, topics // 5, topics
+    return max(topics // 500, 2 * MISSING), topics // 5, topics
 
 
 def _side(kind: str, size: int, unit: str) -> str:
