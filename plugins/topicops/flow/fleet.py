@@ -60,7 +60,7 @@ REACHED_AT_ONCE = 16
 READ_AT_ONCE = 4
 """Each reading holds a part of its topics."""
 PLANNED_AT_ONCE = 2
-"""A plan may wait for brokers."""
+"""A plan may wait for brokers, and holds the topics that differ."""
 
 NOTHING = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))
 """Of an environment without topics."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from topicops.edges.local.airflow_client import AirflowClient
     from topicops.edges.local.cluster import LocalCluster
     from topicops.edges.processes import ProcessMark
+    from topicops.edges.spark.server import SparkServer
     from topicops.flow import Run
     from topicops.model.plans.plan import Plan
 
@@ -57,10 +58,12 @@ def demo_command(
     for folder in ("runs", "last-good", "held"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
-    with _spark_server(home) as warm_up:
+    with _spark_server(home) as (spark, warm_up):
         with _step(1, "Starting ZooKeeper, three brokers and Spark"):
             cluster = LocalCluster.up(home, fresh=True, progress=_detail)
         try:
+            if spark is not None:
+                spark.wait(progress=_detail)
             os.environ.update(_variables(home, cluster))
             verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started, warm_up)
         finally:
@@ -76,25 +79,25 @@ def require_checkout(topics: Path, dags: Path) -> None:
 
 
 @contextmanager
-def _spark_server(home: Path) -> Iterator[Sequence[ProcessMark]]:
-    """A Spark server for this process and for Airflow's tasks, unless ``TOPICOPS_SPARK`` names another Spark.
+def _spark_server(home: Path) -> Iterator[tuple[SparkServer | None, Sequence[ProcessMark]]]:
+    """A Spark server for this process and for Airflow's tasks; None where ``TOPICOPS_SPARK`` names another Spark.
 
-    Gives the process that has it load what runs use, beside the other steps.
+    Beside it stands the process that has it load what runs use, while the other steps go on.
     """
     from topicops.edges.processes import kill
     from topicops.edges.spark.server import SparkServer
 
     if os.environ.get("TOPICOPS_SPARK"):
-        yield ()
+        yield None, ()
         return
-    server = SparkServer.spawn(home)
+    server, warm_up = SparkServer.spawn(home), []
     os.environ["TOPICOPS_SPARK"] = server.address
-    warm_up = server.warm_up_beside()
     try:
-        yield (warm_up,)
+        warm_up.append(server.warm_up_beside())
+        yield server, warm_up
     finally:
         del os.environ["TOPICOPS_SPARK"]
-        kill([warm_up])
+        kill(warm_up)
         server.stop()
 
 
@@ -115,8 +118,8 @@ def _run_loop(
     print_result(flow.render(plan, "text"))
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
-        wait_gone(warm_up, timeout_s=WARM_UP_S)
         with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests as approved"):
+            wait_gone(warm_up, timeout_s=WARM_UP_S)
             pipeline_run = _follow_pipeline(client, plan)
         report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"

@@ -149,8 +149,7 @@ def read_whole(path: Path, table: TableName) -> pa.Table:
 def _with_columns(path: Path, schema: pa.Schema, topic: str | None) -> pa.Table:
     """The file's rows in these columns; nulls in those that a file of an older version lacks."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        known = set(file.schema_arrow.names)
-        there = [name for name in schema.names if name in known]
+        there = [name for name in schema.names if name in file.schema_arrow.names]
         wanted = there if topic is None or "topic" in there else [*there, "topic"]
         found = file.read(columns=wanted, use_threads=False)
     found = _of_topic(found, topic)

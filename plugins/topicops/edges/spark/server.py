@@ -119,8 +119,8 @@ class SparkServer:
     def log(self) -> Path:
         return self.folder / _LOG
 
-    def warm_up(self, *, progress: Callable[[str], None]) -> None:
-        """Wait until the server answers, and have it load what runs use.
+    def wait(self, *, progress: Callable[[str], None]) -> None:
+        """Wait until the server answers.
 
         Raises:
             LocalClusterError: It has ended, or does not answer in time; with the end of its log. It is stopped.
@@ -134,6 +134,10 @@ class SparkServer:
                     f"the Spark server did not start; the end of {self.log}:\n{last_lines(self.log)}"
                 )
             time.sleep(_POLL_S)
+
+    def warm_up(self, *, progress: Callable[[str], None]) -> None:
+        """Wait as ``wait`` does, then have the server load what runs use."""
+        self.wait(progress=progress)
         progress("having Spark load what runs use")
         from topicops.edges.spark.warm_up import warm_up
 
