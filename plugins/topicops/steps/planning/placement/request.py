@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import TopicopsError
@@ -38,24 +40,21 @@ class Load:
 
     @classmethod
     def of(cls, assignments: Iterable[Assignment]) -> Load:
-        replicas: dict[int, int] = {}
-        leaders: dict[int, int] = {}
+        replicas: Counter[int] = Counter()
+        leaders: Counter[int] = Counter()
         for assignment in assignments:
             _count(assignment, replicas, leaders)
         return cls(replicas=replicas, leaders=leaders)
 
     def plus(self, assignment: Assignment) -> Load:
-        replicas, leaders = dict(self.replicas), dict(self.leaders)
+        replicas, leaders = Counter(self.replicas), Counter(self.leaders)
         _count(assignment, replicas, leaders)
         return Load(replicas=replicas, leaders=leaders)
 
 
-def _count(assignment: Assignment, replicas: dict[int, int], leaders: dict[int, int]) -> None:
-    for row in assignment.values():
-        for broker in row:
-            replicas[broker] = replicas.get(broker, 0) + 1
-        for broker in row[:1]:
-            leaders[broker] = leaders.get(broker, 0) + 1
+def _count(assignment: Assignment, replicas: Counter[int], leaders: Counter[int]) -> None:
+    replicas.update(chain.from_iterable(assignment.values()))
+    leaders.update(row[0] for row in assignment.values() if row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
