@@ -25,6 +25,15 @@ class UsageError(TopicopsError):
     """The command line, or a setting in the environment variables, cannot be used."""
 
 
+class MissingExtraError(TopicopsError):
+    """The install lacks the packages of an extra."""
+
+    def __init__(self, extra: str, title: str, otherwise: str = "") -> None:
+        self.extra = extra
+        way_out = f", or {otherwise}" if otherwise else ""
+        super().__init__(f"{title} is not installed: run pip install 'topicops[{extra}]'{way_out}")
+
+
 class SpecError(TopicopsError):
     """The files under ``topics/`` have problems; ``diagnostics`` holds all of them, with the warnings."""
 

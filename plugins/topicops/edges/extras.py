@@ -1,0 +1,45 @@
+"""The parts of an install: the base alone, or with Spark, data quality and Airflow.
+
+``pyproject.toml`` names the packages of each extra. Only this module knows how to find out which are installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Literal
+
+from topicops.model.errors import MissingExtraError
+
+Extra = Literal["spark", "quality", "airflow"]
+_MODULES: Mapping[Extra, tuple[str, ...]] = {
+    "spark": ("pyspark", "pyarrow"),
+    "quality": ("great_expectations", "pyspark", "pyarrow"),
+    "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
+}
+"""Found: the extra is installed. Their own dependencies come with them."""
+_TITLES: Mapping[Extra, str] = {"spark": "Spark", "quality": "Great Expectations", "airflow": "Airflow"}
+
+
+def has_extra(extra: Extra) -> bool:
+    """Whether the packages of the extra are installed; imports none of them."""
+    return all(map(_is_installed, _MODULES[extra]))
+
+
+def require_extra(extra: Extra, *, otherwise: str = "") -> None:
+    """Return if the extra is installed.
+
+    Args:
+        otherwise: What a user may do without it: ``use --engine python``.
+
+    Raises:
+        MissingExtraError: It is not; one sentence names the command that installs it.
+    """
+    if not has_extra(extra):
+        raise MissingExtraError(extra, _TITLES[extra], otherwise)
+
+
+def _is_installed(module: str) -> bool:
+    """A folder of that name in the current folder is no package: it has no ``__init__.py``."""
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.origin is not None
