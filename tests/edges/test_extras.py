@@ -32,22 +32,17 @@ def test_a_folder_of_the_same_name_is_no_package(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("extra", "otherwise", "sentence"),
+    ("extra", "sentence"),
     [
-        ("spark", "", "Spark is not installed: run pip install 'topicops[spark]'"),
-        (
-            "spark",
-            "use --engine python",
-            "Spark is not installed: run pip install 'topicops[spark]', or use --engine python",
-        ),
-        ("quality", "", "Great Expectations is not installed: run pip install 'topicops[quality]'"),
-        ("airflow", "", "Airflow is not installed: run pip install 'topicops[airflow]'"),
+        ("spark", "Spark is not installed: run pip install 'topicops[spark]'"),
+        ("quality", "Great Expectations is not installed: run pip install 'topicops[quality]'"),
+        ("airflow", "Airflow is not installed: run pip install 'topicops[airflow]'"),
     ],
 )
-def test_a_missing_extra_is_one_sentence_with_the_command(extra, otherwise, sentence, monkeypatch):
+def test_a_missing_extra_is_one_sentence_with_the_command(extra, sentence, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "great_expectations", None)
     monkeypatch.setitem(sys.modules, "airflow", None)
     with pytest.raises(MissingExtraError) as raised:
-        require_extra(extra, otherwise=otherwise)
+        require_extra(extra)
     assert str(raised.value) == sentence

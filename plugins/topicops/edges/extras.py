@@ -26,17 +26,14 @@ def has_extra(extra: Extra) -> bool:
     return all(map(_is_installed, _MODULES[extra]))
 
 
-def require_extra(extra: Extra, *, otherwise: str = "") -> None:
+def require_extra(extra: Extra) -> None:
     """Return if the extra is installed.
-
-    Args:
-        otherwise: What a user may do without it: ``use --engine python``.
 
     Raises:
         MissingExtraError: It is not; one sentence names the command that installs it.
     """
     if not has_extra(extra):
-        raise MissingExtraError(extra, _TITLES[extra], otherwise)
+        raise MissingExtraError(extra, _TITLES[extra])
 
 
 def _is_installed(module: str) -> bool:

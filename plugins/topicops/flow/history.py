@@ -12,7 +12,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from topicops import __version__
+from topicops.edges.extras import has_extra, require_extra
 from topicops.edges.history.append import append
+from topicops.edges.history.places import known_environments
+from topicops.edges.history.spool import SpooledHistory
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Engine, Run, home_folder, note, now, outcomes_file, read_environment
 from topicops.model.errors import TopicopsError, UsageError
@@ -84,7 +87,7 @@ def quality_since(environment: str, since: str | None, *, engine: Engine = "spar
 
 def topic_history(environment: str, topic: str, *, engine: Engine = "spark") -> TopicHistory:
     """All that the history has of a topic. Raises ``UsageError`` for an environment without history."""
-    history = _history(environment)
+    history = _history(environment, engine)
     with _one_session(engine):
         differences = _spans(history, DIFFERENCES, engine, topic=topic)
         unhealthy = _spans(history, UNHEALTHY, engine, topic=topic)
@@ -194,27 +197,31 @@ def _quality_reports(run: Run) -> Sequence[QualityReport]:
     return [run.store.read_value(name, QualityReport) for name in names]
 
 
-def _history(environment: str) -> History:
-    from topicops.edges.history.files import known_environments
-    from topicops.edges.history.reading import History
-
+def _history(environment: str, engine: Engine) -> History | SpooledHistory:
+    """Without pyarrow, what runs without pyarrow have left."""
+    if engine == "spark":
+        require_extra("spark")
     home = home_folder()
     known = known_environments(home)
     if environment not in known:
         others = f"there is one of {', '.join(known)}" if known else "no run of this TOPICOPS_HOME has left one"
         raise UsageError(f"{home / 'history'}: no history of {environment}; {others}")
+    if not has_extra("spark"):
+        return SpooledHistory(home, environment)
+    from topicops.edges.history.reading import History
+
     return History(home, environment)
 
 
 def _asked(environment: str, question: SpanQuestion, engine: Engine, since: datetime | None) -> SpansFound:
-    history = _history(environment)
+    history = _history(environment, engine)
     spans = _spans(history, question, engine, since=since)
     _compact_if_due(history)
     return SpansFound(environment=environment, since=since, spans=spans, warnings=tuple(history.warnings))
 
 
 def _spans(
-    history: History,
+    history: History | SpooledHistory,
     question: SpanQuestion,
     engine: Engine,
     *,
@@ -226,7 +233,7 @@ def _spans(
 
     # Before the other rows: a run that is added meanwhile must not be known without its own.
     lanes = ordered_lanes(lane_runs(question, history.rows("runs", RUN_COLUMNS)))
-    if engine == "spark":
+    if engine == "spark" and not isinstance(history, SpooledHistory):
         from topicops.edges.spark.history import spark_spans
         from topicops.edges.spark.session import spark_session
 
@@ -246,7 +253,7 @@ def _one_session(engine: Engine) -> AbstractContextManager[object]:
     return spark_session()
 
 
-def _outcomes(history: History, topic: str) -> tuple[PastOutcome, ...]:
+def _outcomes(history: History | SpooledHistory, topic: str) -> tuple[PastOutcome, ...]:
     """What runs did with the topic, as their newest entries have it."""
     newest: dict[str, datetime] = {}
     for run, recorded_at in history.rows("runs", ("run", "recorded_at")):
@@ -260,8 +267,10 @@ def _outcomes(history: History, topic: str) -> tuple[PastOutcome, ...]:
     return tuple(sorted(found, key=lambda outcome: (outcome.at, outcome.run, outcome.action)))
 
 
-def _compact_if_due(history: History) -> None:
+def _compact_if_due(history: History | SpooledHistory) -> None:
     """For homes whose runs never read pyarrow in: who asks pays. A home that may only be read stays as it is."""
+    if isinstance(history, SpooledHistory):
+        return
     from topicops.edges.history.compaction import compact, is_due
 
     today, deadline = now().date(), time.monotonic() + COMPACTION_S

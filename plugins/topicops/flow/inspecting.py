@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from topicops.edges.extras import has_extra
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import (
@@ -105,8 +106,6 @@ def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot
 
 def doctor(run: Run) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
-    from topicops.edges.spark.class_archive import lacks_archive
-
     environment, desired = read_specs(run).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
     snapshot, zookeeper = _read_source(access, unread)
@@ -118,9 +117,17 @@ def doctor(run: Run) -> DoctorReport:
         kafka=kafka,
         unread=unread,
         home_is_set=home_is_set(),
-        spark_starts_slowly=lacks_archive(),
+        spark_starts_slowly=_spark_starts_slowly(),
     )
     return examine(facts, environment)
+
+
+def _spark_starts_slowly() -> bool:
+    if not has_extra("spark"):
+        return False
+    from topicops.edges.spark.class_archive import lacks_archive
+
+    return lacks_archive()
 
 
 def _read_source(

@@ -28,10 +28,9 @@ class UsageError(TopicopsError):
 class MissingExtraError(TopicopsError):
     """The install lacks the packages of an extra."""
 
-    def __init__(self, extra: str, title: str, otherwise: str = "") -> None:
+    def __init__(self, extra: str, title: str) -> None:
         self.extra = extra
-        way_out = f", or {otherwise}" if otherwise else ""
-        super().__init__(f"{title} is not installed: run pip install 'topicops[{extra}]'{way_out}")
+        super().__init__(f"{title} is not installed: run pip install 'topicops[{extra}]'")
 
 
 class SpecError(TopicopsError):

@@ -20,8 +20,11 @@ import pytest
 from fixtures.planted_history import PlantedHistory, planted_history
 from topicops.edges.history.append import append, append_tables
 from topicops.edges.history.compaction import compact, is_due, period_of
-from topicops.edges.history.files import counted_files, table_folder
+from topicops.edges.history.files import counted_files
+from topicops.edges.history.places import table_folder
 from topicops.edges.history.reading import History
+from topicops.edges.history.spool import SpooledHistory
+from topicops.model.errors import MissingExtraError
 from topicops.model.runs.history import DIFFERENCES, DeltaRow, HistoryEntry, RunRow, Span
 from topicops.steps.history.spans import ordered_lanes, spans
 from topicops.steps.history.table_rows import RUN_COLUMNS, lane_runs, sighting_columns, sightings
@@ -123,6 +126,31 @@ def test_runs_without_pyarrow_wait_in_the_spool_and_count(tmp_path: Path, monkey
     compact(tmp_path, AFTER)
     assert [*tmp_path.rglob("*.json")] == []
     assert found(tmp_path) == (history.spans, [])
+
+
+def test_an_install_without_pyarrow_answers_from_what_waits_in_the_spool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = planted_history(16, seed=5)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "pyarrow")
+        for entry in history.entries:
+            append(tmp_path, entry)
+    waiting, tables = SpooledHistory(tmp_path, "prod"), History(tmp_path, "prod")
+    topic = str(history.spans[0].key[0])
+    for table, columns in (("runs", RUN_COLUMNS), ("deltas", sighting_columns(DIFFERENCES))):
+        assert waiting.rows(table, columns) == tables.rows(table, columns)
+    columns = ("run", "recorded_at", "topic", "live")
+    assert waiting.rows("deltas", columns, topic=topic) == tables.rows("deltas", columns, topic=topic) != []
+
+
+def test_tables_that_an_install_without_pyarrow_cannot_read_are_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(tmp_path, planted_history(2, seed=5))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"topicops\[spark\]"):
+        SpooledHistory(tmp_path, "prod").rows("runs", RUN_COLUMNS)
 
 
 def test_files_that_are_damaged_foreign_or_of_a_later_format_are_named_and_left_out(tmp_path: Path) -> None:

@@ -47,9 +47,11 @@ def demo_command(
 
     On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if all was verified.
     """
+    from topicops.edges.extras import require_extra
     from topicops.edges.local.cluster import LocalCluster
     from topicops.flow import home_folder
 
+    require_extra("airflow")
     require_checkout(topics, dags)
     for number in ENDING:
         signal.signal(number, _end)

@@ -2,6 +2,7 @@
 
 Reading pyarrow in takes a quarter of a second, as long as half a plan of a small cluster takes. A process that has not
 needed it leaves its rows in ``history/spool``; readers count them, and the next compaction puts them into the tables.
+An install without pyarrow leaves all its rows there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import write_atomically
+from topicops.edges.extras import has_extra
+from topicops.edges.history.places import spool_path, table_folder
 from topicops.edges.home.artifacts import name_on_disk
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.runs.history import ROW_TYPES, HistoryEntry
@@ -27,7 +30,7 @@ def append(home: Path, entry: HistoryEntry) -> None:
         ArtifactError: The disk refuses; the run is not in the history.
     """
     rows = sum(len(entry.rows(table)) for table in ROW_TYPES)
-    if "pyarrow" in sys.modules or rows > MOST_SPOOLED:
+    if "pyarrow" in sys.modules or (rows > MOST_SPOOLED and has_extra("spark")):
         append_tables(home, entry)
     else:
         path = spool_path(home, entry)
@@ -40,7 +43,6 @@ def append_tables(home: Path, entry: HistoryEntry) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from topicops.edges.history.files import table_folder
     from topicops.edges.history.schemas import entry_table
 
     for table in ROW_TYPES:
@@ -52,11 +54,3 @@ def append_tables(home: Path, entry: HistoryEntry) -> None:
         pq.write_table(entry_table(entry, table), content, compression="zstd", write_page_checksum=True)
         with as_artifact_error(path, "cannot be written"):
             write_atomically(path, content.getvalue().to_pybytes())
-
-
-def spool_path(home: Path, entry: HistoryEntry) -> Path:
-    return spool_folder(home, entry.environment) / f"{name_on_disk(entry.run)}.json"
-
-
-def spool_folder(home: Path, environment: str) -> Path:
-    return home / "history" / "spool" / f"environment={environment}"

@@ -28,11 +28,11 @@ from topicops.edges.history.files import (
     HistoryFile,
     compacted_metadata,
     counted_files,
-    known_environments,
-    table_folder,
 )
-from topicops.edges.history.reading import read_spooled, read_whole, spool_files
+from topicops.edges.history.places import known_environments, table_folder
+from topicops.edges.history.reading import read_whole
 from topicops.edges.history.schemas import SCHEMAS
+from topicops.edges.history.spool import read_spooled, spool_files
 from topicops.edges.home.artifacts import folders_in
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError

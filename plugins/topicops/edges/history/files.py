@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from topicops.edges.history.schemas import FORMAT_KEY, FORMAT_VERSION
 from topicops.edges.home.artifacts import folders_in
 from topicops.model.printable import first_line
-from topicops.model.runs.history import TableName
 
 INPUTS_KEY = b"topicops.history.inputs"
 """Where a compacted file's footer has its inputs: JSON, by ``zlib``, in base64."""
@@ -59,16 +58,6 @@ class CountedFiles:
     """Inputs that are still there, by the compacted file that has their rows."""
     warnings: tuple[str, ...]
     """A sentence for each file that cannot be read."""
-
-
-def table_folder(home: Path, table: TableName, environment: str) -> Path:
-    return home / "history" / table / f"environment={environment}"
-
-
-def known_environments(home: Path) -> tuple[str, ...]:
-    """Those that have a history, sorted."""
-    roots = [home / "history" / "runs", home / "history" / "spool"]
-    return tuple(sorted({folder.name.partition("=")[2] for root in roots for folder in folders_in(root)}))
 
 
 def counted_files(folder: Path) -> CountedFiles:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topicops.edges.history.append import spool_folder
-from topicops.edges.history.files import counted_files, table_folder
+from topicops.edges.history.files import counted_files
+from topicops.edges.history.places import table_folder
 from topicops.edges.history.schemas import SCHEMAS, entry_table
+from topicops.edges.history.spool import spooled
 from topicops.edges.home.disk_errors import as_artifact_error
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
 from topicops.model.printable import first_line
-from topicops.model.runs.history import HistoryEntry, TableName
+from topicops.model.runs.history import TableName
 
 T = TypeVar("T")
 TRIES = 3
@@ -70,15 +68,6 @@ class History:
                     self._read(path, SCHEMAS[table], None)
         return len(self.damaged) > known
 
-    def spooled(self) -> Iterator[HistoryEntry]:
-        for path in spool_files(self.home, self.environment):
-            try:
-                yield read_spooled(path)
-            except FileNotFoundError:
-                continue  # it is in the tables by now
-            except (OSError, JsonError) as error:
-                self._warn([f"{path}: left out: {first_line(error)}; move it away"])
-
     def _table(self, table: TableName, *, compacted_apart: bool) -> TableFiles:
         # The spool first: what a compaction moves meanwhile is there twice then, which changes no answer.
         waiting = self._waiting(table)
@@ -98,7 +87,8 @@ class History:
         return list(zip(*(rows[name].to_pylist() for name in columns), strict=True))
 
     def _waiting(self, table: TableName) -> pa.Table:
-        found = [entry_table(entry, table) for entry in self.spooled()]
+        waiting = spooled(self.home, self.environment, lambda sentence: self._warn([sentence]))
+        found = [entry_table(entry, table) for entry in waiting]
         return pa.concat_tables([SCHEMAS[table].empty_table(), *found]).replace_schema_metadata()
 
     def _listed_again(self, table: TableName, read: Callable[[], T]) -> T:
@@ -128,17 +118,6 @@ class History:
 
     def _warn(self, sentences: Sequence[str]) -> None:
         self.warnings.extend(sentence for sentence in sentences if sentence not in self.warnings)
-
-
-def spool_files(home: Path, environment: str) -> list[Path]:
-    """Files of runs that are in no table yet, sorted; hidden ones are being written."""
-    return sorted(path for path in spool_folder(home, environment).glob("*.json") if not path.name.startswith("."))
-
-
-def read_spooled(path: Path) -> HistoryEntry:
-    """Raises ``JsonError`` or ``OSError``."""
-    with json_errors():
-        return msgspec.json.decode(path.read_bytes(), type=known(HistoryEntry))
 
 
 def read_whole(path: Path, table: TableName) -> pa.Table:

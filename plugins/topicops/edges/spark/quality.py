@@ -17,6 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from topicops.edges.extras import require_extra
+
+require_extra("quality")
 # At import it logs more than two hundred INFO lines, which would fill every task's log.
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
