@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from fixtures.workflow import BRANCH, JOBS, ROOT, TEXT, WORKFLOW, cloned, git, run_step, step
+from topicops.steps.authoring.first_files import filled
 
 CHANGES = {
     "topics/payments/payments.orders.yaml": ("  partitions: 6\n", "  partitions: six\n"),
@@ -52,6 +54,37 @@ def test_what_is_installed_and_run_is_the_base_branchs(job: str) -> None:
     assert {name for name, s in steps.items() if "make" in s.get("run", "")} == {"Install"}
     assert steps["Install"]["working-directory"] == program["path"]
     assert all(s["working-directory"] in (program["path"], "change") for s in steps.values() if "run" in s)
+
+
+OURS = """\
+      - name: Check out the program of the base branch
+        uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683  # v4.2.2
+        with:
+          path: program
+          ref: ${{ github.event.pull_request.base.sha }}
+          persist-credentials: false
+@SETUP@      - name: Install
+        working-directory: program
+        run: |
+          make setup
+          echo "$PWD/.venv/bin" >> "$GITHUB_PATH"
+"""
+SETUP = """\
+      - uses: actions/setup-python@0b93645e9fea7318ecaed2b359559ac225c90a2b  # v5.3.0
+        with:
+          python-version: "3.11"
+      - uses: actions/setup-java@8df1039502a15bceb9433410b1a100fbe190c53b  # v4.5.0
+        with:
+          distribution: temurin
+          java-version: "17"
+"""
+
+
+def test_the_workflow_that_init_writes_is_this_one_but_for_the_installation() -> None:
+    packaged = resources.files("topicops").joinpath("first_files", "workflow.yml").read_text(encoding="utf-8")
+    installs = {"INSTALL_ON_HOSTED": filled(OURS, {"SETUP": SETUP}), "INSTALL": filled(OURS, {"SETUP": ""})}
+
+    assert filled(packaged, {**installs, "TOPICS": "topics"}) == TEXT
 
 
 def merged(checkout: Path) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 COMMANDS = {
+    "init": "cluster.init:init_command",
     "validate": "files.validate:validate_command",
     "explain": "files.explain:explain_command",
     "code": "files.code:code_command",

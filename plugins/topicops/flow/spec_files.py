@@ -142,13 +142,21 @@ def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
     from topicops.steps.authoring.new_spec import require_sound
     from topicops.steps.authoring.owners_and_domains import checked_name, domain_of
 
-    text = formatted(new.text, "Topic", partial(_parse, "Topic"))
+    text = _with_schema_line(formatted(new.text, "Topic", partial(_parse, "Topic")), topics)
     tree = read_tree(topics)
     stem = checked_name(new.name)
     below = f"{domain or domain_of(stem)}/{stem}.yaml"
     require_sound(tree, document_of(topics, below, text), datetime.now(UTC))
     write_new(topics, {below: text})
     return shown(topics / below)
+
+
+def _with_schema_line(text: str, topics: Path) -> str:
+    """The text with its schema named on the first line, where `topicops init` has put the schemas beside ``topics``."""
+    from topicops.steps.authoring.schema_line import SCHEMAS, schema_line
+
+    has_schema = (topics.absolute().parent / SCHEMAS / "topic.v1.json").is_file()
+    return f"{schema_line('topic')}\n{text}" if has_schema else text
 
 
 def retire(topics: Path, topic: str, tombstone: Callable[[], Tombstone]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -49,7 +51,8 @@ def up(
         fresh=fresh,
         progress=progress,
     )
-    typer.echo(status_text(cluster.status()))
+    found = cluster.status()
+    typer.echo("\n".join([status_text(found), "", *lines_to_paste(found, home)]))
 
 
 @app.command()
@@ -101,6 +104,23 @@ def status_text(found: ClusterStatus) -> str:
         f"logs:               {found.logs}",
     ]
     return "\n".join(lines)
+
+
+def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:
+    """The commands that use this cluster; ``home`` as it was given to ``up``."""
+    lines = [] if home is None else [f"  export TOPICOPS_HOME={shlex.quote(str(home.absolute()))}"]
+    lines = ["Use it, in an empty folder:", *lines, "  topicops init --local"]
+    lines += ["or, where the environment file names the connections kafka_zookeeper_local and kafka_local:"]
+    if found.zookeeper_hosts:
+        hosts, _, chroot = found.zookeeper_hosts.partition("/")
+        zookeeper = {"conn_type": "zookeeper", "host": hosts, "extra": {"chroot": f"/{chroot}"}}
+        lines.append(_export("KAFKA_ZOOKEEPER_LOCAL", zookeeper))
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": found.bootstrap_servers}}
+    return [*lines, _export("KAFKA_LOCAL", kafka)]
+
+
+def _export(connection: str, fields: Mapping[str, object]) -> str:
+    return f"  export AIRFLOW_CONN_{connection}={shlex.quote(json.dumps(fields))}"
 
 
 def _ports(text: str | None) -> tuple[int, ...] | None:

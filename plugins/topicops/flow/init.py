@@ -1,0 +1,204 @@
+"""The first files of a repository of topics: look at one cluster, then write them. The cluster is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from topicops import __version__
+from topicops.edges.connections.lookup import from_environment
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import home_folder
+from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
+from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, KafkaEndpoint, ZooKeeperEndpoint
+
+if TYPE_CHECKING:
+    from topicops.model.cluster.doctor_facts import KafkaFacts
+    from topicops.model.cluster.snapshot import Broker
+    from topicops.steps.authoring.first_files import FirstEnvironment
+
+ClusterClass = Literal["production", "sandbox"]
+BOOTSTRAP_BROKERS = 3
+"""How many of the registered addresses become bootstrap servers."""
+PLAIN = "PLAINTEXT"
+HOME_LINE = ".topicops/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a person says about the cluster."""
+
+    name: str
+    owner: str
+    cluster_class: ClusterClass
+    zookeeper: ZooKeeperEndpoint | None
+    """None: there is none, or it is not to be read."""
+    kafka: KafkaEndpoint | None
+    """None: its addresses are read from ZooKeeper."""
+    topics: str
+    """The folder of specs, relative to the working folder, with ``/``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The files that were written, and those that were there already."""
+
+    environment: FirstEnvironment
+    written: tuple[str, ...]
+    left_alone: tuple[str, ...]
+    hints: tuple[str, ...]
+    """What to add by hand to a file that was left alone; sentences."""
+
+
+def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
+    """Of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
+    from topicops.edges.local.cluster import LocalCluster
+
+    cluster = LocalCluster.find(home_folder())
+    status = cluster.status() if cluster else None
+    if status is None or not status.running:
+        raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")
+    zookeeper = ZooKeeperEndpoint(hosts=status.zookeeper_hosts) if status.zookeeper_hosts else None
+    return zookeeper, KafkaEndpoint(bootstrap_servers=status.bootstrap_servers)
+
+
+def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
+    """Look at the cluster and write the first files. A file that is there stays as it is.
+
+    Raises:
+        ClusterError: A server does not answer, or refuses to.
+        UsageError: An address or a connection cannot be used.
+        WrongTargetError: ZooKeeper and the brokers belong to different clusters, or the brokers run with KRaft.
+        SpecFileError: The disk refuses a file.
+    """
+    progress("Reading the cluster")
+    found = _look(wanted)
+    written, left_alone = list[str](), list[str]()
+    for name, text in _texts(wanted, found).items():
+        (written if _write(name, text) else left_alone).append(name)
+    return Started(
+        environment=found,
+        written=tuple(written),
+        left_alone=tuple(left_alone),
+        hints=tuple(_hints(left_alone)),
+    )
+
+
+def _look(wanted: Start) -> FirstEnvironment:
+    from topicops.steps.authoring.first_files import FirstEnvironment
+
+    cluster_id, brokers = _header(wanted)
+    kafka = wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers))
+    facts = _facts(replace(wanted, kafka=kafka))
+    if facts.cluster_id != cluster_id:
+        raise WrongTargetError(
+            f"ZooKeeper belongs to cluster {cluster_id}, the brokers to {facts.cluster_id}; correct one of the two "
+            "addresses; nothing was written"
+        )
+    return FirstEnvironment(
+        name=wanted.name,
+        cluster_class=wanted.cluster_class,
+        zookeeper=wanted.zookeeper,
+        kafka=kafka,
+        cluster_id=cluster_id,
+        kafka_version=_oldest(facts),
+        racks={broker.id: broker.rack for broker in brokers.values()},
+    )
+
+
+def _header(wanted: Start) -> tuple[str, Mapping[int, Broker]]:
+    with _access(wanted).reader() as reader:
+        return reader.cluster_id(), reader.brokers()
+
+
+def _access(wanted: Start) -> Access:
+    cluster = Cluster(
+        cluster_class=wanted.cluster_class,
+        source="zookeeper" if wanted.zookeeper else "kafka",
+        zookeeper=wanted.zookeeper,
+        kafka=wanted.kafka,
+    )
+    environment = Environment(name=wanted.name, spec=EnvironmentSpec(cluster=cluster), file="the command line")
+    return Access(environment=environment, run="init", home=home_folder(), connections=from_environment)
+
+
+def _facts(wanted: Start) -> KafkaFacts:
+    from topicops.edges.kafka.probe import kafka_facts
+
+    return kafka_facts({"reader": _access(wanted).kafka("reader")})
+
+
+def _registered(brokers: Mapping[int, Broker]) -> str:
+    """Addresses that the brokers registered in ZooKeeper, of listeners without TLS and login."""
+    endpoints = (endpoint for broker in brokers.values() for endpoint in broker.endpoints)
+    plain = [address for name, _, address in (e.partition("://") for e in endpoints) if name == PLAIN]
+    if not plain:
+        raise UsageError(
+            f"no live broker has registered a listener {PLAIN}: give --bootstrap-servers, or with --kafka-connection "
+            "the id of a connection that has TLS or a login"
+        )
+    return ",".join(plain[:BOOTSTRAP_BROKERS])
+
+
+def _oldest(facts: KafkaFacts) -> str | None:
+    """The oldest release among the brokers, whose topic configs all of them know."""
+    from topicops.model.specs.topic_config import release
+
+    known = {release(broker.release): broker.release for broker in facts.brokers.values() if broker.release}
+    return known[min(known)] if known else None
+
+
+def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
+    """By path below the working folder, the environment first."""
+    from topicops.steps.authoring.first_files import SCHEMA_KINDS, editor_settings, environment_text, filled
+    from topicops.steps.authoring.schema_line import SCHEMAS
+
+    values = {"TOPICS": wanted.topics, "OWNER": wanted.owner, "ENVIRONMENT": wanted.name, "VERSION": __version__}
+    install = _packaged("install.yml")
+    workflow = _packaged("workflow.yml").replace("@INSTALL_ON_HOSTED@", install).replace("@INSTALL@", install)
+    beside = wanted.topics.rpartition("/")[0]
+    schemas = f"{beside}/{SCHEMAS}" if beside else SCHEMAS
+    texts = {
+        f"{wanted.topics}/README.md": _packaged("topics.md"),
+        ".gitignore": _packaged("gitignore"),
+        ".pre-commit-config.yaml": _packaged("pre-commit-config.yaml"),
+        ".github/CODEOWNERS": _packaged("CODEOWNERS"),
+        ".github/workflows/topics.yml": workflow,
+    }
+    return {
+        f"{wanted.topics}/environments/{wanted.name}.yaml": environment_text(found),
+        **{name: filled(text, values) for name, text in texts.items()},
+        ".vscode/settings.json": editor_settings(wanted.topics),
+        **{f"{schemas}/{kind}.v1.json": _schema(kind) for kind in SCHEMA_KINDS},
+    }
+
+
+def _packaged(name: str) -> str:
+    return resources.files("topicops").joinpath("first_files", name).read_text(encoding="utf-8")
+
+
+def _schema(kind: str) -> str:
+    return resources.files("topicops").joinpath("schema", f"{kind}.v1.json").read_text(encoding="utf-8")
+
+
+def _write(name: str, text: str) -> bool:
+    """Make a file; False if there is one already."""
+    from topicops.edges.durable_files import create_atomically
+
+    try:
+        create_atomically(Path(name), text.encode())
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise SpecFileError(f"{name}: cannot be written: {error.strerror}") from error
+    return True
+
+
+def _hints(left_alone: list[str]) -> Iterator[str]:
+    if ".gitignore" in left_alone:
+        lines = Path(".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        if HOME_LINE not in [line.strip() for line in lines]:
+            yield f".gitignore has no line {HOME_LINE}: add it, or keep runs elsewhere with TOPICOPS_HOME"

@@ -1,0 +1,110 @@
+"""The first files of a repository of topics: the environment of one cluster, and what editors need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from topicops.model.choices import Lease, Source
+from topicops.model.printable import plural, printable
+from topicops.model.specs.desired import API_VERSION
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+from topicops.steps.authoring.schema_line import SCHEMAS, schema_line
+from topicops.steps.authoring.yaml_text import scalar
+
+SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions")
+DEFAULT_REPLICATION_FACTOR = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstEnvironment:
+    """What a person said about the cluster, and what the cluster answered."""
+
+    name: str
+    cluster_class: str
+    zookeeper: ZooKeeperEndpoint | None
+    """None: the brokers are the source."""
+    kafka: KafkaEndpoint
+    cluster_id: str
+    kafka_version: str | None
+    """``3.9``; None: no broker reported its release."""
+    racks: Mapping[int, str | None]
+    """By live broker."""
+
+    @property
+    def source(self) -> Source:
+        return "zookeeper" if self.zookeeper else "kafka"
+
+    @property
+    def lease(self) -> Lease:
+        return "zookeeper" if self.zookeeper else "file"
+
+    @property
+    def replication_factor(self) -> int:
+        return min(DEFAULT_REPLICATION_FACTOR, max(1, len(self.racks)))
+
+
+def environment_text(found: FirstEnvironment) -> str:
+    """The file ``environments/<name>.yaml``; every value that another cluster would need otherwise is in it."""
+    return "\n".join([schema_line("environment"), *_environment_lines(found)]) + "\n"
+
+
+def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
+    is_sandbox = found.cluster_class == "sandbox"
+    yield f"# {printable(brokers_sentence(found))}"
+    yield from (f"apiVersion: {API_VERSION}", "kind: Environment", "metadata:", f"  name: {scalar(found.name)}")
+    yield from ("spec:", "  cluster:")
+    if not is_sandbox:
+        yield f"    id: {scalar(found.cluster_id)}  # nothing is sent to a cluster with another id"
+    yield f"    class: {found.cluster_class}"
+    if found.kafka_version:
+        yield f'    kafkaVersion: "{found.kafka_version}"'
+    yield f"    source: {found.source}"
+    yield from _endpoint_lines("zookeeper", found.zookeeper)
+    yield from _endpoint_lines("kafka", found.kafka)
+    remark = "  # keeps apart the runs of this account on this host" if found.lease == "file" else ""
+    yield f"    lease: {found.lease}{remark}"
+    yield f"    minLiveBrokers: {found.replication_factor}  # with fewer, nothing is created, expanded or deleted"
+    yield from ("  defaults:", f"    replicationFactor: {found.replication_factor}")
+    yield from ("  policy:", "    unattended: notice  # a change of higher risk waits for an approval")
+
+
+def _endpoint_lines(name: str, endpoint: ZooKeeperEndpoint | KafkaEndpoint | None) -> Iterator[str]:
+    values = endpoint.model_dump(by_alias=True, exclude_none=True) if endpoint else {}
+    if values:
+        yield f"    {name}:"
+        yield from (f"      {key}: {scalar(value)}" for key, value in values.items())
+
+
+def brokers_sentence(found: FirstEnvironment) -> str:
+    """``Cluster x9Zk: 3 live brokers on 3 racks (a, b, c).``"""
+    racks = sorted({rack for rack in found.racks.values() if rack is not None})
+    place = f"on {plural(len(racks), 'rack')} ({', '.join(racks)})" if racks else "without racks"
+    version = f", Kafka {found.kafka_version}" if found.kafka_version else ""
+    return f"Cluster {found.cluster_id}: {plural(len(found.racks), 'live broker')} {place}{version}."
+
+
+def editor_settings(topics: str) -> str:
+    """``.vscode/settings.json``: which schema is for which file; the YAML extension reads it.
+
+    Args:
+        topics: The folder of specs as seen from the repository's root, with ``/``.
+    """
+    parent = topics.rpartition("/")[0]
+    folder = f"./{parent}/{SCHEMAS}" if parent else f"./{SCHEMAS}"
+    patterns: Mapping[str, Sequence[str]] = {
+        "topic": (f"{topics}/*/*.yaml", f"!{topics}/environments/*.yaml", f"!{topics}/profiles/*.yaml"),
+        "profile": (f"{topics}/profiles/*.yaml",),
+        "environment": (f"{topics}/environments/*.yaml", f"!{topics}/environments/*.exceptions.yaml"),
+        "exceptions": (f"{topics}/environments/*.exceptions.yaml",),
+    }
+    schemas = {f"{folder}/{kind}.v1.json": list(patterns[kind]) for kind in SCHEMA_KINDS}
+    return json.dumps({"yaml.schemas": schemas}, indent=2) + "\n"
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A packaged text with ``@NAME@`` replaced."""
+    for name, value in values.items():
+        template = template.replace(f"@{name}@", value)
+    return template

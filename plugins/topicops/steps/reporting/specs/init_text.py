@@ -1,0 +1,44 @@
+"""What ``topicops init`` wrote, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topicops.model.printable import printable
+from topicops.steps.authoring.first_files import FirstEnvironment, brokers_sentence
+
+FIRST_TOPIC = "first-topic"
+"""A name for the command that makes the first own topic."""
+
+
+def init_text(
+    found: FirstEnvironment,
+    *,
+    owner: str,
+    topics: str,
+    written: Sequence[str],
+    left_alone: Sequence[str],
+    hints: Sequence[str],
+) -> str:
+    """The files, one a line, then the commands from here to the first own topic."""
+    lines = [brokers_sentence(found), ""]
+    lines += [f"Wrote {file}" for file in written]
+    lines += [f"Left alone, because it is there already: {file}" for file in left_alone]
+    lines += [*hints, "", "Next:", *(f"  {line}" for line in next_commands(found.name, owner=owner, topics=topics))]
+    return "\n".join(map(printable, lines))
+
+
+def next_commands(environment: str, *, owner: str, topics: str) -> list[str]:
+    """In order; each line is a command, with a remark behind ``#``."""
+    below = "" if topics == "topics" else f" --topics {topics}"
+    named = f"--environment {environment}{below}"
+    rows = [
+        (f"topicops doctor {named}", "can the cluster be read, and is it healthy?"),
+        (f"topicops import {named} --owner {owner}", "a file for each topic that is live now"),
+        (f"topicops plan {named} --out plan.json", "no changes yet"),
+        (f"topicops new {FIRST_TOPIC} --owner {owner} --partitions 3{below}", "your first own topic"),
+        (f"topicops plan {named} --out plan.json", "creates that one topic"),
+        (f"topicops apply plan.json{below}", "sends it, and verifies it"),
+    ]
+    width = max(len(command) for command, _ in rows)
+    return [f"{command:<{width}}  # {remark}" for command, remark in rows]

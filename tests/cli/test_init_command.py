@@ -1,0 +1,114 @@
+"""``topicops init`` without a cluster: what it refuses, and what it asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from topicops import cli
+from topicops.flow import init
+from topicops.flow.init import Start
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+from topicops.steps.authoring.first_files import FirstEnvironment
+
+
+@pytest.fixture
+def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Start]:
+    """What a person said, instead of a look at a cluster; the working folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
+    starts: list[Start] = []
+
+    def look(wanted: Start) -> FirstEnvironment:
+        starts.append(wanted)
+        return FirstEnvironment(
+            name=wanted.name,
+            cluster_class=wanted.cluster_class,
+            zookeeper=wanted.zookeeper,
+            kafka=wanted.kafka or KafkaEndpoint(bootstrap_servers="b1:9092"),
+            cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg",
+            kafka_version="3.9",
+            racks={1: "a", 2: "b", 3: "c"},
+        )
+
+    monkeypatch.setattr(init, "_look", look)
+    return starts
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "name the cluster"),
+        (["--zookeeper", "zk:2181"], "give the environment a name"),
+        (["--local", "--zookeeper", "zk:2181"], "--local names the cluster already"),
+        (["--local"], "start one: topicops local up"),
+        (["--zookeeper", "zk:2181", "--zookeeper-connection", "zk"], "not both"),
+        (["--bootstrap-servers", "b:9092", "--kafka-connection", "k"], "not both"),
+        (["--zookeeper", "zk:2181", "--name", "a.b"], "cannot be the name of an environment"),
+        (["--zookeeper", "zk:2181", "--name", "all"], "cannot be the name of an environment"),
+        (["--zookeeper", "zk:2181", "--name", "prod", "--topics", "../topics"], "below this one"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_line_and_writes_nothing(
+    seen: list[Start], words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["init", *words]) == 1
+
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("\n") == 1
+    assert [path for path in tmp_path.iterdir() if path.name != "home"] == []
+
+
+def test_a_file_that_is_there_stays_as_it_is(seen: list[Start], capsys: pytest.CaptureFixture[str]) -> None:
+    Path(".gitignore").write_text("*.pyc\n", encoding="utf-8")
+
+    assert cli.run(["init", "--bootstrap-servers", "b1:9092", "--name", "prod"]) == 0
+    shown = capsys.readouterr().out
+    assert cli.run(["init", "--bootstrap-servers", "other:9092", "--name", "prod"]) == 0
+    again = capsys.readouterr().out
+
+    assert Path(".gitignore").read_text(encoding="utf-8") == "*.pyc\n"
+    assert "b1:9092" in Path("topics/environments/prod.yaml").read_text(encoding="utf-8")
+    assert "Left alone, because it is there already: .gitignore" in shown
+    assert ".gitignore has no line .topicops/" in shown
+    assert "Wrote" not in again
+
+
+def test_connections_are_named_by_their_ids(seen: list[Start]) -> None:
+    words = ["--zookeeper-connection", "zk_prod", "--kafka-connection", "kafka_prod", "--name", "prod", "--owner", "me"]
+
+    assert cli.run(["init", *words]) == 0
+
+    [start] = seen
+    assert (start.zookeeper, start.kafka) == (
+        ZooKeeperEndpoint(connection="zk_prod"),
+        KafkaEndpoint(connection="kafka_prod"),
+    )
+    assert (start.cluster_class, start.owner) == ("production", "me")
+
+
+def test_on_a_terminal_it_asks(seen: list[Start], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["prod-eu", "zk:2181/kafka", "", "team-a"])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+
+    assert cli.run(["init"]) == 0
+
+    [start] = seen
+    assert (start.name, start.owner) == ("prod-eu", "team-a")
+    assert (start.zookeeper, start.kafka) == (ZooKeeperEndpoint(hosts="zk:2181/kafka"), None)
+
+
+def test_a_new_topic_names_the_schema_that_init_wrote(seen: list[Start]) -> None:
+    assert cli.run(["init", "--bootstrap-servers", "b1:9092", "--name", "prod"]) == 0
+
+    assert cli.run(["new", "web.clicks", "--owner", "team-web", "--partitions", "3"]) == 0
+
+    file = Path("topics/web/web.clicks.yaml")
+    line = file.read_text(encoding="utf-8").splitlines()[0]
+    assert line.startswith("# yaml-language-server: $schema=")
+    assert (file.parent / line.partition("=")[2]).is_file()
+    assert cli.run(["fmt", "--check", "topics"]) == 0
