@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicops.flow.applying import apply, approved_digests
-    from topicops.flow.authoring import import_topics, topic_id
+    from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "applying": ("apply", "approved_digests"),
     "history": ("drift_since", "quality_since", "topic_history"),
-    "authoring": ("import_topics", "topic_id"),
+    "authoring": ("import_topics", "topic_id", "topic_owners"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
     "runs.facts": ("read_facts",),
@@ -80,6 +80,7 @@ __all__ = [
     "snapshot",
     "topic_history",
     "topic_id",
+    "topic_owners",
     "topics",
     "validate",
     "verify",

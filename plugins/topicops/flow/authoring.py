@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now, read_specs
-from topicops.model.errors import UsageError
+from topicops.model.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from topicops.steps.authoring.import_topics import ImportInputs, ImportOptions, ImportResult
+    from topicops.steps.authoring.owners_and_domains import TopicOwners
+
+
+def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> TopicOwners:
+    """Whose each topic is.
+
+    Args:
+        file: A file of owners; None: ``owners.yaml`` of ``topics``, where there is one.
+        otherwise: The owner of topics that no pattern of the file fits.
+
+    Raises:
+        UsageError: The file cannot be read, or nothing names an owner.
+        SpecError: With every problem of the file.
+    """
+    from topicops.edges.specs.open_files import OWNERS_FILE
+    from topicops.steps.authoring.owners_and_domains import TopicOwners, checked_owner
+
+    path = file or topics / OWNERS_FILE
+    patterns = _owner_patterns(path) if file is not None or path.exists() else ()
+    if not patterns and otherwise is None:
+        raise UsageError(
+            f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
+        )
+    return TopicOwners(patterns=patterns, otherwise=None if otherwise is None else checked_owner(otherwise))
+
+
+def _owner_patterns(file: Path) -> tuple[tuple[str, str], ...]:
+    from topicops.edges.specs.open_files import ROOM_FOR_MANY, regular_text
+    from topicops.edges.specs.writer import root_of, shown
+    from topicops.model.specs.files import OwnersFile
+    from topicops.steps.authoring.owners_and_domains import owner_patterns
+    from topicops.steps.specs.fields import read_section
+
+    text = regular_text(file, room=ROOM_FOR_MANY)
+    if text is None:
+        raise UsageError(f"{file}: no file of owners that can be read")
+    body, found = read_section(root_of(text, shown(file), room=ROOM_FOR_MANY), OwnersFile, shown(file))
+    if found:
+        raise SpecError([finding.diagnostic() for finding in found])
+    return tuple(owner_patterns(body.section("spec")))
 
 
 def import_topics(run: Run, options: ImportOptions) -> ImportResult:
@@ -31,7 +72,7 @@ def import_topics(run: Run, options: ImportOptions) -> ImportResult:
 
 
 def _inputs(run: Run) -> ImportInputs:
-    from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text
+    from topicops.edges.specs.open_files import ROOM_FOR_MANY, regular_text
     from topicops.edges.specs.reader import read_tree
     from topicops.steps.authoring.exceptions_file import exceptions_file
     from topicops.steps.authoring.import_topics import ImportInputs
@@ -47,7 +88,7 @@ def _inputs(run: Run) -> ImportInputs:
         environment=environment,
         desired=desired,
         live=read_live_topics(run.access(environment)),
-        exceptions_text=regular_text(run.topics / exceptions_file(run.environment), room=ROOM_FOR_EXCEPTIONS),
+        exceptions_text=regular_text(run.topics / exceptions_file(run.environment), room=ROOM_FOR_MANY),
         now=at,
     )
 

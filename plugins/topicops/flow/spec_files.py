@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache, users_cache
-from topicops.edges.specs.open_files import ROOM_FOR_EXCEPTIONS, regular_text, source_lines
+from topicops.edges.specs.open_files import regular_text, room_of_kind, source_lines
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.gc_pause import gc_paused
@@ -113,17 +113,13 @@ def format_files(path: Path, *, check: bool, on_change: Callable[[str], None]) -
 
 
 def _text_of(document: Document) -> str | None:
-    return regular_text(Path(document.file), room=_room(document.kind))
+    return regular_text(Path(document.file), room=room_of_kind(document.kind))
 
 
 def _parse(kind: FileKind, text: str) -> Node | None:
     from topicops.edges.specs.writer import node_of
 
-    return node_of(text, room=_room(kind))
-
-
-def _room(kind: FileKind) -> int:
-    return ROOM_FOR_EXCEPTIONS if kind == "Exceptions" else 1
+    return node_of(text, room=room_of_kind(kind))
 
 
 def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:

@@ -236,6 +236,42 @@ def test_an_owner_is_somebody(adopter: Workspace, owner: str) -> None:
     assert "--owner" in ended.err
 
 
+OWNERS = """\
+apiVersion: topicops/v1
+kind: Owners
+metadata: {name: owners}
+spec: {owners: [{owner: team-a, topics: ["a.*"]}]}
+"""
+
+
+def test_the_owners_may_come_from_a_file_of_patterns(adopter: Workspace, chroot: Chroot, tmp_path: Path) -> None:
+    lay_topics(chroot, a__one={}, b__two={})
+    file = tmp_path / "whose.yaml"
+    file.write_text(OWNERS)
+
+    ended = adopter.run("import", "--environment", "local", "--owners", str(file))
+
+    assert (ended.status, ended.err.count("Traceback")) == (0, 0)
+    assert "owner: team-a" in (adopter.topics / "a" / "a.one.yaml").read_text()
+    assert "  b.two: no pattern of the owners fits its name" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(OWNERS.replace("topics:", "topic:"), "TOP201"), (OWNERS.replace('"a.*"', ""), "--owner"), ("{", "TOP106")],
+)
+def test_a_file_of_owners_that_does_not_help_is_one_clear_error(
+    adopter: Workspace, tmp_path: Path, text: str, expected: str
+) -> None:
+    file = tmp_path / "whose.yaml"
+    file.write_text(text)
+
+    ended = adopter.run("import", "--environment", "local", "--owners", str(file))
+
+    assert (ended.status, ended.out) == (1, "")
+    assert expected in ended.err
+
+
 def test_the_summary_counts_and_gives_reasons(adopter: Workspace, chroot: Chroot) -> None:
     lay_topics(chroot, a__one={"min_insync_replicas": "4"}, a__two={})
     lay(chroot.client, {"/brokers/topics/a.gap": topic({1: [1, 2, 3]}), "/brokers/topics/__internal": topic(ROWS)})

@@ -19,6 +19,7 @@ from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.authoring.import_topics import ImportInputs, ImportOptions, ImportResult, import_topics
+from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import DriftKind, drift
 from topicops.steps.planning.plan import plan
@@ -47,7 +48,7 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOpti
         exceptions_text=files.get("environments/local.exceptions.yaml"),
         now=NOW,
     )
-    return import_topics(before, options or ImportOptions(owner="team-platform"), READ)
+    return import_topics(before, options or ImportOptions(owners=TopicOwners(otherwise="team-platform")), READ)
 
 
 def files_after(files: Mapping[str, str], result: ImportResult) -> dict[str, str]:
@@ -201,12 +202,12 @@ def test_a_profile_holds_what_all_share_and_is_named_after_it() -> None:
     assert result.files["a/a.t0.yaml"].endswith("\nspec:\n  profile: compact-retention-7d\n")
 
 
-def test_a_name_that_is_taken_gets_a_number() -> None:
+def test_a_name_that_is_taken_tells_the_difference() -> None:
     taken = KEPT.replace("kept", "Compact").replace("retention.ms: 7d", "flush.ms: 1d")
 
     result = adopted({**FILES, "profiles/Compact.yaml": taken}, cluster(9, SHARED))
 
-    assert result.profiles == ("profiles/compact-2.yaml",)
+    assert result.profiles == ("profiles/compact-max-message-bytes-2MiB-segment-ms-1h.yaml",)
 
 
 def test_what_needs_an_exception_stays_out_of_profiles() -> None:
@@ -248,4 +249,33 @@ def test_an_exception_for_an_older_file_may_be_needed() -> None:
 
 def test_a_text_that_is_no_spec_is_never_handed_out() -> None:
     with pytest.raises(SpecError):
-        adopted(FILES, cluster(1, {}), ImportOptions(owner="x" * 201))
+        adopted(FILES, cluster(1, {}), ImportOptions(owners=TopicOwners(otherwise="x" * 201)))
+
+
+def test_each_topic_gets_the_owner_whose_pattern_fits_first_and_one_without_an_owner_gets_no_file() -> None:
+    owners = TopicOwners(patterns=(("shop.*", "team-shop"), ("*.eu", "team-eu")))
+    live = snapshot(live_topic("shop.eu"), live_topic("web.eu"), live_topic("web.us"))
+
+    result = adopted(FILES, live, ImportOptions(owners=owners))
+
+    written = {path: text for path, text in result.files.items() if "owner:" in text}
+    assert {path: "team-shop" in text for path, text in written.items()} == {
+        "shop/shop.eu.yaml": True,
+        "web/web.eu.yaml": False,
+    }
+    assert [(each.topic, each.code) for each in result.left_out] == [("web.us", "")]
+    assert "--owner" in result.left_out[0].reason
+
+
+def test_profiles_that_would_have_one_name_are_named_by_what_differs() -> None:
+    week = {"cleanup.policy": "delete", "retention.ms": "604800000"}
+    kinds = (week, {**week, "segment.bytes": "1048576"}, {**week, "segment.bytes": "2097152"})
+    topics = [live_topic(f"a{kind}{number}", overrides=kinds[kind]) for kind in range(3) for number in range(20)]
+
+    result = adopted(FILES, snapshot(*topics))
+
+    assert result.profiles == (
+        "profiles/delete-retention-7d-segment-bytes-1MiB.yaml",
+        "profiles/delete-retention-7d-segment-bytes-2MiB.yaml",
+        "profiles/delete-retention-7d.yaml",
+    )

@@ -33,6 +33,7 @@ from topicops.steps.specs.rules import (
     name_clashes,
     names,
     numbers,
+    ownership,
     references,
     single_configs,
 )
@@ -88,6 +89,12 @@ def named(name: str) -> str:
 
 def profile(name: str, spec: str) -> str:
     return HEAD.format(kind="Profile", name=name) + f"  {spec}\n"
+
+
+def owners(*entries: str) -> str:
+    return (
+        HEAD.format(kind="Owners", name="owners") + "  owners:\n" + "".join(f"    - {{{each}}}\n" for each in entries)
+    )
 
 
 def policy(text: str) -> str:
@@ -445,6 +452,83 @@ ROWS = [
         {"web/a.yaml": topic("a")},
         warns=True,
         local=policy("exceptions: [{topic: a, code: TOP320, reason: r, until: 2030-01-31T12:00:00Z}]"),
+    ),
+    rows(
+        "an expression that is none",
+        ownership.names_fit_the_pattern,
+        "TOP205",
+        "environments/local.yaml",
+        '"(?=a).*"',
+        {"web/a.yaml": topic("a")},
+        local=policy('namePattern: "(?=a).*"'),
+    ),
+    row(
+        "another name",
+        ownership.names_fit_the_pattern,
+        "TOP329",
+        "a",
+        topic("a"),
+        local=policy('namePattern: "[b-z]|aa"'),
+    ),
+    row(
+        "a label that is not there",
+        ownership.required_labels_are_given,
+        "TOP330",
+        "tier",
+        topic("a", metadata=", labels: {tier: x}"),
+        local=policy("requiredLabels: [tier, cost]"),
+    ),
+    row(
+        "no labels",
+        ownership.required_labels_are_given,
+        "TOP330",
+        "name",
+        topic("a"),
+        local=policy("requiredLabels: [tier]"),
+    ),
+    row(
+        "an owner that is not allowed",
+        ownership.owners_may_have_topics,
+        "TOP331",
+        "team-web",
+        topic("a"),
+        local=policy('allowedOwners: [team-shop, "*-data"]'),
+    ),
+    rows(
+        "an owner that is not listed",
+        ownership.owners_may_have_topics,
+        "TOP331",
+        "web/a.yaml",
+        "team-web",
+        {"web/a.yaml": topic("a"), "owners.yaml": owners("owner: team-shop")},
+    ),
+    rows(
+        "an owner that is listed for another environment",
+        ownership.owners_may_have_topics,
+        "TOP331",
+        "web/a.yaml",
+        "team-web",
+        {"web/a.yaml": topic("a"), "owners.yaml": owners("owner: team-web, environments: [prod]")},
+    ),
+    rows(
+        "another owner's name",
+        ownership.names_belong_to_their_owners,
+        "TOP332",
+        "web/a.b.yaml",
+        "a.b",
+        {"web/a.b.yaml": topic("a.b"), "owners.yaml": owners("owner: team-web", 'owner: team-a, topics: ["a.*"]')},
+    ),
+    rows(
+        "too many replicas of one owner",
+        ownership.budgets_hold,
+        "TOP321",
+        "owners.yaml",
+        "17",
+        {
+            "web/a.yaml": topic("a"),
+            "web/b.yaml": topic("b"),
+            "owners.yaml": owners("owner: team-web, partitions: 6, replicas: 17"),
+        },
     ),
     rows(
         "an exception of no code",

@@ -14,8 +14,15 @@ from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, Top
 
 def import_command(
     environment: EnvironmentOption,
-    owner: Annotated[str, typer.Option("--owner", help="The team or person responsible for the imported topics.")],
     topics: TopicsOption = Path("topics"),
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", help="Who is responsible for the imported topics that no pattern of the owners fits."),
+    ] = None,
+    owners: Annotated[
+        Path | None,
+        typer.Option("--owners", help="A file of owners with patterns of names. Default: owners.yaml of the topics."),
+    ] = None,
     only: Annotated[str | None, typer.Option("--only", help="Import only topics whose name matches this glob.")] = None,
     domain: Annotated[
         str | None,
@@ -26,11 +33,13 @@ def import_command(
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
     from topicops import flow
     from topicops.steps.authoring.import_topics import ImportOptions
-    from topicops.steps.authoring.owners_and_domains import checked_domain, checked_owner
+    from topicops.steps.authoring.owners_and_domains import checked_domain
     from topicops.steps.reporting.specs.import_text import import_json, import_text
 
     options = ImportOptions(
-        owner=checked_owner(owner), domain=None if domain is None else checked_domain(domain), only=only
+        owners=flow.topic_owners(topics, owners, otherwise=owner),
+        domain=None if domain is None else checked_domain(domain),
+        only=only,
     )
     result = flow.import_topics(unrecorded_run(environment, topics), options)
     print_result(import_json(result) if output == "json" else import_text(result))

@@ -15,8 +15,10 @@ from topicops.model.errors import UsageError
 from topicops.model.specs.document import START, FileKind
 
 LARGEST_FILE = 64 * 1024
-ROOM_FOR_EXCEPTIONS = 16
-"""A file of exceptions is about many topics, and may be this many times as large."""
+ROOM_FOR_MANY = 16
+"""A file of exceptions or owners is about many topics, and may be this many times as large."""
+OWNERS_FILE = "owners.yaml"
+"""The one file of specs that is in no folder below ``topics``."""
 
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
 _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
@@ -80,12 +82,18 @@ def shown_folder(topics: Path) -> str:
 
 def room_of(place: Place) -> int:
     """How many times as large as others this file may be."""
-    is_for_many = place.folders == ("environments",) and place.name.endswith(".exceptions.yaml")
-    return ROOM_FOR_EXCEPTIONS if is_for_many else 1
+    return room_of_kind(kind_and_stem(place)[0])
+
+
+def room_of_kind(kind: FileKind) -> int:
+    """How many times as large as others a file of this kind may be."""
+    return ROOM_FOR_MANY if kind in ("Exceptions", "Owners") else 1
 
 
 def kind_and_stem(place: Place) -> tuple[FileKind, str]:
     stem = place.name.removesuffix(".yaml")
+    if place.name == OWNERS_FILE and not place.folders:
+        return "Owners", stem
     match place.folders[0] if place.folders else "":
         case "profiles":
             return "Profile", stem
@@ -106,7 +114,7 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
         found = ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
         found.rename_to = _with_our_extension(place)
         raise found
-    if len(place.folders) != 1:
+    if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
         raise ReadingError(
             "TOP116", START, f"{where} is not directly in a folder of its kind", "use <domain>/<topic name>.yaml"
@@ -173,7 +181,7 @@ def _not_regular(why: str) -> ReadingError:
 def source_lines(file: Path) -> list[str]:
     """The lines of a file, for showing problems in their places; none where it cannot be read."""
     try:
-        text = open_regular(file, room=ROOM_FOR_EXCEPTIONS).decode("utf-8", "replace")
+        text = open_regular(file, room=ROOM_FOR_MANY).decode("utf-8", "replace")
     except ReadingError:
         return []
     return [line.rstrip("\r") for line in text.split("\n")]

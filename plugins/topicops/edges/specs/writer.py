@@ -33,9 +33,13 @@ def document_of(topics: Path, below: str, text: str) -> Document:
     file = shown(path)
     place = Place(str(path), file, tuple(below.split("/")[:-1]), path.name, looks_regular=True)
     kind, stem = kind_and_stem(place)
+    return Document(file=file, kind=kind, stem=stem, root=root_of(text, file, room=room_of(place)))
+
+
+def root_of(text: str, file: str, *, room: int) -> Node:
+    """What a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
     try:
-        root = read_document(text.encode(), file, room=room_of(place))
-        return Document(file=file, kind=kind, stem=stem, root=root)
+        return read_document(text.encode(), file, room=room)
     except UnreadableError as error:
         raise SpecError([error.diagnostic]) from error
 

@@ -12,7 +12,7 @@ import msgspec
 
 from topicops.model.specs.diagnostics import Diagnostic, Location
 
-FileKind = Literal["Topic", "Profile", "Environment", "Exceptions"]
+FileKind = Literal["Topic", "Profile", "Environment", "Exceptions", "Owners"]
 
 
 class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):

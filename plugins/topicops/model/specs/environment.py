@@ -108,6 +108,12 @@ class Policy(Written):
     """Glob patterns, added to the built-in ones."""
     alterable_configs: tuple[str, ...] | None = None
     """None: all."""
+    name_pattern: str | None = None
+    """A regular expression that a topic's whole name must match, in the syntax of Rust's regex crate."""
+    required_labels: tuple[str, ...] = ()
+    """Keys that the labels of every topic must have."""
+    allowed_owners: tuple[str, ...] | None = None
+    """Glob patterns of the owners that may have topics here; None: all."""
     unlisted_configs: Literal["report", "remove"] = "report"
     unattended: Risk = Risk.NOTICE
     """The highest risk that runs without an approval."""

@@ -1,4 +1,4 @@
-"""The fields of topics, profiles and exceptions, as people write them in files.
+"""The fields of topics, profiles, owners and exceptions, as people write them in files.
 
 ``EnvironmentSpec`` is in ``environment``, because later steps use it too.
 """
@@ -71,6 +71,24 @@ class ExceptionsSpec(Written):
     exceptions: tuple[PolicyException, ...] = ()
 
 
+class OwnerEntry(Written):
+    """What an owner may have."""
+
+    owner: ShortText
+    topics: tuple[str, ...] = ()
+    """Glob patterns of names that only this owner's topics may have."""
+    environments: tuple[str, ...] | None = None
+    """None: all."""
+    partitions: int | None = Field(default=None, ge=0)
+    """Of all the owner's topics in one environment; None: no limit."""
+    replicas: int | None = Field(default=None, ge=0)
+    """As ``partitions``."""
+
+
+class OwnersSpec(Written):
+    owners: tuple[OwnerEntry, ...] = ()
+
+
 class TopicFile(Written):
     api_version: str
     kind: str
@@ -92,6 +110,13 @@ class EnvironmentFile(Written):
     kind: str
     metadata: Metadata
     spec: EnvironmentSpec
+
+
+class OwnersFile(Written):
+    api_version: str
+    kind: str
+    metadata: Metadata
+    spec: OwnersSpec
 
 
 class ExceptionsFile(Written):

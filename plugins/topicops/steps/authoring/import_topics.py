@@ -27,7 +27,7 @@ from topicops.steps.authoring.importable import (
     inexpressible_overrides,
     sort_topics,
 )
-from topicops.steps.authoring.owners_and_domains import domain_of
+from topicops.steps.authoring.owners_and_domains import TopicOwners, domain_of
 from topicops.steps.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
 from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.planning.diff import diff
@@ -40,7 +40,7 @@ from topicops.steps.specs.validate import is_liftable, unlifted, validate, view_
 class ImportOptions:
     """What the command line asks for."""
 
-    owner: str
+    owners: TopicOwners
     domain: str | None = None
     """The folder of every new topic file; None: the first dotted part of the topic's name."""
     only: str | None = None
@@ -93,6 +93,7 @@ def import_topics(inputs: ImportInputs, options: ImportOptions, read: Read) -> I
         desired=inputs.desired,
         live=inputs.live,
         files_by_topic={d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"},
+        owners=options.owners,
     )
     found = sort_topics(context, only=options.only)
     builder = _DraftBuilder(inputs, options, read)
@@ -223,7 +224,7 @@ class _DraftBuilder:
         return domain_of(topic)
 
     def _topic_text(self, topic: str, profile: str | None, own: SpecValues) -> str:
-        metadata: dict[str, Content] = {"name": topic, "owner": self.options.owner}
+        metadata: dict[str, Content] = {"name": topic, "owner": self.options.owners.of(topic) or ""}
         if len(self.environments) > 1:  # without it, the spec would create the topic in every environment
             metadata["environments"] = (self.inputs.environment.name,)
         spec: dict[str, Content] = {} if profile is None else {"profile": profile}

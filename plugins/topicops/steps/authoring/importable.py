@@ -10,6 +10,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, ConfigValueError, canonical
+from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.config_edits import config_edits
 from topicops.steps.specs.rules.names import name_problem
 
@@ -43,6 +44,7 @@ class ImportContext:
     live: ClusterSnapshot
     files_by_topic: Mapping[str, str]
     """Every topic file of every environment, by the topic that it describes."""
+    owners: TopicOwners
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,12 @@ def _file_of_another_environment(topic: LiveTopic, context: ImportContext) -> Co
     return "TOP301", f"{file} describes this name, but not for {context.environment.name}; add that to its environments"
 
 
+def _no_owner(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
+    if context.owners.of(topic.name) is not None:
+        return None
+    return "", "no pattern of the owners fits its name; add one, or give --owner for all such topics"
+
+
 def _being_deleted(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
     return ("TOP418", "it is marked for deletion") if topic.name in context.live.deleting else None
 
@@ -177,6 +185,7 @@ def _overrides_to_be_removed(topic: LiveTopic, context: ImportContext) -> CodedR
 RULES: tuple[Rule, ...] = (
     _illegal_name,
     _file_of_another_environment,
+    _no_owner,
     _being_deleted,
     _unstable,
     _no_partitions,

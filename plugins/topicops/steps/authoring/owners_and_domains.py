@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from topicops.model.errors import UsageError
+from topicops.steps.specs.fields import Section
 from topicops.steps.specs.rules.names import name_problem
 
 LONGEST_OWNER = 200
@@ -25,6 +29,28 @@ def checked_owner(owner: str) -> str:
     if len(owner) > LONGEST_OWNER or not owner.isprintable():
         raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
     return owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOwners:
+    """Whose a topic is, by its name."""
+
+    patterns: tuple[tuple[str, str], ...] = ()
+    """Glob pattern and owner, as a file of owners has them."""
+    otherwise: str | None = None
+    """The owner of all other topics."""
+
+    def of(self, topic: str) -> str | None:
+        """The owner by the first pattern that fits; None: nobody."""
+        return next((owner for pattern, owner in self.patterns if fnmatchcase(topic, pattern)), self.otherwise)
+
+
+def owner_patterns(spec: Section) -> Iterator[tuple[str, str]]:
+    """Each pattern and its owner, from the ``spec`` of a file of owners."""
+    for item in spec.items("owners"):
+        owner = item.value.get("owner", str) if isinstance(item.value, Section) else None
+        if owner is not None and isinstance(item.value, Section):
+            yield from ((pattern, owner) for pattern in item.value.texts("topics"))
 
 
 def checked_domain(domain: str) -> str:

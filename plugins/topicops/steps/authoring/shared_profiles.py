@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from topicops.steps.authoring.yaml_text import Content, config_content, document_text
 from topicops.steps.specs.layers import EnvironmentView, Layer, layer_of
@@ -16,6 +17,9 @@ Configs = Mapping[str, str | None]
 _LINES_AROUND_A_PROFILE = 6
 """Lines of a profile's file that are not configs."""
 _LONGEST_NAME = 60
+_NAMING = ("cleanup.policy", "retention.ms")
+"""Configs that are in the name of each profile that has them."""
+_DIFFERENCES_IN_A_NAME = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +142,7 @@ def new_profiles(
     for configs, members in sorted(groups.items(), key=lambda group: (-len(group[1]), str(group[0]))):
         profile = _profile_of(dict(configs), members)
         if len(members) > 1 and _lines_saved(profile, members) > 0:
-            found[_free_name(_name_of(profile), {*taken, *shared.profiles, *found})] = profile
+            found[_free_name(profile, {**shared.profiles, **found}, taken)] = profile
     return found
 
 
@@ -152,8 +156,7 @@ def _lines_saved(profile: SpecValues, members: Sequence[SpecValues]) -> int:
     return sum(each) - _LINES_AROUND_A_PROFILE - profile.lines
 
 
-def _name_of(profile: SpecValues) -> str:
-    words = list(_words_of(profile.configs))
+def _name_of(words: Iterable[str]) -> str:
     return "-".join(words)[:_LONGEST_NAME].rstrip("-.") or "imported"
 
 
@@ -166,14 +169,32 @@ def _words_of(configs: Configs) -> Iterator[str]:
     if kept is not None:
         yield "retention-unlimited" if kept == "-1" else f"retention-{config_content('retention.ms', kept)}"
     if not policy and kept is None:
-        first, value = next(iter(configs.items()))
-        yield re.sub(r"[^A-Za-z0-9]+", "-", f"{first} {'none' if value is None else config_content(first, value)}")
+        yield _word_of(*next(iter(configs.items())))
 
 
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    used = {each.lower() for each in taken}
-    names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(used) + 2))
+def _word_of(config: str, value: str | None) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", f"{config} {'none' if value is None else config_content(config, value)}")
+
+
+def _free_name(profile: SpecValues, named: Mapping[str, SpecValues], taken: Iterable[str]) -> str:
+    """Its usual name; where another profile has that, the name tells how the two differ; else it has a number."""
+    words = list(_words_of(profile.configs))
+    others = {name.lower(): other for name, other in named.items()}
+    used = {*others, *(name.lower() for name in taken)}
+    name = _name_of(words)
+    if (other := others.get(name.lower())) is not None:
+        name = _name_of((*words, *islice(_differences(profile, other), _DIFFERENCES_IN_A_NAME)))
+    names = (name if number == 1 else f"{name[: _LONGEST_NAME - 4]}-{number}" for number in range(1, len(used) + 2))
     return next(free for free in names if free.lower() not in used)
+
+
+def _differences(profile: SpecValues, other: SpecValues) -> Iterator[str]:
+    """What ``profile`` has in another way than ``other``, a word each."""
+    if profile.replication_factor not in (None, other.replication_factor):
+        yield f"rf-{profile.replication_factor}"
+    for config, value in profile.configs.items():
+        if config not in _NAMING and other.configs.get(config, "") != value:
+            yield _word_of(config, value)
 
 
 def profile_text(name: str, profile: SpecValues) -> str:

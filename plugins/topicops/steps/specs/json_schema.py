@@ -31,7 +31,7 @@ from topicops.model.specs.field_kinds import (
     WordKind,
     fields_of,
 )
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
 
 Schema = dict[str, object]
@@ -41,6 +41,7 @@ KINDS: Mapping[str, type[Written]] = {
     "profile": ProfileFile,
     "environment": EnvironmentFile,
     "exceptions": ExceptionsFile,
+    "owners": OwnersFile,
 }
 """By the name of the schema's file, ``topic.v1.json``."""
 

@@ -238,6 +238,8 @@ class EnvironmentView:
     environment_unreadable: bool = False
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
+    owners: ReadFile | None = None
+    """The file of owners; None: there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)
     """The configs in profiles and topics."""
     config_tables: Mapping[str, ConfigTable] = field(default_factory=lambda: CONFIG_TABLES)
@@ -263,6 +265,12 @@ class EnvironmentView:
     def complete(self) -> tuple[MergedTopic, ...]:
         """Those of ``merged`` of which all layers could be read."""
         return tuple(topic for topic in self.merged if topic.complete)
+
+    @cached_property
+    def owner_entries(self) -> tuple[Section, ...]:
+        """The entries of the file of owners."""
+        items = self.owners.spec.items("owners") if self.owners else ()
+        return tuple(item.value for item in items if isinstance(item.value, Section))
 
     def giving(self, config: str) -> Sequence[MergedTopic]:
         """Those of ``complete`` for which a layer gives this config."""

@@ -14,7 +14,7 @@ from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lif
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, ProfileFile, TopicFile
+from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
 from topicops.model.specs.topic_config import CONFIG_TABLES, ConfigTable
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
@@ -40,6 +40,7 @@ MODELS: Mapping[FileKind, type[Written]] = {
     "Profile": ProfileFile,
     "Environment": EnvironmentFile,
     "Exceptions": ExceptionsFile,
+    "Owners": OwnersFile,
 }
 
 NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
@@ -256,6 +257,7 @@ def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> Enviro
         now=now,
         unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
         environments=tuple(f for f in files.values() if f.document.kind in ("Environment", "Exceptions")),
+        owners=next((f for f in files.values() if f.document.kind == "Owners"), None),
         shared_configs=places_by_config(chain(common, own)),
     )
 
@@ -344,15 +346,15 @@ def _times(value: object) -> Iterator[datetime]:
                 yield from _times(item.value)
 
 
-_NAMED_BY_FIELD = frozenset({"TOP202"})
-"""Several of these may stand at one place, one for each missing field."""
+_SEVERAL_AT_A_PLACE = frozenset({"TOP202", "TOP321"})
+"""One for each missing field, and for each environment in which a budget is exceeded."""
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """In order, one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
     kept: dict[tuple[object, ...], Diagnostic] = {}
     for diagnostic in diagnostics:
-        which = diagnostic.summary if diagnostic.code in _NAMED_BY_FIELD else ""
+        which = diagnostic.summary if diagnostic.code in _SEVERAL_AT_A_PLACE else ""
         place = (*diagnostic.sort_key, which)
         if place not in kept or (diagnostic.is_error and not kept[place].is_error):
             kept[place] = diagnostic

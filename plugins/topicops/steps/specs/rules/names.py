@@ -65,7 +65,8 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
 
 def _named_files(view: EnvironmentView) -> Iterator[tuple[ReadFile, str]]:
     profiles = (profile for profile in view.profiles.values() if profile is not None)
-    every = (*view.topics, *profiles, *view.environments)
+    owners = (view.owners,) if view.owners is not None else ()
+    every = (*view.topics, *profiles, *view.environments, *owners)
     return ((source, name) for source in every if (name := source.name) is not None)
 
 

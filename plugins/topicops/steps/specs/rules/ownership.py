@@ -1,0 +1,154 @@
+"""What an environment and the file of owners ask of names, labels and owners, and how much each owner may have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from topicops.model.specs.document import Span
+from topicops.model.specs.name_pattern import whole_match
+from topicops.steps.specs.fields import Section
+from topicops.steps.specs.findings import Finding, note_at
+from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
+from topicops.steps.specs.suggestions import similar_word
+
+_LARGEST_SHOWN = 3
+
+
+def names_fit_the_pattern(view: EnvironmentView) -> Iterator[Finding]:
+    policy = view.environment_spec.section("policy")
+    pattern = policy.get("namePattern", str)
+    if pattern is None:
+        return
+    try:
+        fits = whole_match(pattern)
+    except ValueError as error:
+        remedy = "write it in the syntax of https://docs.rs/regex; it has no look-around and no back-references"
+        span = policy.values["namePattern"].span
+        yield Finding("TOP205", policy.file, span, f"this is no regular expression: {error}", remedy)
+        return
+    for topic in _that_shall_exist(view):
+        if topic.name is not None and not fits(topic.name):
+            span = topic.metadata.values["name"].span
+            note = note_at(policy.file, policy.values["namePattern"].span, "the pattern")
+            summary = f"{topic.name} does not match {pattern}"
+            remedy = "policy.namePattern says how topics are named here"
+            yield Finding("TOP329", topic.file, span, summary, remedy, topic.label, note=note)
+
+
+def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
+    required = view.environment_spec.section("policy").texts("requiredLabels")
+    for topic in _that_shall_exist(view) if required else ():
+        if topic.metadata.is_unreadable("labels"):
+            continue
+        labels = topic.metadata.section("labels")
+        if missing := [name for name in required if name not in labels]:
+            span = labels.first if labels.values else topic.metadata.first
+            summary = f"labels lack {' and '.join(missing)}"
+            remedy = "policy.requiredLabels names them; write them below metadata.labels"
+            yield Finding("TOP330", topic.file, span, summary, remedy, topic.label)
+
+
+def owners_may_have_topics(view: EnvironmentView) -> Iterator[Finding]:
+    """By ``policy.allowedOwners``, and by the file of owners where there is one."""
+    allowed = _allowed_owners(view)
+    for topic in _that_shall_exist(view):
+        owner = topic.metadata.get("owner", str)
+        if owner is None:
+            continue
+        if allowed is not None and not any(fnmatchcase(owner, pattern) for pattern in allowed):
+            yield _wrong_owner(topic, f"{owner} may have no topics here", "policy.allowedOwners names who may")
+        elif view.owners is not None and not _entries_of(view, owner):
+            yield _unlisted_owner(topic, owner, view)
+
+
+def names_belong_to_their_owners(view: EnvironmentView) -> Iterator[Finding]:
+    """A name that is an owner's by the file of owners is used by nobody else."""
+    claims = [(entry, entry.texts("topics")) for entry in view.owner_entries if entry.items("topics")]
+    for topic in _that_shall_exist(view) if claims else ():
+        owner, name = topic.metadata.get("owner", str), topic.name
+        if owner is None or name is None:
+            continue
+        claiming = [entry for entry, patterns in claims if any(fnmatchcase(name, each) for each in patterns)]
+        others = [entry for entry in claiming if entry.get("owner", str) not in (None, owner)]
+        if others and len(others) == len(claiming):
+            first = others[0]
+            note = note_at(first.file, first.values["topics"].span, "the names")
+            span, its = topic.metadata.values["name"].span, first.get("owner", str)
+            summary, remedy = f"{name} is a name of {its}, not of {owner}", "choose another name, or correct the owner"
+            yield Finding("TOP332", topic.file, span, summary, remedy, topic.label, note=note)
+
+
+def budgets_hold(view: EnvironmentView) -> Iterator[Finding]:
+    """The partitions and replicas of each owner, all topics of one environment together."""
+    entries = [entry for entry in _entries_here(view) if "partitions" in entry or "replicas" in entry]
+    if view.environment is None or not entries:
+        return
+    topics = _by_owner(view)
+    for entry in entries:
+        owned = topics.get(entry.get("owner", str) or "", ())
+        partitions = {topic.label: topic.number("partitions") or 0 for topic in owned}
+        replicas = {t.label: partitions[t.label] * (t.number("replicationFactor") or 0) for t in owned}
+        yield from _over(view, entry, "partitions", partitions)
+        yield from _over(view, entry, "replicas", replicas)
+
+
+def _over(view: EnvironmentView, entry: Section, what: str, of_topics: Mapping[str, int]) -> Iterator[Finding]:
+    limit, found = entry.get(what, int), sum(of_topics.values())
+    if limit is None or found <= limit:
+        return
+    largest = sorted(of_topics, key=lambda name: (-of_topics[name], name))[:_LARGEST_SHOWN]
+    shown = ", ".join(f"{name} {of_topics[name]}" for name in largest)
+    owner = entry.get("owner", str)
+    summary = f"{owner} would have {found} {what} in {view.environment_name}, {limit} allowed"
+    remedy = f"lower them, or raise the budget; the largest: {shown}"
+    yield Finding("TOP321", entry.file, entry.values[what].span, summary, remedy)
+
+
+def _by_owner(view: EnvironmentView) -> Mapping[str, Sequence[MergedTopic]]:
+    found: defaultdict[str, list[MergedTopic]] = defaultdict(list)
+    for topic in view.complete:
+        found[topic.source.metadata.get_or("owner", "")].append(topic)
+    return found
+
+
+def _allowed_owners(view: EnvironmentView) -> Sequence[str] | None:
+    policy = view.environment_spec.section("policy")
+    return policy.texts("allowedOwners") if policy.get("allowedOwners", tuple) is not None else None
+
+
+def _that_shall_exist(view: EnvironmentView) -> Iterator[TopicSource]:
+    """A topic that is to be deleted may have any name, labels and owner."""
+    return (topic for topic in view.here if topic.shall_exist)
+
+
+def _entries_here(view: EnvironmentView) -> Sequence[Section]:
+    name = view.environment_name
+    return [
+        entry
+        for entry in view.owner_entries
+        if name is None or entry.get("environments", tuple) is None or name in entry.texts("environments")
+    ]
+
+
+def _entries_of(view: EnvironmentView, owner: str) -> bool:
+    return any(entry.get("owner", str) == owner for entry in _entries_here(view))
+
+
+def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Finding:
+    known = [name for entry in view.owner_entries if (name := entry.get("owner", str))]
+    if owner in known:
+        return _wrong_owner(
+            topic,
+            f"{owner} may have no topics in {view.environment_name}",
+            "owners.yaml names the environments of each owner; name others in metadata.environments",
+        )
+    guess = similar_word(owner, known)
+    hint = f"did you mean {guess}?" if guess else "owners.yaml names every owner"
+    return _wrong_owner(topic, f"owners.yaml has no owner {owner}", hint)
+
+
+def _wrong_owner(topic: TopicSource, summary: str, remedy: str) -> Finding:
+    span: Span = topic.metadata.values["owner"].span
+    return Finding("TOP331", topic.file, span, summary, remedy, topic.label)
