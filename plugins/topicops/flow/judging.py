@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.guards import counted_digests
+from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import Run, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
-from topicops.model.plans.changes import Change, ConfigureTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.specs.desired import Desired, Lifecycle
@@ -31,6 +32,13 @@ def with_needed_defaults(access: Access, live: ClusterSnapshot, plan: Plan) -> C
         return replace(live, broker_defaults=questions.broker_defaults())
 
 
+def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
+    """The snapshot with the topics that were deleted outside git if the risk of a planned change depends on them."""
+    if not any(isinstance(gated.change, CreateTopic) for gated in plan.changes):
+        return live
+    return replace(live, lost=known_lost_topics(run, live, desired))
+
+
 def judge_now(
     run: Run,
     environment: Environment,
@@ -43,7 +51,7 @@ def judge_now(
     """The plan as it may run now, and what may not. Whether the approval counts depends on the risk of now.
 
     Args:
-        live: With partition states, and with the brokers' defaults that ``with_needed_defaults`` gives.
+        live: With partition states, and with what ``with_needed_defaults`` and ``with_lost_topics`` give.
     """
     anew = _planned_anew(environment, plan, desired, live)
     approved = counted_digests(run, environment, approval, with_risk_of_now(plan, anew))

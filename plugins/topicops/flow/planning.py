@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_digests
+from topicops.flow.runs.lost_topics import remember_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
     ENVIRONMENT_FILE,
@@ -170,8 +171,9 @@ def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
     topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, read_environment(run).spec.limits.shrink_percent)
     topic_count.write(len(live.topics))
-    path = write_live(run, live)
-    read = {"read_at": now().isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
+    read_at = now()
+    path = write_live(run, replace(live, lost=remember_topics(run, live, at=read_at)))
+    read = {"read_at": read_at.isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
     size = {"topics": len(live.topics), "partitions": live.partitions, "brokers": len(live.brokers)}
     run.store.write_json("run.json", {**read, "cluster_id": live.cluster_id, **size})
     return path

@@ -94,7 +94,7 @@ def _quality_after(run: Run) -> QualitySummary:
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_defaults(snapshot_into(folder, reader, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
-    memory, identities = TopicIdentities(run.home, live.cluster_id), read_identities(folder)
+    memory, identities = TopicIdentities(run.home, live.cluster_id), dict(read_identities(folder))
     before = memory.read()
     known = Afterwards(
         managed=run.read_desired().topics.keys(),

@@ -92,6 +92,19 @@ def test_topics_on_one_side_only_are_drift_and_protected_ones_are_not(drifted: W
     ]
 
 
+def test_a_topic_that_is_marked_for_deletion_is_being_deleted_and_nothing_else(
+    drifted: Workspace, chroot: Chroot
+) -> None:
+    drifted.tombstone("retired")
+    marked = {f"/admin/delete_topics/{name}": "" for name in ("same", "paused", "retired")}
+    lay(chroot.client, {"/brokers/topics/retired": topic(ROWS), "/config/topics/same": config(flush_ms="2"), **marked})
+
+    assert [(entry["topic"], entry["kind"]) for entry in found(drifted)] == [
+        ("retired", "being deleted"),
+        ("same", "being deleted"),
+    ]
+
+
 def test_the_text_has_a_line_for_each_difference_and_counts_topics(drifted: Workspace, chroot: Chroot) -> None:
     drifted.topic("gone")
     lay(

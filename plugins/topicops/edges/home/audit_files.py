@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,11 +16,16 @@ import msgspec
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
+from topicops.model.plans.changes import Action
 from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
 
 _CHUNK = 1 << 16
 _NAME = re.compile(r"(?P<environment>.+)\.jsonl(?:\.\d+)?")
-_IDENTITY_AFTER = re.compile(rb'"topic_id_after":"([^"\\]+)"')
+_IDENTITY: Mapping[str, re.Pattern[bytes]] = {
+    "create": re.compile(rb'"topic_id_after":"([^"\\]+)"'),
+    "delete": re.compile(rb'"topic_id_before":"([^"\\]+)"'),
+}
+"""Where a line of an action names the topic that it is about."""
 
 
 def log_path(folder: Path, environment: str) -> Path:
@@ -77,7 +82,17 @@ def read_audit_log(
 
 
 def created_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
-    """Those of the identities that belong to topics which the log says this tool has created.
+    """Those of the identities that belong to topics which the log says this tool has created."""
+    return _logged(folder, environment, identities, "create")
+
+
+def deleted_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
+    """Those of the identities that belong to topics which the log says this tool has deleted, or tried to."""
+    return _logged(folder, environment, identities, "delete")
+
+
+def _logged(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
+    """Those of the identities that a line of this action names.
 
     Reads the newest file first, line by line, until all are found; nothing if there are none to find.
     """
@@ -85,7 +100,7 @@ def created_topics(folder: Path, environment: str, identities: Collection[str]) 
     for path in reversed([*full_files(folder, environment), log_path(folder, environment)]):
         if not wanted - found:
             break
-        found |= {*_created_in(path, wanted)}
+        found |= {*_logged_in(path, wanted, action)}
     return frozenset(found)
 
 
@@ -149,17 +164,18 @@ def _content(path: Path) -> bytes:
             return b""
 
 
-def _created_in(path: Path, wanted: Collection[str]) -> Iterator[str]:
-    """Those of the identities that a line of this file has created; only lines that name one are decoded."""
+def _logged_in(path: Path, wanted: Collection[str], action: Action) -> Iterator[str]:
+    """Those of the identities that a line of this action names; only lines that name one are decoded."""
     with as_artifact_error(path, "cannot be read"):
         if not path.exists():
             return
         with path.open("rb") as file:
             for text in file:
-                named = {found.decode() for found in _IDENTITY_AFTER.findall(text)}
+                named = {found.decode() for found in _IDENTITY[action].findall(text)}
                 line = line_of(text) if not named.isdisjoint(wanted) else None
-                if line is not None and line.action == "create":
-                    yield from {line.topic_id_after or ""} & {*wanted}
+                if line is not None and line.action == action:
+                    identity = line.topic_id_after if action == "create" else line.topic_id_before
+                    yield from {identity or ""} & {*wanted}
 
 
 def _after_last_end(handle: int, before: int, size: int) -> bytes:

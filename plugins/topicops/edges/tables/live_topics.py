@@ -70,11 +70,12 @@ def read_live_topics(folder: TableFolder) -> RowsByTopic[LiveTopic]:
     return RowsByTopic(names, partial(_topics_of, folder))
 
 
-def read_identities(folder: TableFolder) -> dict[str, str]:
-    """The identity of each topic, as ``LiveTopic.identity``."""
-    found = folder.read("topics", columns=["topic", "topic_id", "czxid"]).to_pydict()
-    rows = zip(found["topic"], found["topic_id"], found["czxid"], strict=True)
-    return {topic: identity_of(topic_id, czxid) for topic, topic_id, czxid in rows}
+def read_identities(folder: TableFolder) -> Iterator[tuple[str, str]]:
+    """Yield each topic with its identity, as ``LiveTopic.identity``."""
+    for batch in folder.read("topics", columns=["topic", "topic_id", "czxid"]).to_batches():
+        columns = batch.to_pydict()
+        for topic, topic_id, czxid in zip(columns["topic"], columns["topic_id"], columns["czxid"], strict=True):
+            yield topic, identity_of(topic_id, czxid)
 
 
 def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:

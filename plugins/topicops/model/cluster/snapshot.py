@@ -174,6 +174,16 @@ class TopicsInMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastSeen:
+    """A topic in the last snapshot that had it."""
+
+    identity: str
+    """As ``LiveTopic.identity``."""
+    at: str
+    """When that snapshot was read, RFC 3339 UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
     """The whole cluster, read completely and consistently."""
 
@@ -200,6 +210,8 @@ class ClusterSnapshot:
     """Fields of this class that are empty because the source does not know them."""
     totals: Totals | None = None
     """Of all topics, if they were counted when they were read."""
+    lost: Mapping[str, LastSeen] = field(default_factory=dict)
+    """Described topics of earlier snapshots that are not live any more, and that topicops did not delete."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:

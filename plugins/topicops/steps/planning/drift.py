@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
-from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import canonical_overrides
@@ -32,6 +32,8 @@ class DriftKind(StrEnum):
     """A tombstone's topic that is live."""
     UNMANAGED = "unmanaged"
     """Live, and no file of this environment names it; protected topics are left out."""
+    BEING_DELETED = "being deleted"
+    """Marked for deletion by whomever, and not gone yet; no other difference of it is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +67,11 @@ def drift(
     """
     if delta is None:
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    names = [(row.topic, row.topic_class) for row in delta.topics if only is None or fnmatchcase(row.topic, only)]
+    classes = dict.fromkeys(live.deleting.keys() & desired.topics.keys(), TopicClass.SAME)
+    classes |= {row.topic: row.topic_class for row in delta.topics}
+    names = sorted((n, found) for n, found in classes.items() if only is None or fnmatchcase(n, only))
     for topics in (desired.topics, live.topics):
-        hold(topics, [name for name, topic_class in names if topic_class in _COMPARED])
+        hold(topics, [name for name, topic_class in names if topic_class in _COMPARED or name in live.deleting])
     return tuple(
         entry for name, topic_class in names for entry in _entries(topic_class, name, desired, live, environment)
     )
@@ -82,6 +86,9 @@ def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
 def _entries(
     topic_class: TopicClass, name: str, desired: Desired, live: ClusterSnapshot, environment: Environment
 ) -> Iterator[DriftEntry]:
+    if name in live.deleting:
+        yield from _being_deleted(name, desired, environment)
+        return
     match topic_class:
         case TopicClass.MISSING:
             yield DriftEntry(topic=name, kind=DriftKind.MISSING, location=desired.topics[name].location)
@@ -95,6 +102,14 @@ def _entries(
             yield from _numbers(desired.topics[name], live.topics[name])
             yield from _assignment(desired.topics[name], live.topics[name])
             yield from _configs(desired.topics[name], live.topics[name])
+
+
+def _being_deleted(name: str, desired: Desired, environment: Environment) -> Iterator[DriftEntry]:
+    topic = desired.topics.get(name)
+    if topic is None and not environment.protecting_pattern(name):
+        yield DriftEntry(topic=name, kind=DriftKind.BEING_DELETED)
+    elif topic is not None and topic.lifecycle is not Lifecycle.PAUSED:
+        yield DriftEntry(topic=name, kind=DriftKind.BEING_DELETED, location=topic.location)
 
 
 def _numbers(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:

@@ -24,6 +24,7 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
+from topicops.steps.planning.lost_topics import LOST_CODE, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.renames import rename_notes
@@ -71,20 +72,29 @@ def _with_rename_notes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 
 def _create(situation: Situation, load: Load) -> CreateTopic:
     desired = situation.desired
-    replaced = desired.name in situation.live.orphan_configs
+    lost = situation.live.lost.get(desired.name)
     return CreateTopic(
         topic=desired.name,
         owner=desired.owner,
         location=desired.location,
-        risk=Risk.SAFE,
+        risk=Risk.SAFE if lost is None else Risk.NOTICE,
+        codes=() if lost is None else (LOST_CODE,),
         reversible=True,
         precondition=Precondition(absent=True),
-        notes=("the config znode of an earlier topic of this name is replaced",) if replaced else (),
+        notes=tuple(_create_notes(situation)),
         partitions=desired.partitions,
         replication_factor=desired.replication_factor,
         assignment=_placed(situation, load),
         configs={name: value for name, value in sorted(desired.configs.items()) if value is not None},
     )
+
+
+def _create_notes(situation: Situation) -> Iterator[str]:
+    name, live = situation.desired.name, situation.live
+    if lost := live.lost.get(name):
+        yield lost_note(lost)
+    if name in live.orphan_configs:
+        yield "the config znode of an earlier topic of this name is replaced"
 
 
 def _expand(situation: Situation, load: Load) -> ExpandTopic:

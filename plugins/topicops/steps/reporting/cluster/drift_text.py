@@ -51,6 +51,8 @@ def _difference(entry: DriftEntry) -> str:
             return "live, although a tombstone deletes it"
         case DriftKind.UNMANAGED:
             return "live, but no file describes it"
+        case DriftKind.BEING_DELETED:
+            return "being deleted: marked for deletion, and not gone yet"
 
 
 def _name(entry: DriftEntry) -> str:

@@ -1,0 +1,46 @@
+"""Which described topics were deleted outside git, from what earlier snapshots had and from the audit logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from topicops.edges.home.audit_files import audited_environments, deleted_topics
+from topicops.edges.home.seen_topics import SeenTopics
+from topicops.flow.runs.run import Run, audit_folder
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen
+from topicops.model.specs.desired import Desired
+from topicops.steps.planning.lost_topics import lost_topics
+
+
+def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping[str, LastSeen]:
+    """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
+
+    Args:
+        at: When the snapshot was read.
+    """
+    seen = SeenTopics(run.home, run.environment, live.cluster_id)
+    missing = seen.missing(live.topics)
+    lost = _lost(run, missing, run.read_desired()) if missing and run.store.has("desired.json") else {}
+    seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=lost)
+    return lost
+
+
+def known_lost_topics(run: Run, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
+    """The lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
+    return _lost(run, SeenTopics(run.home, run.environment, live.cluster_id).missing(live.topics), desired)
+
+
+def _lost(run: Run, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
+    folder, identities = audit_folder(run.home), {seen.identity for seen in missing.values()}
+    logs = audited_environments(folder) if missing else ()
+    deleted = {found for name in logs for found in deleted_topics(folder, name, identities)}
+    return lost_topics(missing, desired, deleted=deleted)
+
+
+def _identities(run: Run, live: ClusterSnapshot) -> Iterable[tuple[str, str]]:
+    if live.totals is None or (tables := run.tables()) is None:
+        return ((name, topic.identity) for name, topic in live.topics.items())
+    from topicops.edges.tables.live_topics import read_identities
+
+    return read_identities(tables)
