@@ -1,27 +1,74 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what stands for those that were left out."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-Engine = Literal["spark", "python"]
+from topicops.model.errors import UsageError
+
+Engine = Literal["auto", "spark", "python"]
 Format = Literal["text", "json", "markdown"]
 TextOrJson = Literal["text", "json"]
 
-EnvironmentOption = Annotated[str, typer.Option("--environment", "-e", help="Name of a file in topics/environments/.")]
+_ENVIRONMENT = "Name of a file in topics/environments/. Default: $TOPICOPS_ENVIRONMENT, else the only file there."
+
+
+def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:
+    """The folder that was named; else ``topics`` in the working folder, or the repository's where there is none."""
+    from topicops.edges.repository import topics_of
+
+    source = context.get_parameter_source(option.name or "")
+    if source is None or source.name != "DEFAULT":
+        return topics
+    found = topics_of(Path.cwd())
+    return Path(os.path.relpath(found)) if found else topics
+
+
+EnvironmentOption = Annotated[str | None, typer.Option("--environment", "-e", help=_ENVIRONMENT, show_default=False)]
 EnvironmentsOption = Annotated[
-    list[str],
-    typer.Option(
-        "--environment", "-e", help="Name of a file in topics/environments/; may be repeated. all: each of them."
-    ),
+    list[str] | None,
+    typer.Option("--environment", "-e", help=f"{_ENVIRONMENT} May be repeated. all: each of them.", show_default=False),
 ]
-TopicsOption = Annotated[Path, typer.Option("--topics", help="The folder of specs.")]
+TopicsOption = Annotated[
+    Path, typer.Option("--topics", help="The folder of specs, found from any folder below.", callback=nearest_topics)
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="text, json or markdown.")]
 TextOrJsonOption = Annotated[TextOrJson, typer.Option("--format", help="text or json.")]
 DetailedExitcodeOption = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with status 2 when there is a change or a difference.")
 ]
-HistoryEngineOption = Annotated[Engine, typer.Option("--engine", help="Ask the history with spark or with python.")]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="Compare with spark or with python; auto chooses by the number of topics.")
+]
+HistoryEngineOption = Annotated[
+    Engine, typer.Option("--engine", help="Ask the history with spark or with python; auto: python.")
+]
+
+
+def one_environment(named: str | None, topics: Path) -> str:
+    """The environment of the command line, else of the shell, else the only one. Raises ``UsageError``."""
+    return named or _environment_left_out(topics)
+
+
+def all_environments(named: Sequence[str] | None, topics: Path) -> Sequence[str]:
+    """As ``one_environment``, for commands that take several."""
+    return named or [_environment_left_out(topics)]
+
+
+def _environment_left_out(topics: Path) -> str:
+    from topicops.edges.specs.open_files import environment_files, require_folder
+
+    if named := os.environ.get("TOPICOPS_ENVIRONMENT"):
+        return named
+    require_folder(topics)
+    there = environment_files(topics)
+    if not there:
+        raise UsageError(f"{topics}/environments: no environment has a file there")
+    if len(there) > 1:
+        raise UsageError(f"name one environment with -e, or in TOPICOPS_ENVIRONMENT: {', '.join(there)}")
+    return there[0]

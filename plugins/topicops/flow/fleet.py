@@ -19,13 +19,14 @@ import msgspec
 
 from topicops.edges.connections.lookup import from_environment, known_to_reader
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.flow.engines import engine_for
 from topicops.flow.history import record
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import diff, gate, keep_delta, keep_snapshot, keep_specs, plan, read_cluster, snapshot
 from topicops.flow.quality import quality_before
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
-    Engine,
+    EngineChoice,
     Run,
     no_progress,
     now,
@@ -190,25 +191,22 @@ def attempt(step: Callable[[Run], T], run: Run) -> T | Failure:
         return Failure.of(error)
 
 
-def plan_fleet(fleet: Fleet, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> FleetReport:
+def plan_fleet(
+    fleet: Fleet, *, engine: EngineChoice = "auto", states: bool = False, only: str | None = None
+) -> FleetReport:
     """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
-    if engine == "spark":
-        compare_by_spark(steps, states=states)
-    else:
-        prepare(steps, as_tables=False)
-        steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-        steps.each(partial(diff, engine=engine))
+    _compare(steps, engine, states=states)
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     steps.each(record)
     return steps.report(found)
 
 
-def drift_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
+def drift_fleet(fleet: Fleet, *, engine: EngineChoice = "auto", only: str | None = None) -> FleetReport:
     """Where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
-    compare_by_spark(steps, states=False)
+    _compare(steps, engine, states=False)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
 
@@ -242,6 +240,20 @@ def prepare(steps: Steps, *, as_tables: bool) -> None:
         steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
+
+
+def _compare(steps: Steps, choice: EngineChoice, *, states: bool) -> None:
+    """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
+    from topicops.edges.specs.open_files import count_topic_files
+
+    chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs))
+    steps.fleet.progress(f"Comparing with {chosen}")
+    if chosen.engine == "spark":
+        compare_by_spark(steps, states=states)
+        return
+    prepare(steps, as_tables=False)
+    steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
+    steps.each(partial(diff, engine=chosen.engine))
 
 
 def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False) -> None:

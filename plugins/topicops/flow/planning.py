@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_digests
@@ -21,6 +22,7 @@ from topicops.flow.runs.run import (
     NOTES_FILE,
     CountedSummary,
     Engine,
+    EngineChoice,
     Run,
     Summary,
     baseline_file,
@@ -107,10 +109,14 @@ def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
     Args:
         as_tables: Keep the topics of this run, desired and live, in tables.
     """
+    return _keep_read_specs(run, read_specs(run), as_tables=as_tables)
+
+
+def _keep_read_specs(run: Run, validated: Validated, *, as_tables: bool) -> ValidateSummary:
     from topicops.edges.specs.git import commit_of
 
     prune(run.home, now=now())
-    return keep_specs(run, read_specs(run), commit=commit_of(run.topics) or run.version, as_tables=as_tables)
+    return keep_specs(run, validated, commit=commit_of(run.topics) or run.version, as_tables=as_tables)
 
 
 def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables: bool) -> ValidateSummary:
@@ -270,21 +276,29 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
     return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)
 
 
-def make_plan(run: Run, *, engine: Engine = "spark", states: bool = False, only: str | None = None) -> Plan:
+def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: str | None = None) -> Plan:
     """Validate, snapshot, diff, plan and gate; the run is in the history then."""
     from topicops.flow.history import record
 
     run.progress(f"Reading {run.topics}")
-    validate(run, as_tables=engine == "spark")
-    with _spark_beside(run) if engine == "spark" else nullcontext():
+    chosen = _validate_for(run, engine)
+    with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
         run.progress(f"Reading the live topics of {run.environment}")
         found = snapshot(run, states=states)
-        run.progress(f"Comparing with {found.topics} live topics ({engine})")
-        diff(run, engine=engine)
+        run.progress(f"Comparing with {found.topics} live topics ({chosen})")
+        diff(run, engine=chosen.engine)
     plan(run, only=only)
     gate(run)
     record(run)
     return run.read_plan()
+
+
+def _validate_for(run: Run, choice: EngineChoice) -> ChosenEngine:
+    """As ``validate``; the engine is chosen when the topics of the files are known, and before they are kept."""
+    validated = read_specs(run)
+    chosen = engine_for(choice, topics_to_compare(run, validated))
+    _keep_read_specs(run, validated, as_tables=chosen.engine == "spark")
+    return chosen
 
 
 def _spark_beside(run: Run) -> AbstractContextManager[None]:

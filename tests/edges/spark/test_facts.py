@@ -16,6 +16,7 @@ from topicops.edges.spark.diff import spark_diff
 from topicops.edges.spark.facts import count_partitions
 from topicops.edges.spark.session import spark_session
 from topicops.edges.tables.schemas import SCHEMAS
+from topicops.flow import engines
 from topicops.flow.runs.run import Engine
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.steps.facts import classes_by_owner, facts_of, partition_counts
@@ -40,8 +41,8 @@ def test_spark_and_plain_python_find_the_same_facts(spark: SparkSession, tmp_pat
 def test_a_whole_run_has_the_same_facts_with_both_engines_and_all_tables(spark: SparkSession, tmp_path: Path) -> None:
     write_topics(tmp_path)
     facts = {}
-    engines: tuple[Engine, ...] = ("spark", "python")
-    for engine in engines:
+    both: tuple[Engine, ...] = ("spark", "python")
+    for engine in both:
         with standing_in(cluster(2)):
             run = planned(tmp_path, engine, engine, 2)
             facts[engine] = run.store.read_text("facts-before.json")
@@ -57,3 +58,19 @@ def test_a_whole_run_has_the_same_facts_with_both_engines_and_all_tables(spark: 
     assert {name for name in SCHEMAS if tables.has(name)} == set(SCHEMAS)
     after = set(SCHEMAS) - {"desired", "delta", "classes"}
     assert {name for name in SCHEMAS if tables.below("after").has(name)} == after
+
+
+def test_auto_hands_many_topics_to_spark_and_the_plan_has_the_same_bytes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.sparkContext.applicationId
+    write_topics(tmp_path)
+    runs = {}
+    for limit, used in ((1, "spark"), (1_000, "python")):
+        monkeypatch.setattr(engines, "SPARK_FROM_TOPICS", limit)
+        with standing_in(cluster(2)):
+            runs[used] = planned(tmp_path, used, "auto", 2)
+
+    assert runs["spark"].tables() is not None
+    assert runs["python"].tables() is None
+    assert len({run.store.read_text("plan.json") for run in runs.values()}) == 1

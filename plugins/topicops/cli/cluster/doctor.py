@@ -8,12 +8,12 @@ import typer
 
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 from topicops.model.exit_status import ExitStatus
 
 
 def doctor_command(
-    environment: EnvironmentOption,
+    environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     output: TextOrJsonOption = "text",
 ) -> None:
@@ -21,7 +21,7 @@ def doctor_command(
     from topicops import flow
     from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 
-    report = flow.doctor(unrecorded_run(environment, topics))
+    report = flow.doctor(unrecorded_run(one_environment(environment, topics), topics))
     print_result(doctor_json(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)

@@ -13,18 +13,19 @@ from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     Engine,
+    EngineOption,
     EnvironmentsOption,
-    HistoryEngineOption,
     TextOrJson,
     TextOrJsonOption,
     TopicsOption,
+    all_environments,
 )
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 
 
 def drift_command(
-    environment: EnvironmentsOption,
+    environment: EnvironmentsOption = None,
     topics: TopicsOption = Path("topics"),
     only: Annotated[
         str | None, typer.Option("--only", help="Compare only topics whose name matches this glob.")
@@ -33,23 +34,24 @@ def drift_command(
         str | None,
         typer.Option("--since", help="From the history: when each difference began and ended. 36h, 7d, 2026-01-31."),
     ] = None,
-    engine: HistoryEngineOption = "spark",
+    engine: EngineOption = "auto",
     detailed_exitcode: DetailedExitcodeOption = False,
     output: TextOrJsonOption = "text",
 ) -> None:
     """Show where the live cluster differs from the files, or since when. Nothing is written to the cluster."""
-    named = several(environment, topics)
+    environments = all_environments(environment, topics)
+    named = several(environments, topics)
     if since is not None:
         if named:
             raise UsageError("--since: name one environment")
-        is_there = _differed_since(environment[0], since, engine, only, output)
+        is_there = _differed_since(environments[0], since, engine, only, output)
     elif named:
         from topicops import flow
 
-        report = flow.drift_fleet(new_fleet(named, topics), only=only)
+        report = flow.drift_fleet(new_fleet(named, topics), engine=engine, only=only)
         end(report, output, detailed_exitcode=detailed_exitcode)
     else:
-        is_there = _differs_now(environment[0], topics, only, output)
+        is_there = _differs_now(environments[0], topics, only, output)
     if detailed_exitcode and is_there:
         raise typer.Exit(ExitStatus.CHANGES_PENDING)
 

@@ -9,11 +9,11 @@ import typer
 
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
 
 def import_command(
-    environment: EnvironmentOption,
+    environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     owner: Annotated[
         str | None,
@@ -41,5 +41,5 @@ def import_command(
         domain=None if domain is None else checked_domain(domain),
         only=only,
     )
-    result = flow.import_topics(unrecorded_run(environment, topics), options)
+    result = flow.import_topics(unrecorded_run(one_environment(environment, topics), topics), options)
     print_result(import_json(result) if output == "json" else import_text(result))

@@ -10,12 +10,19 @@ import typer
 from topicops.cli.fleets import copy_results, end, new_fleet, several
 from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
-from topicops.cli.shared_options import DetailedExitcodeOption, Engine, EnvironmentsOption, FormatOption, TopicsOption
+from topicops.cli.shared_options import (
+    DetailedExitcodeOption,
+    EngineOption,
+    EnvironmentsOption,
+    FormatOption,
+    TopicsOption,
+    all_environments,
+)
 from topicops.model.exit_status import ExitStatus
 
 
 def plan_command(
-    environment: EnvironmentsOption,
+    environment: EnvironmentsOption = None,
     topics: TopicsOption = Path("topics"),
     only: Annotated[str | None, typer.Option("--only", help="Plan only topics whose name matches this glob.")] = None,
     out: Annotated[
@@ -25,7 +32,7 @@ def plan_command(
             help="Write the plan to this file, for `apply`; of several environments: to this folder, a file for each.",
         ),
     ] = None,
-    engine: Annotated[Engine, typer.Option("--engine", help="Compare with spark or with python.")] = "spark",
+    engine: EngineOption = "auto",
     states: Annotated[
         bool, typer.Option("--states", help="Read partition states too, so that the gate can use them.")
     ] = False,
@@ -35,13 +42,14 @@ def plan_command(
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
 
-    if named := several(environment, topics):
+    environments = all_environments(environment, topics)
+    if named := several(environments, topics):
         fleet = new_fleet(named, topics)
         report = flow.plan_fleet(fleet, engine=engine, states=states, only=only)
         if out is not None:
             copy_results(report, out)
         end(report, output, detailed_exitcode=detailed_exitcode)
-    run = new_run(environment[0], topics)
+    run = new_run(environments[0], topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
     print_result(flow.render(plan, output, flow.read_facts(run, "before")))
     if out is not None:

@@ -9,11 +9,11 @@ import typer
 
 from topicops.cli.output import print_error, print_result
 from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
 
 def topics_command(
-    environment: EnvironmentOption,
+    environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     under_replicated: Annotated[bool, typer.Option("--under-replicated", help="Replicas are not in sync.")] = False,
     under_min_isr: Annotated[bool, typer.Option("--under-min-isr", help="Too few in sync for acks=all.")] = False,
@@ -36,7 +36,7 @@ def topics_command(
     }
     partitions = frozenset(name for name, is_asked in asked.items() if is_asked)
     wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)
-    listing = flow.topics(unrecorded_run(environment, topics), wanted)
+    listing = flow.topics(unrecorded_run(one_environment(environment, topics), topics), wanted)
     if output == "json":
         print_result(topics_json(listing))
         return

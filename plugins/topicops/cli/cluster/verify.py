@@ -10,12 +10,12 @@ import typer
 from topicops.cli.fleets import end, new_fleet, several
 from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
-from topicops.cli.shared_options import EnvironmentsOption, FormatOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentsOption, FormatOption, TopicsOption, all_environments
 from topicops.model.errors import UsageError
 
 
 def verify_command(
-    environment: EnvironmentsOption,
+    environment: EnvironmentsOption = None,
     plan: Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="Check the topics of this plan only.")] = None,
     topics: TopicsOption = Path("topics"),
     output: FormatOption = "text",
@@ -23,11 +23,12 @@ def verify_command(
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
     from topicops import flow
 
-    if named := several(environment, topics):
+    environments = all_environments(environment, topics)
+    if named := several(environments, topics):
         if plan is not None:
             raise UsageError("a plan is about one environment; name that one alone")
         end(flow.verify_fleet(new_fleet(named, topics)), output)
-    run = new_run(environment[0], topics)
+    run = new_run(environments[0], topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
     print_result(flow.render_report(run, output))
     raise typer.Exit(ended)

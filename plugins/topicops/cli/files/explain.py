@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
 
 def explain_command(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
-    environment: EnvironmentOption,
+    environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     output: TextOrJsonOption = "text",
 ) -> None:
@@ -21,5 +21,5 @@ def explain_command(
     from topicops.flow.spec_files import explain
     from topicops.steps.reporting.specs.explain_text import explain_json, explain_text
 
-    explanation = explain(topics, topic, environment)
+    explanation = explain(topics, topic, one_environment(environment, topics))
     print_result(explain_json(explanation) if output == "json" else explain_text(explanation))

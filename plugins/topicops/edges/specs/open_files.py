@@ -39,6 +39,11 @@ def environment_files(topics: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (topics / "environments").glob("*.yaml") if "." not in path.stem))
 
 
+def count_topic_files(topics: Path) -> int:
+    """How many files of topics there are, by their names; no file is opened."""
+    return sum(path.parent.name not in ("environments", "profiles") for path in topics.glob("*/*.yaml"))
+
+
 class Place(NamedTuple):
     """Something below ``topics`` that is no folder of specs."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.edges.repository import home_of
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
@@ -32,10 +33,11 @@ ENVIRONMENT_FILE = "environment.json"
 TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
-HOME_NOT_SET = "each working folder has its own audit log, journals and topic count"
+HOME_NOT_SET = "each copy of the repository has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
 """What one task of a run applies."""
 Engine = Literal["spark", "python"]
+EngineChoice = Literal["auto", "spark", "python"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +71,16 @@ class CountedSummary(Summary):
 
 
 def home_folder() -> Path:
-    """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` in the working folder."""
-    return Path(os.environ.get("TOPICOPS_HOME") or ".topicops").absolute()
+    """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
+
+    Outside a repository it is ``.topicops`` in the working folder.
+    """
+    named = os.environ.get("TOPICOPS_HOME")
+    return Path(named).absolute() if named else home_of(Path.cwd())
 
 
 def home_is_set() -> bool:
-    """Whether the home is the same from every working folder."""
+    """Whether the home is the same for every copy of the repository."""
     return bool(os.environ.get("TOPICOPS_HOME"))
 
 

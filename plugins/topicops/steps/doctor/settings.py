@@ -48,7 +48,8 @@ def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
 def a_production_home_is_set(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     if environment.spec.cluster.cluster_class == "production" and not facts.home_is_set:
         message = (
-            "TOPICOPS_HOME is not set: each working folder has an audit log, journals and a topic count of its own"
+            "TOPICOPS_HOME is not set: each copy of the repository has an audit log, journals and a topic count of "
+            "its own"
         )
         fix = "set TOPICOPS_HOME to one folder for everybody who changes this cluster"
         yield Finding(Severity.WARNING, message, fix)

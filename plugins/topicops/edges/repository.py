@@ -1,0 +1,58 @@
+"""Finds the specs and the home of a repository from any of its folders; never above the repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+HOME = ".topicops"
+TOPICS = "topics"
+
+
+def folders_up(folder: Path) -> tuple[Path, ...]:
+    """The folder and those above it, up to the root of its repository; outside a repository the folder alone.
+
+    A repository of another account does not count: whoever may write to a folder above, as to ``/tmp``, could
+    otherwise choose where a run keeps its files. Git has the same rule (``safe.directory``).
+    """
+    above = (folder, *folder.parents)
+    for number, place in enumerate(above):
+        if (place / ".git").exists():
+            return above[: number + 1] if _is_ours(place) and _is_ours(place / ".git") else (folder,)
+    return (folder,)
+
+
+def home_of(folder: Path) -> Path:
+    """The nearest ``.topicops`` of this account in ``folders_up``; where none is, that of the repository's root."""
+    above = folders_up(folder)
+    if (folder / HOME).is_dir():
+        return folder / HOME
+    return next((place / HOME for place in above if _is_ours(place / HOME)), above[-1] / HOME)
+
+
+def topics_of(folder: Path) -> Path | None:
+    """``topics`` in the folder, or the nearest one in ``folders_up`` that holds environments or profiles."""
+    if (folder / TOPICS).is_dir():
+        return folder / TOPICS
+    return next((place / TOPICS for place in folders_up(folder) if is_specs_root(place / TOPICS)), None)
+
+
+def specs_root_of(path: Path) -> Path | None:
+    """The nearest folder at or above ``path``, in its repository, that holds environments or profiles."""
+    return next(_specs_roots(path), None)
+
+
+def is_specs_root(folder: Path) -> bool:
+    return (folder / "environments").is_dir() or (folder / "profiles").is_dir()
+
+
+def _specs_roots(path: Path) -> Iterator[Path]:
+    return (place for place in folders_up(path) if is_specs_root(place))
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid()
+    except OSError:
+        return False

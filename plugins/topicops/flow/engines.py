@@ -1,0 +1,53 @@
+"""What compares, where nobody chose: plain Python up to a size, Spark above it. Both give the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from topicops.edges.extras import has_extra
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.runs.run import Engine, EngineChoice, Run
+from topicops.model.errors import ArtifactError
+from topicops.steps.specs.validate import Validated
+
+SPARK_FROM_TOPICS = 50_000
+"""From this many topics on, a plan by Spark is no slower than one by Python, its start counted.
+
+Source: benchmarks/results/engine.json.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEngine:
+    engine: Engine
+    why: str = ""
+    """A few words, unless a person chose."""
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {self.why}" if self.why else self.engine
+
+
+def engine_for(choice: EngineChoice, topics: int) -> ChosenEngine:
+    """The engine that compares this many topics."""
+    if choice != "auto":
+        return ChosenEngine(choice)
+    if topics < SPARK_FROM_TOPICS:
+        return ChosenEngine("python", f"fewer than {SPARK_FROM_TOPICS:,} topics")
+    if not has_extra("spark"):
+        return ChosenEngine("python", "Spark is not installed")
+    return ChosenEngine("spark", f"{SPARK_FROM_TOPICS:,} topics or more")
+
+
+def topics_to_compare(run: Run, validated: Validated) -> int:
+    """The topics of the files, or of the cluster at its last snapshot if these were more."""
+    described = len(validated.desired.topics) if validated.desired else 0
+    cluster_id = validated.environment.spec.cluster.id if validated.environment else None
+    return max(described, _last_count(run.home, cluster_id) if cluster_id else 0)
+
+
+def _last_count(home: Path, cluster_id: str) -> int:
+    try:
+        return TopicCount(home, cluster_id).read() or 0
+    except ArtifactError:
+        return 0  # the snapshot reads it too, and says what is wrong with it
