@@ -107,3 +107,39 @@ def test_problems_of_other_files_do_not_stand_in_the_way(folder: Path) -> None:
     write(folder, {"zoo/broken.yaml": "kind: ["})
 
     assert new("web.clicks") == 0
+
+
+def test_a_file_that_is_there_is_named_before_any_other_problem(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert new("web.clicks") == 0
+    capsys.readouterr()
+
+    assert new("web.clicks", "--partitions", "-1", "--config", "retention.mss=7d") == 1
+
+    assert capsys.readouterr().err == (
+        "topicops: topics/web/web.clicks.yaml: there is such a file already; it stays, and nothing was written\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ([], "--partitions and --replication-factor"),
+        (["--partitions", "3"], "--replication-factor"),
+        (["--replication-factor", "3"], "--partitions"),
+        (["--profile", "kept"], "--replication-factor"),
+    ],
+    ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else "",
+)
+def test_missing_numbers_are_asked_for_by_their_options(
+    folder: Path, given: list[str], options: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = folder / "environments" / "local.yaml"
+    text = local.read_text(encoding="utf-8")
+    local.write_text(text.replace("defaults: {partitions: 3, replicationFactor: 3}", "defaults: {}"), encoding="utf-8")
+
+    assert new("web.clicks", *given) == 1
+
+    assert capsys.readouterr().err.startswith(f"topicops: give {options}: neither a profile")
+    assert not (folder / "web").exists()

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.spec_folder import LOCAL, topic, write
+from fixtures.workflow import git
+from fixtures.workspace import Workspace
 from topicops.edges.specs.git import name_in_repository
 from topicops.flow.runs.run import open_run, read_specs
+from topicops.model.choices import SOURCES
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.diff import diff
@@ -65,6 +68,27 @@ def test_a_plan_of_one_repository_is_the_same_bytes_wherever_it_is_made(
     assert str(tmp_path) not in text
     assert tmp_path.name not in text
     assert ".." not in text
+
+
+def test_a_topic_whose_file_git_renamed_is_created_with_the_note_that_this_is_no_rename(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SOURCES, "pretended", "fixtures.pretended:open_source_with_orders")
+    workspace.cluster = {**workspace.cluster, "source": "pretended", "lease": "none"}
+    workspace.topic("shop.orders", partitions=3)
+    workspace.write_environment()
+    git(workspace.folder, "init", "-q")
+    git(workspace.folder, "add", "topics")
+    git(workspace.folder, "commit", "-qm", "Describe orders")
+    before = workspace.plan().out
+    git(workspace.folder, "rm", "-q", "topics/tests/shop.orders.yaml")
+    workspace.topic("shop.orders-v2", partitions=3)
+
+    after = workspace.plan().out
+
+    assert "rename" not in before
+    assert "note: this is not a rename of shop.orders: no record and no group's offset is carried over" in after
+    assert "shop.orders stays as it is, and no file describes it now" in after
 
 
 def test_the_place_of_a_limit_is_the_line_that_sets_it(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from topicops import cli, flow
+from topicops.cli.output import shown_path
 
 ROOT_HELP = "Kafka topics as reviewed YAML"
 
@@ -38,6 +40,33 @@ def test_a_command_is_found_behind_the_options_of_all(capsys: pytest.CaptureFixt
 def test_an_unknown_command_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["plam", "--environment", "prod"]) == 1
     assert capsys.readouterr().err.startswith("topicops: No such command 'plam'.")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["plan", "--env", "x"], "No such option: --env (did you mean --environment?)"),
+        (["local", "up", "--zoo", "x"], "No such option: --zoo (did you mean --zookeeper-port?)"),
+        (["topics", "--under", "x"], "(did you mean --under-replicated or --under-min-isr?)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_shortened_option_is_answered_with_the_whole_one(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(words) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_folder_of_a_run_is_named_from_here_or_from_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert shown_path(tmp_path / "here/.topicops/runs") == ".topicops/runs"
+    assert shown_path(tmp_path / "elsewhere") == str(tmp_path / "elsewhere")
+    assert shown_path(Path("../elsewhere")) == str(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("name", flow.__all__)

@@ -181,3 +181,15 @@ def test_what_is_not_there_is_one_line(arguments: list[str], folder: Path, capsy
     assert out == ""
     assert err.startswith("topicops: ")
     assert err.count("\n") == 1
+
+
+def test_the_folder_above_the_topics_is_answered_with_the_right_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "topics" / "environments").mkdir()
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+    assert run(["validate", "."]) == 1
+
+    assert capsys.readouterr().err == "topicops: .: this folder is above the topics; did you mean topics?\n"

@@ -19,6 +19,7 @@ from topicops import __version__
 from topicops.cli.output import print_error
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
+from topicops.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,7 @@ def run(arguments: list[str] | None = None) -> int:
         print_error(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
         return error.exit_status
     except typer.exceptions.TyperException as error:
-        print_error(f"topicops: {error.format_message()}" if error.format_message() else "see `topicops --help`")
+        print_error(f"topicops: {_usage_text(error)}")
         return ExitStatus.ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("topicops: interrupted")
@@ -114,6 +115,16 @@ def run(arguments: list[str] | None = None) -> int:
         logger.info("unexpected error", exc_info=True)
         print_error(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
         return ExitStatus.ERROR
+
+
+def _usage_text(error: typer.exceptions.TyperException) -> str:
+    """The problem; for an option that is not known, those that begin with the same letters, else the similar ones."""
+    wrong, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if wrong and context:
+        known = [option for parameter in context.command.params for option in parameter.opts]
+        if longer := [option for option in known if option.startswith(wrong)]:
+            return f"No such option: {printable(wrong)} (did you mean {' or '.join(longer)}?)"
+    return error.format_message() or "see `topicops --help`"
 
 
 def _named(words: Sequence[str]) -> str | None:

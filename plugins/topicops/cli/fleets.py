@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from topicops.cli.output import new_run_id, print_result, progress
+from topicops.cli.output import new_run_id, print_result, progress, shown_path
 from topicops.cli.shared_options import Format
 from topicops.model.errors import ArtifactError
 from topicops.model.exit_status import ExitStatus
@@ -35,7 +34,7 @@ def new_fleet(environments: Sequence[str], topics: Path) -> Fleet:
     from topicops import flow
 
     fleet = flow.open_fleet(environments, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
-    progress(f"Keeping this run's files in {os.path.relpath(fleet.store.folder)}")
+    progress(f"Keeping this run's files in {shown_path(fleet.store.folder)}")
     return fleet
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from topicops.model.printable import printable, printable_lines
 
@@ -29,6 +31,12 @@ def print_warnings(sentences: Iterable[str]) -> None:
 def progress(line: str) -> None:
     """Print one line of progress."""
     print(printable(line), file=sys.stderr, flush=True)
+
+
+def shown_path(path: Path) -> str:
+    """Relative to the working folder if it is below that, else absolute."""
+    place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
+    return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
 
 
 def new_run_id() -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.cli.output import new_run_id, progress
+from topicops.cli.output import new_run_id, progress, shown_path
 
 if TYPE_CHECKING:
     from topicops.flow import Run
@@ -17,7 +16,7 @@ def new_run(environment: str, topics: Path) -> Run:
     from topicops import flow
 
     run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
-    progress(f"Keeping this run's files in {os.path.relpath(run.store.folder)}")
+    progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
     return run
 
 

@@ -33,7 +33,7 @@ from topicops.model.ports import LiveReader
 from topicops.model.runs.audit import AuditFile
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.steps.doctor import examine
-from topicops.steps.planning.cluster_guard import require_cluster, require_cluster_id
+from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.drift import DriftEntry, counted
 from topicops.steps.planning.drift import drift as drift_step
 from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
@@ -108,7 +108,7 @@ def doctor(run: Run) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
     environment, desired = read_specs(run).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
-    snapshot, zookeeper = _read_source(access, unread)
+    snapshot, zookeeper, other_cluster_id = _read_source(access, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())
     kafka = _read_brokers(access, changing, unread)
     facts = DoctorFacts(
@@ -116,6 +116,7 @@ def doctor(run: Run) -> DoctorReport:
         zookeeper=zookeeper,
         kafka=kafka,
         unread=unread,
+        other_cluster_id=other_cluster_id,
         home_is_set=home_is_set(),
         spark_starts_slowly=_spark_starts_slowly(),
     )
@@ -132,26 +133,39 @@ def _spark_starts_slowly() -> bool:
 
 def _read_source(
     access: Access, unread: dict[Area, UnreadArea]
-) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None]:
+) -> tuple[ClusterSnapshot | None, ZooKeeperFacts | None, str | None]:
+    """The environment's own cluster with states, what ZooKeeper says, and the id of another cluster that answered."""
     try:
         with access.reader() as reader:
-            snapshot = _whole_snapshot(reader, access, unread)
-            return snapshot, access.zookeeper_facts(reader, is_decodable=snapshot is not None)
+            other = _other_cluster_id(reader, access, unread)
+            snapshot = None if other or "snapshot" in unread else _whole_snapshot(reader, unread)
+            facts = access.zookeeper_facts(reader, is_decodable=snapshot is not None or other is not None)
+            return snapshot, facts, other
     except TopicopsError as error:
         area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
         unread[area] = UnreadArea(message=str(error), code=error.code)
-        return None, None
+        return None, None, None
 
 
-def _whole_snapshot(reader: LiveReader, access: Access, unread: dict[Area, UnreadArea]) -> ClusterSnapshot | None:
-    """The environment's own cluster, with states; None and a problem if it cannot be read."""
+def _other_cluster_id(reader: LiveReader, access: Access, unread: dict[Area, UnreadArea]) -> str | None:
+    """None: the environment's own cluster answered, or no cluster; the second is a problem of the snapshot."""
+    found = None
     try:
-        snapshot = reader.snapshot(states=True)
-        require_cluster(snapshot, access.environment)
+        found = reader.cluster_id()
+        require_cluster_id(found, access.environment)
+    except TopicopsError as error:
+        unread["snapshot"] = UnreadArea(message=str(error), code=error.code)
+        return found
+    return None
+
+
+def _whole_snapshot(reader: LiveReader, unread: dict[Area, UnreadArea]) -> ClusterSnapshot | None:
+    """With states; None and a problem if it cannot be read."""
+    try:
+        return reader.snapshot(states=True)
     except TopicopsError as error:
         unread["snapshot"] = UnreadArea(message=str(error), code=error.code)
         return None
-    return snapshot
 
 
 def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:

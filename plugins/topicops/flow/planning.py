@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
@@ -35,9 +35,9 @@ from topicops.flow.runs.run import (
 from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
-from topicops.model.plans.changes import ACTIONS, GateWord
+from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
-from topicops.model.plans.plan import Plan, TopicActivity
+from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
@@ -250,6 +250,7 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
+    change_set = _with_notes_of_lost_files(run, change_set, live)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     return PlanSummary(
         path=str(path),
@@ -258,6 +259,24 @@ def plan(run: Run, *, only: str | None = None) -> PlanSummary:
         drift=len(change_set.drift),
         unmanaged=len(change_set.unmanaged),
     )
+
+
+def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
+    """A created topic whose file had another name before is no rename: the old topic stays, and has no file."""
+    from topicops.edges.specs.git import name_in_repository, removed_files
+    from topicops.steps.planning.renames import with_notes_of_lost_files
+
+    unmanaged = set(change_set.unmanaged)
+    if not unmanaged or not any(isinstance(change, CreateTopic) for change in change_set.changes):
+        return change_set
+    root = name_in_repository(run.topics)
+    files = (PurePosixPath(name) for name in sorted(removed_files(run.topics)))
+    lost = {file.stem: f"{root}{file.parent}" for file in files if file.stem in unmanaged}
+    if not lost:
+        return change_set
+    hold(live.topics, lost)
+    partitions = {name: live.topics[name].partitions for name in lost}
+    return replace(change_set, changes=with_notes_of_lost_files(change_set.changes, lost, partitions))
 
 
 def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:

@@ -133,16 +133,17 @@ def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
         SpecError: The spec breaks a rule.
         SpecFileError: There is such a file already, or it cannot be written.
     """
-    from topicops.edges.specs.writer import document_of, shown, write_new
+    from topicops.edges.specs.writer import document_of, require_free, shown, write_new
     from topicops.steps.authoring.formatting import formatted
-    from topicops.steps.authoring.new_spec import require_sound
+    from topicops.steps.authoring.new_spec import require_sound_new
     from topicops.steps.authoring.owners_and_domains import checked_name, domain_of
 
-    text = _with_schema_line(formatted(new.text, "Topic", partial(_parse, "Topic")), topics)
-    tree = read_tree(topics)
     stem = checked_name(new.name)
     below = f"{domain or domain_of(stem)}/{stem}.yaml"
-    require_sound(tree, document_of(topics, below, text), datetime.now(UTC))
+    require_free(topics / below)
+    text = _with_schema_line(formatted(new.text, "Topic", partial(_parse, "Topic")), topics)
+    tree = read_tree(topics)
+    require_sound_new(tree, document_of(topics, below, text), datetime.now(UTC))
     write_new(topics, {below: text})
     return shown(topics / below)
 

@@ -33,6 +33,10 @@ class MissingExtraError(TopicopsError):
         super().__init__(f"{title} is not installed: run pip install 'topicops[{extra}]'")
 
 
+class UnknownConnectionError(UsageError):
+    """There is no connection with this id."""
+
+
 class SpecError(TopicopsError):
     """The files under ``topics/`` have problems; ``diagnostics`` holds all of them, with the warnings."""
 

@@ -2,10 +2,13 @@
 
 import json
 import pickle
+import shlex
 
 import pytest
 
 from topicops.edges.connections.lookup import (
+    KAFKA_EXAMPLE,
+    ZOOKEEPER_EXAMPLE,
     Role,
     Tls,
     ZooKeeperAddress,
@@ -333,3 +336,33 @@ def test_what_a_reader_needs_can_go_to_another_process_and_nothing_else_does() -
         kafka_properties(its, "reader", sent)
     with pytest.raises(UsageError, match="'writer' is not known here"):
         kafka_properties(its, "applier", sent)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "example"),
+    [
+        ({"zookeeper": {"connection": "zk_prod"}}, ZOOKEEPER_EXAMPLE),
+        ({"kafka": {"connection": "zk_prod"}}, KAFKA_EXAMPLE),
+    ],
+    ids=["ZooKeeper", "Kafka"],
+)
+def test_an_unknown_connection_is_answered_with_a_line_to_paste_that_works(
+    endpoint: dict[str, object], example: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read() -> object:
+        found = environment(**endpoint)
+        return zookeeper_address(found) if "zookeeper" in endpoint else kafka_properties(found, "reader")
+
+    with pytest.raises(UsageError, match="set the variable AIRFLOW_CONN_ZK_PROD, as in:") as error:
+        read()
+
+    name, _, text = str(error.value).partition("export ")[2].partition("=")
+    monkeypatch.setenv(name, shlex.split(text)[0])
+    assert json.loads(shlex.split(text)[0]) == example
+    assert read()
+
+
+def test_an_id_that_is_no_name_of_a_variable_gives_no_line_to_paste() -> None:
+    with pytest.raises(UsageError) as error:
+        zookeeper_address(environment(zookeeper={"connection": "x'; reboot; '"}))
+    assert "export" not in str(error.value)

@@ -81,6 +81,17 @@ def test_a_wrong_target_is_a_finding_with_its_code(
     assert words in findings["snapshot"]["message"]
 
 
+def test_topics_of_another_cluster_are_not_looked_at_and_its_id_is_named(workspace: Workspace, chroot: Chroot) -> None:
+    lay(chroot.client, WHOLE)
+    aim(workspace, chroot.hosts, cluster_id="another")
+
+    shown = workspace.run("doctor", "--environment", "local").out
+
+    assert f"cluster {CLUSTER_ID}, which is not the environment's; its topics were not read" in shown
+    assert "not looked at what a plan needs" in shown
+    assert "does not read all" not in shown
+
+
 def test_znodes_that_stop_every_snapshot_are_all_named(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, {**WHOLE, "/brokers/topics/one": "", "/brokers/topics/two": "[]"})
     aim(workspace, chroot.hosts)

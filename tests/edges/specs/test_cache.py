@@ -23,7 +23,8 @@ NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 TOPIC = "apiVersion: topicops/v1\nkind: Topic\nmetadata: {{name: {name}, owner: team-web}}\n{body}"
 ENVIRONMENT = (
     "apiVersion: topicops/v1\nkind: Environment\nmetadata: {name: local}\n"
-    "spec: {cluster: {class: sandbox}, defaults: {partitions: 3, replicationFactor: 3}}\n"
+    "spec: {cluster: {class: sandbox, zookeeper: {hosts: zk}, kafka: {bootstrapServers: b}},\n"
+    "  defaults: {partitions: 3, replicationFactor: 3}}\n"
 )
 NAMES = ("a", "b", "c", "d")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.specs.git import commit_of, unchanged_blobs
+from topicops.edges.specs.git import commit_of, removed_files, unchanged_blobs
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
 
@@ -228,3 +228,21 @@ def test_where_git_has_no_say_no_file_is_known(tmp_path: Path, topics: Path, mon
     monkeypatch.setenv("PATH", str(topics))
 
     assert unchanged_blobs(topics) == {}
+
+
+def test_a_file_that_was_renamed_or_removed_is_known_by_its_old_name(topics: Path) -> None:
+    for name in ("moved", "removed", "back"):
+        (topics / "web" / f"{name}.yaml").write_text(f"name: {name}\n")
+    git(topics, "add", ".")
+    git(topics, "commit", "-qm", "Describe more")
+    git(topics, "mv", "web/moved.yaml", "web/moved-v2.yaml")
+    git(topics, "rm", "-q", "web/back.yaml")
+    git(topics, "commit", "-qm", "Rename one")
+    (topics / "web" / "removed.yaml").unlink()
+    (topics / "web" / "back.yaml").write_text("name: back\n")
+
+    assert removed_files(topics) == {"web/moved.yaml", "web/removed.yaml"}
+
+
+def test_outside_a_work_tree_no_file_is_known_to_be_removed(tmp_path: Path) -> None:
+    assert removed_files(tmp_path) == frozenset()

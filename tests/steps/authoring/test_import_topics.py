@@ -27,7 +27,10 @@ from topicops.steps.specs.validate import Validated, validate
 from topicops.testing.builders import NOW, live_topic, round_robin, snapshot
 
 READ = partial(document_of, Path("topics"))
-LOCAL = "apiVersion: topicops/v1\nkind: Environment\nmetadata: {name: local}\nspec:\n  cluster: {class: sandbox}\n"
+LOCAL = (
+    "apiVersion: topicops/v1\nkind: Environment\nmetadata: {name: local}\nspec:\n"
+    "  cluster: {class: sandbox, zookeeper: {hosts: zk}, kafka: {bootstrapServers: b}}\n"
+)
 OTHER = LOCAL.replace("local", "other")
 KEPT = "apiVersion: topicops/v1\nkind: Profile\nmetadata: {name: kept}\nspec:\n  configs: {retention.ms: 7d}\n"
 

@@ -6,7 +6,7 @@ import pytest
 
 from topicops.model.plans.changes import Change
 from topicops.model.specs.diagnostics import Location
-from topicops.steps.planning.renames import rename_notes
+from topicops.steps.planning.renames import rename_notes, with_notes_of_lost_files
 from topicops.testing.builders import create_change, delete_change, expand_change
 
 
@@ -60,3 +60,27 @@ def test_among_many_new_topics_the_telling_word_counts() -> None:
 def test_which_pair_is_named_does_not_depend_on_the_order() -> None:
     changes = [create_change("a.orders"), create_change("b.orders"), delete_change("orders")]
     assert rename_notes(changes) == rename_notes(changes[::-1])
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_noted"),
+    [
+        pytest.param({"shop.orders": "topics/x"}, True, id="most words of the name"),
+        pytest.param({"sales": "topics/test"}, True, id="same folder and as many partitions"),
+        pytest.param({"sales": "topics/x"}, False, id="nothing in common"),
+        pytest.param({}, False, id="no file is lost"),
+    ],
+)
+def test_a_created_topic_that_looks_like_one_whose_file_is_gone_is_no_rename(
+    lost: dict[str, str], is_noted: bool
+) -> None:
+    created = replace(create_change("shop.orders-v2", 3), location=Location("topics/test/shop.orders-v2.yaml", 4))
+
+    [change] = with_notes_of_lost_files([created], lost, dict.fromkeys(lost, 3))
+
+    old = next(iter(lost), "")
+    note = (
+        f"this is not a rename of {old}: no record and no group's offset is carried over; "
+        f"{old} stays as it is, and no file describes it now"
+    )
+    assert change.notes == ((note, *created.notes) if is_noted else created.notes)

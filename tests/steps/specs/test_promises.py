@@ -23,7 +23,7 @@ apiVersion: topicops/v1
 kind: Environment
 metadata: {{name: local}}
 spec:
-  cluster: {{class: sandbox, kafkaVersion: "{version}"}}
+  cluster: {{class: sandbox, kafkaVersion: "{version}", zookeeper: {{hosts: zk}}, kafka: {{bootstrapServers: b}}}}
   defaults: {{partitions: 3, replicationFactor: 1}}
 """
 TOPIC = """\

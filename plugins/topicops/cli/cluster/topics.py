@@ -16,8 +16,10 @@ def topics_command(
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     under_replicated: Annotated[bool, typer.Option("--under-replicated", help="Replicas are not in sync.")] = False,
-    under_min_isr: Annotated[bool, typer.Option("--under-min-isr", help="Too few in sync for acks=all.")] = False,
-    at_min_isr: Annotated[bool, typer.Option("--at-min-isr", help="Just enough in sync for acks=all.")] = False,
+    under_min_isr: Annotated[
+        bool, typer.Option("--under-min-isr", help="No live leader, or fewer in sync than min.insync.replicas.")
+    ] = False,
+    at_min_isr: Annotated[bool, typer.Option("--at-min-isr", help="As many in sync as min.insync.replicas.")] = False,
     unavailable: Annotated[bool, typer.Option("--unavailable", help="No live leader.")] = False,
     with_overrides: Annotated[bool, typer.Option("--with-overrides", help="Topics with configs of their own.")] = False,
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Topics that no file describes.")] = False,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from topicops.model.errors import UsageError
+from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_errors import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.printable import printable
@@ -32,6 +32,14 @@ MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
 """The only fields of a ZooKeeper connection's extra."""
+
+ZOOKEEPER_EXAMPLE: Mapping[str, object] = {
+    "conn_type": "zookeeper",
+    "host": "zk1:2181,zk2:2181,zk3:2181",
+    "extra": {"chroot": "/kafka"},
+}
+KAFKA_EXAMPLE: Mapping[str, object] = {"conn_type": "kafka", "extra": {BOOTSTRAP_SERVERS: "b1:9092,b2:9092"}}
+"""What a message shows for a connection that is not known."""
 
 Role = Literal["reader", "applier", "deleter"]
 """What a client does at the brokers: each role may have its own identity."""
@@ -72,7 +80,7 @@ def from_environment(connection_id: str) -> ConnectionFields:
     variable = VARIABLE_PREFIX + connection_id.upper()
     text = os.environ.get(variable, "").strip()
     if not text:
-        raise UsageError(f"connection {connection_id!r} is not known; set the variable {variable}")
+        raise UnknownConnectionError(f"connection {connection_id!r} is not known; set the variable {variable}")
     try:
         return _from_json(text) if text.startswith("{") else _from_uri(text)
     except _FieldError as error:
@@ -124,7 +132,7 @@ def zookeeper_address(environment: Environment, source: ConnectionSource = from_
     if not endpoint.connection:
         raise UsageError(f"{environment.file}: cluster.zookeeper names neither hosts nor a connection; add one of them")
     place = environment.place_of("cluster.zookeeper.connection")
-    connection = _found(endpoint.connection, place, source)
+    connection = _found(endpoint.connection, place, source, ZOOKEEPER_EXAMPLE)
     try:
         return _zookeeper_address(connection)
     except UsageError as error:
@@ -144,7 +152,7 @@ def kafka_properties(
     if connection_id is None:
         return {BOOTSTRAP_SERVERS: _bootstrap_servers(environment, endpoint)}
     place = environment.place_of(f"cluster.kafka.{written}")
-    extra = _found(connection_id, place, source).extra
+    extra = _found(connection_id, place, source, KAFKA_EXAMPLE).extra
     properties = {name: _property_text(name, value, place) for name, value in extra.items() if value is not None}
     if endpoint.bootstrap_servers and not properties.get(BOOTSTRAP_SERVERS):
         _require_no_login(properties, f"{place}: connection {connection_id!r}")
@@ -213,11 +221,21 @@ def _bootstrap_servers(environment: Environment, endpoint: KafkaEndpoint) -> str
     )
 
 
-def _found(connection_id: str, place: str, source: ConnectionSource) -> ConnectionFields:
+def _found(connection_id: str, place: str, source: ConnectionSource, example: Mapping[str, object]) -> ConnectionFields:
     try:
         return source(connection_id)
+    except UnknownConnectionError as error:
+        raise UsageError(f"{place}: {error}{_as_in(connection_id, example)}") from error
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
+
+
+def _as_in(connection_id: str, example: Mapping[str, object]) -> str:
+    """A line to paste; nothing for an id that is no name of a variable."""
+    variable = VARIABLE_PREFIX + connection_id.upper()
+    return (
+        f", as in: export {variable}='{json.dumps(example)}'" if variable.isascii() and variable.isidentifier() else ""
+    )
 
 
 def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:

@@ -80,6 +80,18 @@ def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) 
     return regular
 
 
+def removed_files(folder: Path) -> frozenset[str]:
+    """Files below ``folder`` that commits of the last 90 days had and that are gone now, relative to it; with ``/``.
+
+    A renamed file is in it under its old name. Empty where git cannot answer.
+    """
+    only = ("--no-renames", "--diff-filter=D", "--name-only", "--relative", "-z")
+    committed = _ask(folder, "log", *only, "--format=", "--since=90.days.ago", "HEAD", "--", ".")
+    not_committed = _ask(folder, "diff", *only, "HEAD", "--", ".")
+    names = {name.strip("\n") for answer in (committed, not_committed) for name in (answer or "").split("\0")} - {""}
+    return frozenset(name for name in names if not (folder / name).exists())
+
+
 def _ask(folder: Path, *question: str, meanwhile: Callable[[], None] = lambda: None) -> str | None:
     """The answer of git, without the last line end; None if it has none."""
     surroundings = {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}

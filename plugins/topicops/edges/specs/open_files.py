@@ -20,23 +20,26 @@ ROOM_FOR_MANY = 16
 OWNERS_FILE = "owners.yaml"
 """The one file of specs that is in no folder below ``topics``."""
 
+_ENVIRONMENTS = "environments"
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
 _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
 """Files that are surely not specs; a dot file that ends in ``.yaml`` is one all the same."""
 
 
 def require_folder(topics: Path) -> None:
-    """Raises ``UsageError`` unless there is such a folder."""
+    """Raises ``UsageError`` unless there is such a folder, and for the folder above a folder of topics."""
     if not topics.is_dir():
         raise UsageError(
             f"{topics}: no such folder; name the one that holds the topics, as in: topicops validate topics"
         )
+    if not (topics / _ENVIRONMENTS).is_dir() and (topics / "topics" / _ENVIRONMENTS).is_dir():
+        raise UsageError(f"{topics}: this folder is above the topics; did you mean {shown_folder(topics)}topics?")
 
 
 def environment_files(topics: Path) -> tuple[str, ...]:
     """The environments that have a file, by its name, in order; no file is opened."""
     # A dot: exceptions and other parts of an environment.
-    return tuple(sorted(path.stem for path in (topics / "environments").glob("*.yaml") if "." not in path.stem))
+    return tuple(sorted(path.stem for path in (topics / _ENVIRONMENTS).glob("*.yaml") if "." not in path.stem))
 
 
 def count_topic_files(topics: Path) -> int:

@@ -63,7 +63,7 @@ def write_new(topics: Path, texts: Mapping[str, str]) -> None:
         SpecFileError: one of them is there already, then none is made; or the disk refuses.
     """
     for below in texts:
-        _require_free(topics / below)
+        require_free(topics / below)
     for below, text in texts.items():
         try:
             create_atomically(topics / below, text.encode())
@@ -86,7 +86,8 @@ def replace_text(path: Path, text: str, *, before: str) -> None:
         raise SpecFileError(f"{shown(path)}: cannot be written: {error.strerror}") from error
 
 
-def _require_free(path: Path) -> None:
+def require_free(path: Path) -> None:
+    """Raise ``SpecFileError`` if there is something with this name, or if its folder is a link."""
     if os.path.lexists(path):
         raise SpecFileError(f"{shown(path)}: there is such a file already; it stays, and nothing was written")
     if path.parent.is_symlink():

@@ -101,6 +101,8 @@ class DoctorFacts:
     zookeeper: ZooKeeperFacts | None
     kafka: KafkaFacts | None
     unread: Mapping[Area, UnreadArea] = field(default_factory=dict)
+    other_cluster_id: str | None = None
+    """The id of the cluster that answered, if it is not the environment's; its topics are not read."""
     home_is_set: bool = True
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
     spark_starts_slowly: bool = False

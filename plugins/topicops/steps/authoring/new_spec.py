@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from topicops.model.errors import SpecError
+from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
 from topicops.steps.authoring.yaml_text import Content, document_text
+from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.validate import validate
 
+_OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
+"""By field."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 
@@ -60,6 +63,20 @@ def _written(text: str) -> Content:
     if text in _NOT_TEXT:
         return _NOT_TEXT[text]
     return int(text) if _DIGITS.fullmatch(text) else text
+
+
+def require_sound_new(before: Tree, new: Document, now: datetime) -> None:
+    """As ``require_sound``; if only numbers are missing, a ``UsageError`` names the options that give them."""
+    try:
+        require_sound(before, new, now)
+    except SpecError as error:
+        summaries = {found.summary for found in error.diagnostics}
+        options = [option for name, option in _OPTIONS.items() if not_given(name) in summaries]
+        if len(options) < len(summaries):
+            raise
+        raise UsageError(
+            f"give {' and '.join(options)}: neither a profile nor the environment's defaults have one for {new.stem}"
+        ) from error
 
 
 def require_sound(before: Tree, changed: Document, now: datetime) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.printable import printable
 
 
 def sentences_of(facts: DoctorFacts) -> dict[str, str]:
@@ -16,13 +17,16 @@ def sentences_of(facts: DoctorFacts) -> dict[str, str]:
 
 def _sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
     live, zookeeper, kafka = facts.snapshot, facts.zookeeper, facts.kafka
+    other = facts.other_cluster_id
+    if other is not None:
+        yield "mode", f"cluster {printable(other)}, which is not the environment's; its topics were not read"
     if live is not None:
         yield "mode", _mode(live)
         yield "topics", f"{len(live.topics)} with {sum(topic.partitions for topic in live.topics.values())} partitions"
     if zookeeper is not None:
         yield "zookeeper", _servers(zookeeper)
         yield "zookeeper identity", _identity(zookeeper)
-        yield "zookeeper rights", _lease(zookeeper, reads_all=live is not None)
+        yield "zookeeper rights", _lease(zookeeper, reading=_reading(facts))
     if kafka is not None:
         yield "brokers", _brokers(kafka)
         yield "kafka identity", _by_role(kafka.principals)
@@ -52,14 +56,19 @@ def _identity(zookeeper: ZooKeeperFacts) -> str:
     return ", ".join(zookeeper.identities) or "none"
 
 
-def _lease(zookeeper: ZooKeeperFacts, *, reads_all: bool) -> str:
+def _reading(facts: DoctorFacts) -> str:
+    if facts.other_cluster_id is not None:
+        return "not looked at what a plan needs"
+    return "does not read all that a plan needs" if facts.snapshot is None else "reads all that a plan needs"
+
+
+def _lease(zookeeper: ZooKeeperFacts, *, reading: str) -> str:
     lease = {
         True: "may hold the lease",
         False: "may not hold the lease",
         None: "not known whether it may hold the lease",
     }
     place = "in /topicops" if zookeeper.has_lease_root else "in /topicops, which the first apply creates"
-    reading = "reads all that a plan needs" if reads_all else "does not read all that a plan needs"
     return f"{reading}; {lease[zookeeper.may_hold_lease]} {place}"
 
 

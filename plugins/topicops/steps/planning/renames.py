@@ -1,9 +1,10 @@
-"""Pairs of a delete and a create in one plan that sketch like a rename; Kafka has no rename."""
+"""Pairs of a topic that goes and a created one that look like a rename; Kafka has no rename."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic
@@ -30,17 +31,41 @@ def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
     shorter name, or if both have the same folder and the same number of partitions. One pair too many is
     better than one too few.
     """
-    similar = _index(_sketch(change) for change in changes if isinstance(change, CreateTopic))
     notes: dict[str, str] = {}
-    for deleted in (_sketch(change) for change in changes if isinstance(change, DeleteTopic)):
-        candidates = {
-            sketch.topic: sketch for sign in (*deleted.words, deleted.place) for sketch in similar.get(sign, ())
-        }
-        twin = max(candidates.values(), key=lambda sketch: (_likeness(deleted, sketch), sketch.topic), default=None)
-        if twin is not None and _is_alike(deleted, twin):
-            notes[deleted.topic] = f"this is not a rename to {twin.topic}: {_CARRIED}"
-            notes[twin.topic] = f"this is not a rename of {deleted.topic}: {_CARRIED}"
+    for old, new in _twins((_sketch(change) for change in changes if isinstance(change, DeleteTopic)), changes):
+        notes[old] = f"this is not a rename to {new}: {_CARRIED}"
+        notes[new] = f"this is not a rename of {old}: {_CARRIED}"
     return notes
+
+
+def with_notes_of_lost_files(
+    changes: Sequence[Change], lost: Mapping[str, str], partitions: Mapping[str, int]
+) -> tuple[Change, ...]:
+    """The changes with a note on each created topic that looks like a live one whose file was renamed or removed.
+
+    Args:
+        lost: The folder of the file that each of these live topics had; no file names them now.
+        partitions: Of these topics.
+    """
+    sketches = (_Sketch(name, _words(name), (folder, partitions[name])) for name, folder in lost.items())
+    notes = {
+        new: f"this is not a rename of {old}: {_CARRIED}; {old} stays as it is, and no file describes it now"
+        for old, new in _twins(sketches, changes)
+    }
+    return tuple(
+        replace(change, notes=(notes[change.topic], *change.notes)) if change.topic in notes else change
+        for change in changes
+    )
+
+
+def _twins(gone: Iterable[_Sketch], changes: Sequence[Change]) -> Iterator[tuple[str, str]]:
+    """Each topic that goes, with the created topic that looks most like it, where one does."""
+    similar = _index(_sketch(change) for change in changes if isinstance(change, CreateTopic))
+    for old in gone:
+        candidates = {sketch.topic: sketch for sign in (*old.words, old.place) for sketch in similar.get(sign, ())}
+        twin = max(candidates.values(), key=lambda sketch: (_likeness(old, sketch), sketch.topic), default=None)
+        if twin is not None and _is_alike(old, twin):
+            yield old.topic, twin.topic
 
 
 def _index(created: Iterable[_Sketch]) -> Mapping[object, Sequence[_Sketch]]:
@@ -54,7 +79,11 @@ def _index(created: Iterable[_Sketch]) -> Mapping[object, Sequence[_Sketch]]:
 
 def _sketch(change: CreateTopic | DeleteTopic) -> _Sketch:
     folder, _, _ = change.location.file.rpartition("/")
-    return _Sketch(change.topic, frozenset(_WORD.findall(change.topic)), (folder, change.partitions))
+    return _Sketch(change.topic, _words(change.topic), (folder, change.partitions))
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(name))
 
 
 def _is_alike(deleted: _Sketch, created: _Sketch) -> bool:

@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     references.profiles_exist,
     references.overrides_have_topics,
     environments.production_names_its_cluster,
+    environments.addresses_are_given,
     environments.leases_can_be_had,
     environments.exceptions_are_current,
 )

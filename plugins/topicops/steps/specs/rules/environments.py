@@ -1,4 +1,4 @@
-"""Environments: a production cluster has its id, the lease is possible, and no exception is over."""
+"""Environments: they name their cluster and its address, the lease is possible, and no exception is over."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
         summary = "with source: kafka the lease cannot be in ZooKeeper"
         remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
         yield Finding("TOP325", cluster.file, cluster.values[named].span, summary, remedy)
+
+
+def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
+    """Reading the cluster takes the brokers' address, and ZooKeeper's where ZooKeeper is the source."""
+    cluster = view.environment_spec.section("cluster")
+    if not cluster.values:
+        return
+    is_zookeeper = cluster.get_or("source", CLUSTER_DEFAULTS.source) == "zookeeper"
+    for name, address in (("kafka", "bootstrapServers"), *([("zookeeper", "hosts")] if is_zookeeper else [])):
+        endpoint = cluster.section(name)
+        if not cluster.is_unreadable(name) and not {address, "connection"} & endpoint.values.keys():
+            span = cluster.values[name].span if name in cluster else cluster.first
+            remedy = f"write cluster.{name}: {{{address}: ...}}, or {{connection: ID}}"
+            yield Finding("TOP325", cluster.file, span, f"cluster.{name} names no address", remedy)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:

@@ -15,9 +15,14 @@ def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
         if len(topic.settings) == len(_NUMBERS):
             continue
         for name in (name for name in _NUMBERS if name not in topic.settings):
-            summary = f"no layer gives {name}"
+            summary = not_given(name)
             remedy = "write it here, in the profile, or in the environment's defaults"
             yield Finding("TOP202", topic.source.file, topic.source.spec.first, summary, remedy)
+
+
+def not_given(name: str) -> str:
+    """What is wrong where no layer has this field."""
+    return f"no layer gives {name}"
 
 
 def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
