@@ -46,6 +46,7 @@ COMMANDS = {
     "import": "cluster.importing:import_command",
     "demo": "sandbox.demo:demo_command",
     "audit": "cluster.audit:app",
+    "undo": "cluster.undo:undo_command",
     "local": "sandbox.local:app",
 }
 """Module of this package and name in it, in the order in which the help shows them."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.undoing import lines_of_run, plan_undo, undo, write_undo
     from topicops.flow.verifying import verify
     from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
 
@@ -35,6 +36,7 @@ _NAMES = {
     "quality": ("one_application", "quality_after", "quality_before"),
     "reporting": ("render", "render_report", "report", "run_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
+    "undoing": ("lines_of_run", "plan_undo", "undo", "write_undo"),
     "verifying": ("verify",),
     "whole_runs": ("apply_plan", "verify_cluster", "verify_plan"),
 }
@@ -58,6 +60,7 @@ __all__ = [
     "gate",
     "home_folder",
     "import_topics",
+    "lines_of_run",
     "load_plan",
     "look_at_fleet",
     "make_plan",
@@ -66,6 +69,7 @@ __all__ = [
     "open_run",
     "plan",
     "plan_fleet",
+    "plan_undo",
     "quality_after",
     "quality_before",
     "quality_since",
@@ -82,11 +86,13 @@ __all__ = [
     "topic_id",
     "topic_owners",
     "topics",
+    "undo",
     "validate",
     "verify",
     "verify_cluster",
     "verify_fleet",
     "verify_plan",
+    "write_undo",
 ]
 
 

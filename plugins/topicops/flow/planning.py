@@ -44,7 +44,7 @@ from topicops.model.specs.desired import Desired
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.only import keep_only
+from topicops.steps.planning.only import Only, keep_only
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 
@@ -229,11 +229,11 @@ def keep_delta(run: Run, delta: Delta, facts: Facts, *, desired: Iterable[str], 
     return run.store.write_value(DELTA_FILE, delta)
 
 
-def plan(run: Run, *, only: str | None = None) -> PlanSummary:
+def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     """``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Args:
-        only: A glob; topics that do not match it are left out.
+        only: A glob, or names; topics that do not match are left out.
     """
     environment = read_environment(run)
     access = run.access(environment)
@@ -295,7 +295,7 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
     return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)
 
 
-def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: str | None = None) -> Plan:
+def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Plan:
     """Validate, snapshot, diff, plan and gate; the run is in the history then."""
     from topicops.flow.history import record
 

@@ -25,6 +25,8 @@ _AS_STORED = f":(top,literal,attr:{' '.join(f'!{attribute}' for attribute in _AT
 """Files that git does not convert between the work tree and its store, ``core.autocrlf`` aside."""
 _IN_NO_INDEX = ":(top,literal).git/"
 """Beside this git finds no common folder. It would look for the attributes of paths without it (2.39)."""
+_NOT_UTF_8 = re.compile("[\ud800-\udfff]")
+"""What ``os.fsdecode`` makes of other bytes."""
 _LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
 """Tag, mode, blob id, stage and path."""
 
@@ -40,6 +42,19 @@ def commit_of(topics: Path) -> str | None:
         return None
     changed = _ask(topics, "status", "--porcelain", "--untracked-files=all", "--ignored", "--", ".")
     return commit if changed == "" else None
+
+
+def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
+    """Yield commit and text of a file as the commits of this branch have it, newest first; none where git has none.
+
+    Args:
+        most: How many of the commits that changed it are asked for.
+    """
+    commits = _ask(file.parent, "log", f"--max-count={most}", "--format=%H", "--", f"./{file.name}") or ""
+    for commit in commits.split():
+        text = _ask(file.parent, "show", f"{commit}:./{file.name}")
+        if text and not _NOT_UTF_8.search(text):
+            yield commit, f"{text}\n"
 
 
 def name_in_repository(folder: Path) -> str:

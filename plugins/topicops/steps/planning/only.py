@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import ChangeSet
+from topicops.model.printable import plural
 from topicops.steps.planning.placement.load_table import load_table
 
 
@@ -20,8 +21,12 @@ class _OfTopic(Protocol):
 Entry = TypeVar("Entry", bound=_OfTopic)
 
 
-def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: str) -> ChangeSet:
-    """The changes and all other entries of topics that match the glob ``only``.
+Only = str | Collection[str]
+"""A glob, or the names of topics."""
+
+
+def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: Only) -> ChangeSet:
+    """The changes and all other entries of topics that match ``only``.
 
     The cluster's state stays that of the whole plan, so that the limits on deletes count all of them.
 
@@ -30,9 +35,10 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
     """
     changes, blocked = _matching(change_set.changes, only), _matching(change_set.blocked, only)
     left_out = (len(change_set.changes) - len(changes), len(change_set.blocked) - len(blocked))
-    matching = sum(fnmatchcase(name, only) for name in described)
+    matching = sum(_matches(name, only) for name in described)
+    shown = only if isinstance(only, str) else plural(len(only), "named topic")
     warning = (
-        f"only {only}: {matching} of {len(described)} described topics match; "
+        f"only {shown}: {matching} of {len(described)} described topics match; "
         f"{left_out[0]} changes and {left_out[1]} blocked topics of the others are left out"
     )
     return replace(
@@ -40,13 +46,17 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
         changes=changes,
         blocked=blocked,
         drift=_matching(change_set.drift, only),
-        unmanaged=tuple(name for name in change_set.unmanaged if fnmatchcase(name, only)),
+        unmanaged=tuple(name for name in change_set.unmanaged if _matches(name, only)),
         paused=_matching(change_set.paused, only),
-        activity={name: found for name, found in change_set.activity.items() if fnmatchcase(name, only)},
+        activity={name: found for name, found in change_set.activity.items() if _matches(name, only)},
         load=load_table(live, changes),
         warnings=(*change_set.warnings, warning),
     )
 
 
-def _matching(entries: Iterable[Entry], only: str) -> tuple[Entry, ...]:
-    return tuple(entry for entry in entries if fnmatchcase(entry.topic, only))
+def _matching(entries: Iterable[Entry], only: Only) -> tuple[Entry, ...]:
+    return tuple(entry for entry in entries if _matches(entry.topic, only))
+
+
+def _matches(name: str, only: Only) -> bool:
+    return fnmatchcase(name, only) if isinstance(only, str) else name in only

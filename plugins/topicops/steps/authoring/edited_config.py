@@ -1,0 +1,55 @@
+"""One config of a topic's own file, set or written anew. All other lines stay as they are."""
+
+from __future__ import annotations
+
+from topicops.model.specs.document import Entry, Fields, Node, Span, Text
+from topicops.model.specs.document_values import field_of
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.steps.authoring.yaml_blocks import is_block, last_line
+from topicops.steps.authoring.yaml_text import config_content, text_of
+
+
+def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:
+    """The text of a spec with this config; None if it is written so that no line can be changed or added.
+
+    Args:
+        root: What the text says.
+        value: Canonical; None: the file says that no override may be live.
+    """
+    lines, written = text.split("\n"), _written(name, value)
+    spec = field_of(root, "spec")
+    configs = field_of(spec, "configs")
+    found = field_of(configs, name)
+    if isinstance(found, Text):
+        return _replaced(lines, found.span, written.partition(": ")[2])
+    if isinstance(configs, Fields) and configs.entries and is_block(configs, lines):
+        return _added(lines, configs.entries[-1], [written])
+    if configs is None and isinstance(spec, Fields) and spec.entries and is_block(spec, lines):
+        return _added(lines, spec.entries[-1], ["configs:", f"  {written}"])
+    return None
+
+
+def written_value(name: str, value: str | None) -> str:
+    """A canonical value as people write it in a file: ``7d``, ``1GiB``, ``null``."""
+    return _written(name, value).partition(": ")[2]
+
+
+def _written(name: str, value: str | None) -> str:
+    content = config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
+    return text_of({name: content}).rstrip("\n")
+
+
+def _replaced(lines: list[str], span: Span, value: str) -> str | None:
+    if span.line != span.end_line or span.column == span.end_column:
+        return None
+    line = lines[span.line - 1]
+    edited = f"{line[: span.column - 1]}{value}{line[span.end_column - 1 :]}"
+    return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
+
+
+def _added(lines: list[str], after: Entry, new: list[str]) -> str:
+    """The lines with new ones below a field, indented as its key is."""
+    key, value = after
+    depth = key.span.column - 1
+    last = last_line(value, lines, below=depth, line=key.span.line)
+    return "\n".join([*lines[:last], *(f"{' ' * depth}{line}" for line in new), *lines[last:]])

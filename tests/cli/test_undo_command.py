@@ -1,0 +1,154 @@
+"""`topicops undo`: a run with a change of each kind, taken back over a git checkout and a cluster in memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.git_bundle import WHO
+from fixtures.simulated import Simulated, outcomes_of
+from topicops.model.runs.results import OutcomeStatus
+
+WEEK, DAY = "604800000", "86400000"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+def commit(simulated: Simulated) -> str:
+    simulated.workspace.write_environment()
+    git(simulated.workspace.folder, "add", "topics")
+    git(simulated.workspace.folder, *WHO, "commit", "--quiet", "--message=Topics of a test")
+    return git(simulated.workspace.folder, "rev-parse", "HEAD")
+
+
+def write_spec(simulated: Simulated, name: str, text: str) -> None:
+    path = simulated.workspace.path_of(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = f"apiVersion: topicops/v1\nkind: Topic\nmetadata: {{name: {name}, owner: team-tests}}\n"
+    path.write_text(f"{head}{text}", encoding="utf-8")
+
+
+@pytest.fixture
+def applied(simulated: Simulated) -> Simulated:
+    """Run ``topic_pipeline_local/1`` created ``new``, expanded ``grown``, configured ``bills`` and deleted ``old``."""
+    git(simulated.workspace.folder, "init", "--quiet", "--initial-branch=main")
+    write_spec(simulated, "bills", "spec:\n  keyed: false\n  configs:\n    # for the auditors\n    retention.ms: 7d\n")
+    write_spec(simulated, "grown", "spec: {keyed: false, partitions: 1}\n")
+    write_spec(simulated, "old", "# kept for the shop\nspec: {keyed: false, partitions: 1}\n")
+    simulated.cluster.put_topic("bills", (1, 2, 3), configs={"retention.ms": WEEK})
+    for name in ("grown", "old"):
+        simulated.cluster.put_topic(name, (1, 2, 3))
+    commit(simulated)
+    write_spec(
+        simulated,
+        "bills",
+        "spec:\n  keyed: false\n  configs:\n    # for the auditors\n    retention.ms: 1d\n    segment.ms: 1h\n",
+    )
+    write_spec(simulated, "grown", "spec: {keyed: false, partitions: 3}\n")
+    write_spec(simulated, "new", "spec: {keyed: false}\n")
+    simulated.workspace.tombstone("old")
+    commit(simulated)
+    run = simulated.planned()
+    simulated.apply(run)
+    assert {outcome.status for outcome in outcomes_of(run)} == {OutcomeStatus.DONE}
+    return simulated
+
+
+def test_what_cannot_come_back_is_first_and_the_rest_goes_through_the_files(applied: Simulated) -> None:
+    commits = git(applied.workspace.folder, "log", "--format=%H").split()
+    identity = json.loads(applied.workspace.run("audit", "topic", "old", "--format", "json").out)["lines"][0]
+
+    ended = applied.workspace.run("undo", "topic_pipeline_local/1", "--out", "undo.json")
+
+    assert ended.status == 0, ended.err
+    text, _, plan = ended.out.partition("\n\nPlan ")
+    assert text.split("\n") == [
+        f"Undo of run topic_pipeline_local/1 in local: it changed 4 topics, planned from commit {commits[0][:12]}.",
+        "",
+        "Cannot come back:",
+        f"  old: the topic was deleted (topic id {identity['topic_id_before']}): its records and its groups' offsets "
+        "are gone; it can only come back empty",
+        "  grown: 1 -> 3 partitions: Kafka removes none, so the file must go on asking for 3",
+        "  bills: records that went while retention.ms was 1d instead of 7d",
+        "",
+        "Written to the files:",
+        "  topics/tests/bills.yaml: retention.ms: 1d -> 7d",
+        "  topics/tests/bills.yaml: segment.ms: 1h -> not set",
+        f"  topics/tests/old.yaml: the spec of commit {commits[1][:12]} takes the place of the tombstone",
+        "",
+        "Only a tombstone deletes what the run created; type these, if that is meant:",
+        "  topicops retire new --reason 'Undo of run topic_pipeline_local/1.' --environment local",
+        "",
+        "Next: read the edits and the plan below, commit and have them merged as any change; then plan and apply.",
+        "  git diff -- topics/tests/bills.yaml topics/tests/old.yaml",
+        "To leave it, restore these files with git: nothing else was written.",
+    ]
+    assert "+ topic.old will be created" in plan
+    assert "~ topic.bills will be configured" in plan
+
+
+def test_the_files_and_the_cluster_are_as_before_after_the_plan_is_applied(applied: Simulated) -> None:
+    applied.workspace.run("undo", "1", "--out", "undo.json")
+
+    assert applied.workspace.path_of("bills").read_text().split("spec:")[1] == (
+        "\n  keyed: false\n  configs:\n    # for the auditors\n    retention.ms: 7d\n    segment.ms: null\n"
+    )
+    assert "# kept for the shop\n" in applied.workspace.path_of("old").read_text()
+    assert applied.workspace.run("validate").status == 0
+    ended = applied.workspace.run("apply", "undo.json")
+    assert ended.status in (0, 7), ended.err
+    assert applied.cluster.live("bills").overrides == {"retention.ms": WEEK}
+    assert applied.cluster.live("old").partitions == 1
+    assert applied.cluster.live("grown").partitions == 3
+    assert "new" in applied.cluster.snapshot().topics
+
+
+def test_to_undo_it_again_changes_nothing(applied: Simulated) -> None:
+    applied.workspace.run("undo", "1")
+    texts = {name: applied.workspace.path_of(name).read_text() for name in ("bills", "old", "grown", "new")}
+
+    ended = applied.workspace.run("undo", "1")
+
+    assert ended.status == 0, ended.err
+    assert {name: applied.workspace.path_of(name).read_text() for name in texts} == texts
+    assert "As before the run already:\n  bills: its file asks for retention.ms: 7d already\n" in ended.out
+    assert "  old: its file asks for the topic again already\n" in ended.out
+    assert ended.out.endswith("No file was edited, so there is no plan to make.\n")
+
+
+def test_the_json_holds_the_lists_and_the_plan_of_those_topics_alone(applied: Simulated) -> None:
+    applied.workspace.topic("unrelated")
+
+    found = json.loads(applied.workspace.run("undo", "1", "--format", "json").out)
+
+    assert [(note["topic"]) for note in found["lost"]] == ["old", "grown", "bills"]
+    assert [edit["file"] for edit in found["edits"]] == ["topics/tests/bills.yaml", "topics/tests/old.yaml"]
+    assert found["retire"] == ["topicops retire new --reason 'Undo of run topic_pipeline_local/1.' --environment local"]
+    assert [change["address"] for change in found["plan"]["changes"]] == ["topic.old", "topic.bills"]
+
+
+def test_undo_sends_nothing_and_writes_no_tombstone(applied: Simulated) -> None:
+    sent = list(applied.cluster.requests)
+    applied.workspace.run("undo", "1")
+    assert applied.cluster.requests == sent
+    assert "absent" not in "".join(path.read_text() for path in applied.workspace.path_of("new").parent.iterdir())
+
+
+def test_a_run_that_changed_nothing_is_an_error(applied: Simulated) -> None:
+    ended = applied.workspace.run("undo", "no-such-run")
+    assert (ended.status, ended.out) == (1, "")
+    assert "run no-such-run changed no topic, by the audit log: nothing to take back" in ended.err
+
+
+def test_a_tombstone_that_git_does_not_know_is_left_to_a_person(applied: Simulated) -> None:
+    (applied.workspace.folder / ".git").rename(applied.workspace.folder / "elsewhere")
+    ended = applied.workspace.run("undo", "1")
+    text = "git has no earlier text of its file: write its spec anew, with topicops new"
+    assert f"By hand:\n  old: {text}\n" in ended.out
+    assert "topics/tests/bills.yaml: retention.ms: 1d -> 7d" in ended.out
