@@ -1,5 +1,27 @@
-# Airflow with topicops; docker-compose.yml builds this image.
-FROM apache/airflow:3.3.2-python3.11
+# Two images: `docker build .` makes Airflow with topicops, as docker-compose.yml does; `docker build --target cli .` makes
+# the commands alone, without Spark, data quality, Airflow and Java.
+
+FROM python:3.11.14-slim-bookworm AS cli
+
+# The plan and the audit log name the commit of the files.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/*
+
+COPY requirements-cli.lock requirements-uv.txt pyproject.toml README.md LICENSE /opt/topicops/
+COPY plugins /opt/topicops/plugins
+RUN pip install --no-cache-dir --require-hashes -r /opt/topicops/requirements-uv.txt \
+    && uv pip install --system --no-cache --require-hashes -r /opt/topicops/requirements-cli.lock \
+    && uv pip install --system --no-cache --no-deps --no-build-isolation /opt/topicops \
+    && useradd --create-home topicops
+
+USER topicops
+WORKDIR /work
+ENTRYPOINT ["topicops"]
+
+
+# The last one is the one that is built without a target.
+FROM apache/airflow:3.3.2-python3.11 AS airflow
 
 USER root
 RUN apt-get update \

@@ -66,9 +66,12 @@ format: setup  ## Format, and mend what the linter can
 bench: setup  ## Run the benchmarks (ONLY=name runs one)
 	$(BIN)/python -m benchmarks $(ONLY)
 
-lock: $(INSTALLED)  ## Resolve requirements.lock anew
+lock: $(INSTALLED)  ## Resolve requirements.lock and requirements-cli.lock anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links --group build --constraints requirements.lock pyproject.toml \
+	  -o requirements-cli.lock
 	{ sed -n 1p requirements-uv.txt; echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - ; } > requirements-uv.txt.new
 	mv requirements-uv.txt.new requirements-uv.txt

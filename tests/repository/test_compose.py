@@ -28,6 +28,7 @@ WITHOUT_DIGEST = {
     "apache/airflow:3.3.2-python3.11",
     "confluentinc/cp-kafka:7.9.2",
     "confluentinc/cp-zookeeper:7.9.2",
+    "python:3.11.14-slim-bookworm",
 }
 """Their digests are not known here; `make pin-images` writes them where docker and the registry can be reached."""
 SUBSTITUTED = re.compile(r"(?<!\$)\$\{([A-Z_]+)([^}]*)\}")

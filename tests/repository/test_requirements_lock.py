@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+BASE_LOCK = (ROOT / "requirements-cli.lock").read_text(encoding="utf-8")
 UV = (ROOT / "requirements-uv.txt").read_text(encoding="utf-8")
 INSTALLS = {
     f"{name}: {line.strip()}": line
@@ -21,9 +23,10 @@ OUR_OWN = ("--no-deps", "--no-build-isolation")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_every_locked_package_has_a_hash() -> None:
-    entries = re.split(r"\n(?=[a-z0-9])", LOCK)
-    assert len(entries) > 100
+@pytest.mark.parametrize(("lock", "at_least"), [(LOCK, 100), (BASE_LOCK, 20)], ids=["all", "base"])
+def test_every_locked_package_has_a_hash(lock: str, at_least: int) -> None:
+    entries = re.split(r"\n(?=[a-z0-9])", lock)
+    assert len(entries) > at_least
     assert [e.splitlines()[0] for e in entries if "--hash=sha256:" not in e] == []
 
 
@@ -32,12 +35,28 @@ def test_a_company_mirror_works_since_no_index_is_named() -> None:
 
 
 def test_every_declared_dependency_is_locked() -> None:
-    declared = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]]
+    groups = [need for group in PROJECT["dependency-groups"].values() for need in group if isinstance(need, str)]
+    declared = [*PROJECT["project"]["dependencies"], *groups]
     for extra in PROJECT["project"]["optional-dependencies"].values():
         declared += extra
-    names = {re.split(r"[\[<>=~! ]", requirement)[0].lower().replace("_", "-") for requirement in declared}
-    locked = {line.split("==")[0] for line in LOCK.splitlines() if "==" in line and not line.startswith(" ")}
-    assert names - {PROJECT["project"]["name"]} <= locked
+    assert names_of(declared) - {PROJECT["project"]["name"]} <= locked(LOCK).keys()
+
+
+def test_the_base_install_is_locked_to_the_same_releases_without_the_extras() -> None:
+    base = locked(BASE_LOCK)
+    assert names_of([*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]) <= base.keys()
+    assert base.items() <= locked(LOCK).items()
+    assert base.keys().isdisjoint({"apache-airflow", "great-expectations", "grpcio", "pandas", "pyarrow", "pyspark"})
+
+
+def names_of(requirements: Iterable[str]) -> set[str]:
+    return {re.split(r"[\[<>=~! ]", requirement)[0].lower().replace("_", "-") for requirement in requirements}
+
+
+def locked(text: str) -> dict[str, str]:
+    """Release by package."""
+    lines = [line for line in text.splitlines() if "==" in line and not line.startswith(" ")]
+    return {line.split("==")[0]: line.split("==")[1].split()[0] for line in lines}
 
 
 def test_uv_itself_has_a_hash_for_each_of_its_wheels() -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "explain": "files.explain:explain_command",
     "code": "files.code:code_command",
     "schema": "files.schema:schema_command",
+    "dags": "files.dags:dags_command",
     "fmt": "files.fmt:fmt_command",
     "new": "files.new:new_command",
     "retire": "files.retire:retire_command",

@@ -1,0 +1,141 @@
+"""The base install: other processes than this one, for which the packages of the extras cannot be imported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+OF_EXTRAS = (
+    "airflow",
+    "fastapi",
+    "great_expectations",
+    "grpc",
+    "httpx",
+    "numpy",
+    "pandas",
+    "py4j",
+    "pyarrow",
+    "pyspark",
+)
+SPARK = "topicops: Spark is not installed: run pip install 'topicops[spark]'"
+AIRFLOW = "topicops: Airflow is not installed: run pip install 'topicops[airflow]'"
+BEHIND_A_CHECK = {
+    "topicops.edges.history.compaction",
+    "topicops.edges.history.files",
+    "topicops.edges.history.reading",
+    "topicops.edges.history.schemas",
+    "topicops.edges.local.airflow",
+    "topicops.edges.local.airflow_client",
+}
+"""They import packages of an extra; who imports them has asked for the extra."""
+
+RUN = """
+import contextlib, io, json, os, sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+from topicops.cli import run
+for words in json.loads(sys.argv[2]):
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+        try:
+            status = run(words)
+        except SystemExit as end:
+            status = end.code
+    print(json.dumps([status, shown.getvalue()]))
+"""
+IMPORT_ALL = """
+import importlib, json, pkgutil, sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+import topicops
+from topicops.model.errors import MissingExtraError
+lacking = []
+def note(name):
+    if not isinstance(sys.exc_info()[1], MissingExtraError):
+        lacking.append(name)
+for module in pkgutil.walk_packages(topicops.__path__, "topicops.", onerror=note):
+    if not module.name.startswith(("topicops.on_airflow", "topicops.first_files")):
+        try:
+            importlib.import_module(module.name)
+        except MissingExtraError:
+            pass
+        except ImportError:
+            lacking.append(module.name)
+print(json.dumps(lacking))
+"""
+
+
+def without_extras(program: str, *arguments: str, folder: Path) -> list[str]:
+    """Lines that the program prints in an install that lacks all extras."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, ",".join(OF_EXTRAS), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        cwd=folder,
+        env={"PATH": "", "HOME": str(folder), "PYTHONPATH": str(REPOSITORY / "plugins")},
+    )
+    return done.stdout.splitlines()
+
+
+def answers(*commands: Sequence[str], folder: Path) -> list[tuple[int, str]]:
+    lines = without_extras(RUN, json.dumps(commands), folder=folder)
+    return [(status, text) for status, text in map(json.loads, lines)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(REPOSITORY / "topics", tmp_path / "topics")
+    return tmp_path
+
+
+def test_what_needs_an_extra_says_in_one_sentence_which_one(folder: Path) -> None:
+    commands = {
+        ("plan", "--environment", "local", "--engine", "spark"): SPARK,
+        ("drift", "--environment", "local", "--since", "1d", "--engine", "spark"): SPARK,
+        ("history", "topic", "a", "--environment", "local", "--engine", "spark"): SPARK,
+        ("local", "spark", "up"): SPARK,
+        ("local", "spark", "down"): SPARK,
+        ("local", "spark", "status"): SPARK,
+        ("local", "spark", "archive"): SPARK,
+        ("demo",): AIRFLOW,
+    }
+    for (words, sentence), (status, shown) in zip(commands.items(), answers(*commands, folder=folder), strict=True):
+        assert (status, shown.splitlines()[-1]) == (1, sentence), words
+
+
+def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connection(folder: Path) -> None:
+    (version, validated, explained, written, planned, asked) = answers(
+        ["--version"],
+        ["validate"],
+        ["explain", "payments.orders", "--environment", "local"],
+        ["dags"],
+        ["plan", "--environment", "local", "--engine", "python"],
+        ["drift", "--environment", "local", "--since", "1d", "--engine", "python"],
+        folder=folder,
+    )
+    assert [status for status, _ in (version, validated, explained, written)] == [0, 0, 0, 0]
+    assert planned[0] == 1
+    assert "AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL" in planned[1], "it lacks an address, and nothing else"
+    assert asked[0] == 1
+    assert "no history of local" in asked[1]
+
+
+def test_no_module_fails_for_a_missing_package_unless_a_check_stands_before_it(tmp_path: Path) -> None:
+    [lacking] = without_extras(IMPORT_ALL, folder=tmp_path)
+    assert set(json.loads(lacking)) == BEHIND_A_CHECK
+
+
+def test_quality_rules_without_great_expectations_name_its_extra(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['great_expectations'] = None; import topicops.edges.spark.quality"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "topicops.model.errors.MissingExtraError: Great Expectations is not installed: "
+        "run pip install 'topicops[quality]'"
+    )
