@@ -55,6 +55,15 @@ def test_apply_judges_it_by_the_same_memory(lost: Simulated) -> None:
     assert [outcome.status for outcome in outcomes_of(run)] == [OutcomeStatus.DONE]
 
 
+def test_the_commands_that_apply_and_verify_forget_nothing(lost: Simulated) -> None:
+    assert lost.workspace.plan().status == 0
+    lost.workspace.policy["unattended"] = "safe"
+    refused = lost.workspace.apply()
+    assert (refused.status, "1 held" in refused.out) == (3, True), refused.err
+    lost.workspace.run("verify", "--environment", "local")
+    assert created(lost.planned()) == {"orders": (Risk.NOTICE, True)}
+
+
 def test_once_it_is_live_again_it_is_forgotten(lost: Simulated) -> None:
     lost.apply(lost.planned())
     assert created(lost.planned()) == {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from topicops.flow.applying import apply
 from topicops.flow.history import record
-from topicops.flow.judging import judge_now, with_needed_defaults
+from topicops.flow.judging import judge_now, with_lost_topics, with_needed_defaults
 from topicops.flow.planning import snapshot
 from topicops.flow.reporting import report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
@@ -40,7 +40,7 @@ def apply_plan(
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run, environment, desired)
-    live = with_needed_defaults(run.access(environment), live, saved)
+    live = with_lost_topics(run, with_needed_defaults(run.access(environment), live, saved), saved, desired)
     judged = judge_now(run, environment, saved, desired=desired, live=live, approval=approval)
     run.store.write_text("plan.json", plan_to_json(judged.plan))
     apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)

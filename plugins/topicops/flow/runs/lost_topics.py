@@ -16,13 +16,17 @@ from topicops.steps.planning.lost_topics import lost_topics
 def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping[str, LastSeen]:
     """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
 
+    A run that keeps no desired topics, as one that applies or verifies, does not know which are lost, and forgets none.
+
     Args:
         at: When the snapshot was read.
     """
     seen = SeenTopics(run.home, run.environment, live.cluster_id)
     missing = seen.missing(live.topics)
-    lost = _lost(run, missing, run.read_desired()) if missing and run.store.has("desired.json") else {}
-    seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=lost)
+    knows_desired = run.store.has("desired.json")
+    lost = _lost(run, missing, run.read_desired()) if missing and knows_desired else {}
+    missed = lost if knows_desired else missing
+    seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=missed)
     return lost
 
 
