@@ -15,7 +15,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample mutations check format bench lock compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,7 +52,10 @@ soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which;
 mutations: setup  ## Remove each safety check from a copy of the code, and show the test that notices (ONLY=word takes some)
 	PYTHONPATH=tests $(BIN)/python -m mutations $(ONLY)
 
-check: setup  ## Lint, types, import contracts, dependencies
+site: setup  ## Build the documentation as a site in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+check: setup site  ## Lint, types, import contracts, dependencies, the site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Every exit status of the ``topicops`` command, as the table in README.md lists them."""
+"""Every exit status of the ``topicops`` command, as docs/reference/commands.md lists them."""
 
 from __future__ import annotations
 
