@@ -146,6 +146,21 @@ def test_a_run_that_changed_nothing_is_an_error(applied: Simulated) -> None:
     assert "run no-such-run changed no topic, by the audit log: nothing to take back" in ended.err
 
 
+def test_a_log_that_is_not_whole_is_said_to_be(applied: Simulated) -> None:
+    (applied.workspace.folder / "home/audit/local.head").unlink()
+    ended = applied.workspace.run("undo", "1")
+    assert "Note:\n  the audit log is not whole, so this may not be all: see `topicops audit verify`\n" in ended.out
+
+
+def test_a_run_of_two_environments_needs_the_name_of_one(applied: Simulated) -> None:
+    folder = applied.workspace.folder / "home/audit"
+    (folder / "prod.jsonl").write_text((folder / "local.jsonl").read_text().replace('"local"', '"prod"'))
+    ended = applied.workspace.run("undo", "1")
+    assert (ended.status, ended.out) == (1, "")
+    assert "run 1 changed local, prod: name one with --environment" in ended.err
+    assert applied.workspace.run("undo", "1", "--environment", "local").status == 0
+
+
 def test_a_tombstone_that_git_does_not_know_is_left_to_a_person(applied: Simulated) -> None:
     (applied.workspace.folder / ".git").rename(applied.workspace.folder / "elsewhere")
     ended = applied.workspace.run("undo", "1")

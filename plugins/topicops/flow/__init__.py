@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
-    from topicops.flow.undoing import lines_of_run, plan_undo, undo, write_undo
+    from topicops.flow.undoing import plan_undo, undo, write_undo
     from topicops.flow.verifying import verify
     from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
 
@@ -36,7 +36,7 @@ _NAMES = {
     "quality": ("one_application", "quality_after", "quality_before"),
     "reporting": ("render", "render_report", "report", "run_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
-    "undoing": ("lines_of_run", "plan_undo", "undo", "write_undo"),
+    "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("verify",),
     "whole_runs": ("apply_plan", "verify_cluster", "verify_plan"),
 }
@@ -60,7 +60,6 @@ __all__ = [
     "gate",
     "home_folder",
     "import_topics",
-    "lines_of_run",
     "load_plan",
     "look_at_fleet",
     "make_plan",

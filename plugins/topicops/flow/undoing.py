@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicops.flow.inspecting import audit_files
 from topicops.flow.planning import make_plan
 from topicops.flow.runs.run import Run, now
 from topicops.model.errors import UsageError
 from topicops.model.plans.plan import Plan
-from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.undo import Undo
-from topicops.model.specs.document import Document
-from topicops.steps.audit_queries import of_run
+from topicops.steps.audit_queries import is_whole, of_run
 from topicops.steps.undoing.past_topics import past_topics
 
+if TYPE_CHECKING:
+    from topicops.steps.undoing.undo import SpecFiles
 
-def lines_of_run(run: str, environment: str | None) -> tuple[AuditLine, ...]:
-    """What a run changed, by the audit log: ``<group>/<run id>``, or the run id alone. Opens no connection.
+
+NOT_WHOLE = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
+
+
+def undo(run: str, environment: str | None, topics: Path) -> Undo:
+    """How a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
 
     Args:
+        run: ``<group>/<run id>``, or the run id alone.
         environment: None: the run has changed one only.
 
     Raises:
-        UsageError: It changed nothing, or several environments.
+        UsageError: The run changed nothing, or several environments.
+        SpecError: The files are not valid.
     """
-    lines = of_run(audit_files(environment), run)
+    from topicops.steps.undoing.undo import undo_of
+
+    logs = audit_files(environment)
+    lines = of_run(logs, run)
+    changed = sorted({line.environment for line in lines})
     if not past_topics(lines):
         raise UsageError(f"run {run} changed no topic, by the audit log: nothing to take back")
-    changed = sorted({line.environment for line in lines})
     if len(changed) > 1:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
-    return tuple(lines)
+    found = undo_of(lines, _spec_files(topics, changed[0]))
+    used = [log for log in logs if log.environment == changed[0]]
+    return found if is_whole(used, None) else replace(found, notes=(NOT_WHOLE, *found.notes))
 
 
-def undo(lines: tuple[AuditLine, ...], topics: Path) -> Undo:
-    """How the run of these lines is taken back; nothing is written. Raises ``SpecError`` for invalid files."""
+def _spec_files(topics: Path, environment: str) -> SpecFiles:
     from topicops.edges.specs.git import versions_of
     from topicops.edges.specs.open_files import regular_text
     from topicops.edges.specs.reader import read_tree
     from topicops.edges.specs.writer import document_of
     from topicops.steps.specs.validate import validate
-    from topicops.steps.undoing.undo import SpecFiles, undo_of
+    from topicops.steps.undoing.undo import SpecFiles
 
     tree, at = read_tree(topics), now()
-    _, desired = validate(tree, environment=lines[0].environment, now=at).require()
-
-    def text_of(document: Document) -> str | None:
-        return regular_text(Path(document.file))
-
-    files = SpecFiles(
+    _, desired = validate(tree, environment=environment, now=at).require()
+    return SpecFiles(
         tree=tree,
         desired=desired,
-        text_of=text_of,
+        text_of=lambda document: regular_text(Path(document.file)),
         read=partial(document_of, topics),
         versions=lambda document: versions_of(Path(document.file)),
         now=at,
     )
-    return undo_of(lines, files)
 
 
 def write_undo(found: Undo) -> None:

@@ -40,7 +40,7 @@ def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference(
     assert {entry["kind"] for entry in found} == {"being deleted"}
 
 
-def test_only_the_topics_that_are_asked_for_are_looked_at() -> None:
+def test_only_the_topics_that_are_asked_for_are_compared() -> None:
     live = snapshot(live_topic("a"), live_topic("b"), deleting={"a": 1, "b": 1})
     entries = drift(desired_of(desired_topic("a"), desired_topic("b")), live, environment(), only="b")
     assert [entry.topic for entry in entries] == ["b"]

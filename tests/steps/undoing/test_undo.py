@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import NOW, topic, write
+from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.edges.specs.writer import document_of
@@ -140,14 +140,11 @@ def test_a_value_of_a_profile_is_written_into_the_topics_own_file() -> None:
 
 
 def test_a_value_that_the_environment_file_overrides_is_named_with_its_place() -> None:
-    local = (
-        "apiVersion: topicops/v1\nkind: Environment\nmetadata: {name: local}\nspec:\n  cluster: {class: sandbox}\n"
-        "  defaults: {partitions: 3, replicationFactor: 3}\n  overrides:\n    a:\n      configs: {retention.ms: 1d}\n"
-    )
+    local = LOCAL + "  overrides:\n    a:\n      configs: {retention.ms: 1d}\n"
     found = undone(spec("spec:\n  configs:\n    retention.ms: 3d\n"), line(SHORTER), local=local)
     assert found.edits == ()
     assert [note.text for note in found.by_hand] == [
-        "retention.ms comes from topics/environments/local.yaml:9: write retention.ms: 7d there"
+        f"retention.ms comes from topics/environments/local.yaml:{local.count(chr(10))}: write retention.ms: 7d there"
     ]
 
 
@@ -226,8 +223,7 @@ def test_two_tries_of_one_run_are_one_change() -> None:
 
 
 def test_a_file_that_other_environments_use_is_said_to_be() -> None:
-    prod = "apiVersion: topicops/v1\nkind: Environment\nmetadata: {name: prod}\nspec:\n"
-    prod += "  cluster: {class: sandbox}\n  defaults: {partitions: 3, replicationFactor: 3}\n"
+    prod = LOCAL.replace("name: local", "name: prod")
     found = undone({**spec("spec:\n  configs:\n    retention.ms: 1d\n"), "environments/prod.yaml": prod}, line(SHORTER))
     assert found.notes == ("topics/web/a.yaml is also used by prod: the next plan there changes the topic as well",)
 

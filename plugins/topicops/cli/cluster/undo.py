@@ -29,8 +29,7 @@ def undo_command(
     from topicops import flow
     from topicops.steps.reporting.runs.undo_text import undo_json, undo_text
 
-    lines = flow.lines_of_run(run, environment)
-    found = flow.undo(lines, topics)
+    found = flow.undo(run, environment, topics)
     flow.write_undo(found)
     if output == "text":
         print_result(undo_text(found))
