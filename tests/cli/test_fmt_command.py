@@ -57,8 +57,15 @@ def test_one_file_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_folder_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fmt", "elsewhere"]) == 1
-    assert "elsewhere: no such folder" in capsys.readouterr().err
+    assert "elsewhere: no such folder or file" in capsys.readouterr().err
 
 
 def test_our_own_topics_are_written_in_that_way() -> None:
     assert run(["fmt", "--check", str(Path(__file__).parents[2] / "topics")]) == 0
+
+
+def test_several_files_and_a_domain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, {"pay/pay.a.yaml": UNTIDY.replace("web.clicks", "pay.a"), "pay/pay.b.yaml": topic("pay.b")})
+    assert run(["fmt", "--check", "topics/pay", "topics/web/web.clicks.yaml"]) == 1
+    assert capsys.readouterr().out == "topics/pay/pay.a.yaml\ntopics/web/web.clicks.yaml\n"
+    assert run(["fmt", "--check", "topics/pay/pay.b.yaml", "topics/web/web.tidy.yaml"]) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.spec_folder import topic, write
 from topicops.cli import run
 from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.diagnostics import Diagnostic, Severity
@@ -193,3 +194,71 @@ def test_the_folder_above_the_topics_is_answered_with_the_right_one(
     assert run(["validate", "."]) == 1
 
     assert capsys.readouterr().err == "topicops: .: this folder is above the topics; did you mean topics?\n"
+
+
+@pytest.fixture
+def teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two domains, each with a file that is valid and one that is not; and what belongs to other programs."""
+    monkeypatch.chdir(tmp_path)
+    files = {f"{team}/{team}.good.yaml": topic(f"{team}.good") for team in ("web", "pay")}
+    files |= {f"{team}/{team}.bad.yaml": topic(f"{team}.bad", "spec: {partition: 1}\n") for team in ("web", "pay")}
+    write(tmp_path / "topics", {**files, ".git/HEAD": "ref", ".idea/x.xml": "", "web/.cache/x.yaml": "{"})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("paths", "bad", "files"),
+    [
+        pytest.param([], ["pay.bad", "web.bad"], 5, id="all, without folders that begin with a dot"),
+        pytest.param(["topics"], ["pay.bad", "web.bad"], 5, id="the folder of specs"),
+        pytest.param(["topics/web"], ["web.bad"], 2, id="a domain"),
+        pytest.param(["topics/web/web.good.yaml"], [], 1, id="a file"),
+        pytest.param(["topics/web/web.bad.yaml", "topics/pay/"], ["pay.bad", "web.bad"], 3, id="a file and a domain"),
+        pytest.param(["topics/environments/local.yaml"], [], 1, id="an environment"),
+    ],
+)
+def test_files_and_domains_are_judged_in_their_folder_of_specs(
+    teams: Path, paths: list[str], bad: list[str], files: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert teams == Path.cwd()
+    status = run(["validate", *paths, "--format", "json"])
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert [Path(problem["file"]).stem for problem in found["diagnostics"]] == bad
+    assert (found["files"], status) == (files, 1 if bad else 0)
+    left = 2 - len(bad)
+    line = f"{left} error{'s' * (left > 1)} in other files; `topicops validate` lists all\n"
+    assert said.err == (line if left else "")
+
+
+def test_a_clash_of_names_concerns_both_files(teams: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(teams / "topics", {"zzz/web_good.yaml": topic("web_good")})
+    for path in ("topics/web/web.good.yaml", "topics/zzz"):
+        assert run(["validate", path]) == 1
+        assert "TOP302" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("paths", "sentence"),
+    [
+        pytest.param(["."], ".: this folder is above the topics; did you mean topics?", id="the repository's root"),
+        pytest.param(["topics", "more/topics"], "these are files of more/topics and topics", id="two folders of specs"),
+        pytest.param(["topics/web/none.yaml"], "none.yaml: no such folder or file", id="no such file"),
+    ],
+)
+def test_a_path_that_is_of_no_folder_of_specs_is_bad_usage(
+    teams: Path, paths: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(teams / "more/topics", {})
+    assert run(["validate", *paths]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_file_is_found_from_its_own_folder(
+    teams: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(teams / "topics/web")
+    assert run(["validate", "web.bad.yaml"]) == 1
+    assert capsys.readouterr().out.startswith("../web/web.bad.yaml:4:")
+    assert run(["validate", "."]) == 1
+    assert "2 file" in capsys.readouterr().out

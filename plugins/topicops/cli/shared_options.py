@@ -18,15 +18,18 @@ TextOrJson = Literal["text", "json"]
 _ENVIRONMENT = "Name of a file in topics/environments/. Default: $TOPICOPS_ENVIRONMENT, else the only file there."
 
 
-def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:
-    """The folder that was named; else ``topics`` in the working folder, or the repository's where there is none."""
+def default_topics() -> Path:
+    """``topics`` in the working folder, or the repository's where there is none; relative to the working folder."""
     from topicops.edges.repository import topics_of
 
-    source = context.get_parameter_source(option.name or "")
-    if source is None or source.name != "DEFAULT":
-        return topics
     found = topics_of(Path.cwd())
-    return Path(os.path.relpath(found)) if found else topics
+    return Path(os.path.relpath(found)) if found else Path("topics")
+
+
+def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:
+    """The folder that was named, else the default."""
+    source = context.get_parameter_source(option.name or "")
+    return default_topics() if source is not None and source.name == "DEFAULT" else topics
 
 
 EnvironmentOption = Annotated[str | None, typer.Option("--environment", "-e", help=_ENVIRONMENT, show_default=False)]

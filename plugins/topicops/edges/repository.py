@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 HOME = ".topicops"
@@ -39,16 +38,13 @@ def topics_of(folder: Path) -> Path | None:
 
 
 def specs_root_of(path: Path) -> Path | None:
-    """The nearest folder at or above ``path``, in its repository, that holds environments or profiles."""
-    return next(_specs_roots(path), None)
+    """The folder of specs that ``path`` is, or is a domain or a file of; None: it is in no such folder."""
+    place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
+    return next((above for above in (place, place.parent, place.parent.parent) if is_specs_root(above)), None)
 
 
 def is_specs_root(folder: Path) -> bool:
     return (folder / "environments").is_dir() or (folder / "profiles").is_dir()
-
-
-def _specs_roots(path: Path) -> Iterator[Path]:
-    return (place for place in folders_up(path) if is_specs_root(place))
 
 
 def _is_ours(path: Path) -> bool:

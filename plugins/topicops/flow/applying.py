@@ -40,6 +40,7 @@ from topicops.model.ports import ApplyPorts, Clock, LiveReader
 from topicops.model.runs.results import IN_PLACE, Outcome
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.only import needs_again
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
@@ -75,7 +76,7 @@ def apply(
     plan = run.read_plan()
     if not any(_may_run(gated, approval) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
-    environment, desired = read_specs(run).require()
+    environment, desired = read_specs(run, needs=needs_again(plan)).require()
     require_files(run, environment, desired)
     access, kind = run.access(environment), kind_of(actions)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicops.edges.extras import has_extra
 from topicops.edges.home.topic_count import TopicCount
 from topicops.flow.runs.run import Engine, EngineChoice, Run
 from topicops.model.errors import ArtifactError
-from topicops.steps.specs.validate import Validated
+
+if TYPE_CHECKING:
+    from topicops.steps.specs.validate import Validated
 
 SPARK_FROM_TOPICS = 50_000
 """From this many topics on, a plan by Spark is no slower than one by Python, its start counted.

@@ -47,8 +47,10 @@ from topicops.model.runs.fleet import EnvironmentResult, Failure, FleetReport, S
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.facts import counts_without_states, facts_of
 from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plans.plan_wording import summary_line
 from topicops.steps.reporting.runs.fleet_text import fleet_text, fleet_values
+from topicops.steps.specs.needed import Needs, left_out_line, no_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -196,7 +198,7 @@ def plan_fleet(
 ) -> FleetReport:
     """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
-    _compare(steps, engine, states=states)
+    _compare(steps, engine, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     steps.each(record)
@@ -206,7 +208,7 @@ def plan_fleet(
 def drift_fleet(fleet: Fleet, *, engine: EngineChoice = "auto", only: str | None = None) -> FleetReport:
     """Where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
-    _compare(steps, engine, states=False)
+    _compare(steps, engine, states=False, needs=needs_of(only) or no_topic)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
 
@@ -221,14 +223,14 @@ def look_at_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
 def verify_fleet(fleet: Fleet) -> FleetReport:
     """Check every topic of each cluster once, as ``verify_cluster`` does."""
     steps = Steps(fleet)
-    for run, validated in _judged(steps):
+    for run, validated in _judged(steps, no_topic):
         steps.take(run, partial(_keep_environment, validated=validated))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Verifying {len(steps.going)} environments")
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
 
 
-def prepare(steps: Steps, *, as_tables: bool) -> None:
+def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
     """The files of ``topics/``, read once and judged for each environment; then who answers there."""
     from topicops.edges.specs.git import commit_of
 
@@ -236,36 +238,37 @@ def prepare(steps: Steps, *, as_tables: bool) -> None:
     fleet.progress(f"Reading {fleet.topics}")
     prune(next(iter(fleet.runs.values())).home, now=now())
     commit = commit_of(fleet.topics) or fleet.version
-    for run, validated in _judged(steps):
+    for run, validated in _judged(steps, needs):
         steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
 
 
-def _compare(steps: Steps, choice: EngineChoice, *, states: bool) -> None:
+def _compare(steps: Steps, choice: EngineChoice, *, states: bool, needs: Needs | None) -> None:
     """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
     from topicops.edges.specs.open_files import count_topic_files
 
     chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs))
     steps.fleet.progress(f"Comparing with {chosen}")
     if chosen.engine == "spark":
-        compare_by_spark(steps, states=states)
+        compare_by_spark(steps, states=states, needs=needs)
         return
-    prepare(steps, as_tables=False)
+    prepare(steps, as_tables=False, needs=needs)
     steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
     steps.each(partial(diff, engine=chosen.engine))
 
 
-def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False) -> None:
+def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False, needs: Needs | None = None) -> None:
     """Read all files and clusters, and compare all topics, in one Spark application.
 
     Args:
         judge: Check the quality rules before the comparison.
+        needs: The topics whose files must be valid; None: all.
     """
     from topicops.edges.spark.session import spark_application
 
     with spark_application(connections=steps.fleet.connections):
-        prepare(steps, as_tables=True)
+        prepare(steps, as_tables=True, needs=needs)
         _read_and_compare(steps, states=states, judge=judge)
 
 
@@ -293,7 +296,7 @@ def _read_and_compare(steps: Steps, *, states: bool, judge: bool) -> None:
             steps.take(run, partial(_keep_delta, spark=spark, delta=delta, classes=classes))
 
 
-def _judged(steps: Steps) -> Iterator[tuple[Run, Validated]]:
+def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]]:
     """The files as each environment has them."""
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
@@ -302,7 +305,7 @@ def _judged(steps: Steps) -> Iterator[tuple[Run, Validated]]:
     from topicops.steps.specs.validate import validate_each
 
     runs, topics = steps.fleet.runs, steps.fleet.topics
-    judged = validate_each(read_tree(topics), runs, now=now())
+    judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)
     shown = set[Diagnostic]()
     for run, validated in zip(runs.values(), judged, strict=True):
@@ -310,6 +313,8 @@ def _judged(steps: Steps) -> Iterator[tuple[Run, Validated]]:
             if diagnostic.is_error and diagnostic not in shown:
                 shown.add(diagnostic)
                 steps.fleet.progress(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.code} {diagnostic.summary}")
+        if line := left_out_line(validated.left_out):
+            run.progress(line)
         yield run, with_folder_named(validated, read=read, named=named)
 
 

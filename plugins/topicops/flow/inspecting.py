@@ -16,7 +16,7 @@ from topicops.flow.runs.run import (
     home_folder,
     home_is_set,
     read_environment,
-    read_specs,
+    read_needed_specs,
 )
 from topicops.model.cluster.doctor_facts import (
     Area,
@@ -36,7 +36,9 @@ from topicops.steps.doctor import examine
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.drift import DriftEntry, counted
 from topicops.steps.planning.drift import drift as drift_step
+from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
+from topicops.steps.specs.needed import no_topic
 from topicops.steps.topic_listing import Listing, Wanted, list_topics
 
 
@@ -50,18 +52,18 @@ class DriftSummary(CountedSummary):
 
 def topics(run: Run, wanted: Wanted) -> Listing:
     """The live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
-    environment, desired = read_specs(run).require()
+    environment, desired = read_needed_specs(run, no_topic).require()
     access = run.access(environment)
     live = read_live_topics(access, states=bool(wanted.partitions))
     if wanted.partitions:
         live = access.with_broker_defaults(live)
-    return list_topics(live, wanted, environment=environment.name, managed=desired.topics)
+    return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
 
 
 def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
     """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
     run.progress(f"Reading {run.topics}")
-    environment, desired = read_specs(run).require()
+    environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
     run.progress(f"Reading the live topics of {run.environment}")
     return drift_step(desired, read_live_topics(run.access(environment)), environment, only=only)
 
@@ -106,7 +108,7 @@ def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot
 
 def doctor(run: Run) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
-    environment, desired = read_specs(run).require()
+    environment, desired = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
     snapshot, zookeeper, other_cluster_id = _read_source(access, unread)
     changing = _topics_to_change(desired, snapshot.topics if snapshot else ())

@@ -66,7 +66,9 @@ def _planned_anew(environment: Environment, plan: Plan, desired: Desired, live: 
     planned = {gated.change.topic for gated in plan.changes}
     absent = {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
     anew = plan_step(desired, live, _delta(planned | absent, desired, live), environment, now=now())
-    return anew if desired.topics else replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
+    if desired.has_files:
+        return anew
+    return replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
 
 
 def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> Delta:

@@ -29,6 +29,7 @@ from topicops.flow.runs.run import (
     now,
     outcomes_file,
     read_environment,
+    read_needed_specs,
     read_specs,
     safety_notes,
 )
@@ -44,7 +45,7 @@ from topicops.model.specs.desired import Desired
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.only import Only, keep_only
+from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 
@@ -300,7 +301,7 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     from topicops.flow.history import record
 
     run.progress(f"Reading {run.topics}")
-    chosen = _validate_for(run, engine)
+    chosen = _validate_for(run, engine, only)
     with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
         run.progress(f"Reading the live topics of {run.environment}")
         found = snapshot(run, states=states)
@@ -312,9 +313,9 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     return run.read_plan()
 
 
-def _validate_for(run: Run, choice: EngineChoice) -> ChosenEngine:
+def _validate_for(run: Run, choice: EngineChoice, only: Only | None) -> ChosenEngine:
     """As ``validate``; the engine is chosen when the topics of the files are known, and before they are kept."""
-    validated = read_specs(run)
+    validated = read_needed_specs(run, needs_of(only))
     chosen = engine_for(choice, topics_to_compare(run, validated))
     _keep_read_specs(run, validated, as_tables=chosen.engine == "spark")
     return chosen

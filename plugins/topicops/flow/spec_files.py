@@ -17,6 +17,7 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Node, Tree
 
 if TYPE_CHECKING:
+    from topicops.flow.selected_files import Selection
     from topicops.steps.authoring.formatting import FormatResult
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.retire import Tombstone
@@ -90,21 +91,19 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
     return explain_step(tree, topic, environment, now=now)
 
 
-def format_files(path: Path, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
-    """Write every file of a folder, or one file, in the standard form; with ``check`` nothing is written.
+def format_files(selection: Selection, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
+    """Write files in the standard form; with ``check`` nothing is written.
 
     Args:
-        path: The folder of specs, or one file in it.
         on_change: Takes the name of each file that is changed, or would be.
     """
-    from topicops.edges.specs.writer import replace_text, shown
+    from topicops.edges.specs.writer import replace_text
     from topicops.steps.authoring.formatting import format_tree
     from topicops.steps.specs.validate import validate
 
-    topics, only = (path.parent.parent, shown(path)) if path.is_file() else (path, None)
-    tree = read_tree(topics)
+    tree = read_tree(selection.topics)
     diagnostics = validate(tree, environment=None, now=datetime.now(UTC)).diagnostics
-    result = format_tree(tree, diagnostics, _text_of, _parse, only=only)
+    result = format_tree(tree, diagnostics, _text_of, _parse, is_asked_for=selection.holds)
     for file, edit in result.edits.items():
         if not check:
             replace_text(Path(file), edit.after, before=edit.before)

@@ -12,7 +12,7 @@ from topicops.flow.reporting import report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
-from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, read_environment, read_specs
+from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, keep_environment, read_environment, read_needed_specs
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
@@ -20,6 +20,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.facts import facts_of, partition_counts
+from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
 
@@ -34,7 +35,7 @@ def apply_plan(
 ) -> ExitStatus:
     """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
     run.progress(f"Reading the live topics of {run.environment}")
-    environment, desired = read_specs(run).require()
+    environment, desired = read_needed_specs(run, needs_again(saved)).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
     snapshot(run, states=True)
     live = run.read_live()
@@ -52,6 +53,7 @@ def apply_plan(
 
 def verify_plan(run: Run, saved: Plan) -> ExitStatus:
     """Check that the cluster is as a saved plan wants it, whoever applied it. Gives the exit status."""
+    keep_environment(run)
     snapshot(run, states=True)
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
@@ -64,6 +66,8 @@ def verify_plan(run: Run, saved: Plan) -> ExitStatus:
 
 def verify_cluster(run: Run) -> ExitStatus:
     """Check every topic of the cluster once, without a plan. Gives the exit status."""
+    if not run.store.has(ENVIRONMENT_FILE):
+        keep_environment(run)
     snapshot(run, states=True)
     access = run.access(read_environment(run))
     live = access.with_broker_defaults(run.read_live())

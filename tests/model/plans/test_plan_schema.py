@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -139,11 +140,23 @@ def test_every_field_of_a_plan_and_a_change_is_explained_and_no_other() -> None:
     )
 
 
+def test_the_glob_is_written_only_for_a_plan_of_some_topics() -> None:
+    plan = rich_plan()
+    some = replace(plan, change_set=replace(plan.change_set, source=replace(plan.change_set.source, only="pay.*")))
+    assert "only" not in json.loads(plan_to_json(plan))["source"]
+    assert json.loads(plan_to_json(some))["source"]["only"] == "pay.*"
+    assert plan_from_json(plan_to_json(some)) == some
+
+
 def test_every_part_that_is_written_is_in_the_schema() -> None:
     definitions: Any = plan_schema()["$defs"]
     document = rich_document()
     parts = {"Blocked": document["blocked"][0], "Drift": document["drift"][0], "Paused": document["paused"][0]}
-    parts |= {"ClusterState": document["facts"], "Target": document["target"], "PlanSource": document["source"]}
+    parts |= {
+        "ClusterState": document["facts"],
+        "Target": document["target"],
+        "PlanSource": document["source"] | {"only": "*"},
+    }
     assert {name: set(part) for name, part in parts.items()} == {
         name: set(definitions[name]["properties"]) for name in parts
     }

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from topicops.edges.specs.reader import read_tree
+from topicops.flow.selected_files import Selection
 from topicops.flow.spec_files import format_files
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.authoring.first_files import FirstEnvironment, editor_settings, environment_text
@@ -60,7 +61,7 @@ def test_the_environment_file_is_valid_and_in_its_standard_form(changes: Mapping
     checked = validate(read_tree(topics), environment=None, now=datetime.now(UTC))
 
     assert checked.diagnostics == ()
-    assert format_files(topics, check=True, on_change=lambda _: None).edits == {}
+    assert format_files(Selection(topics=topics), check=True, on_change=lambda _: None).edits == {}
 
 
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES)

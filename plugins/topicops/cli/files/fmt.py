@@ -8,23 +8,27 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_error, print_result
+from topicops.cli.shared_options import default_topics
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
 
 
 def fmt_command(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of specs, or one file in it.")] = Path(
-        "topics"
-    ),
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files or folders of them. Default: topics.", show_default=False),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; list the files that would change, and exit with status 1.")
     ] = False,
 ) -> None:
     """Write every file in its standard form: order, spelling, indentation. Values and comments stay. No connection."""
+    from topicops.flow.selected_files import selection_of
     from topicops.flow.spec_files import format_files
     from topicops.steps.reporting.specs.format_text import format_text
 
-    result = format_files(path, check=check, on_change=lambda file: print_result(printable(file)))
+    selection = selection_of(paths or [default_topics()])
+    result = format_files(selection, check=check, on_change=lambda file: print_result(printable(file)))
     print_error(format_text(result, check=check))
     if check and result.edits:
         raise typer.Exit(ExitStatus.ERROR)

@@ -9,12 +9,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicops.cli.output import print_result
+from topicops.cli.output import print_error, print_result
+from topicops.cli.shared_options import default_topics
 from topicops.model.exit_status import ExitStatus
+from topicops.model.printable import plural
 
 
 def validate_command(
-    topics: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of specs.")] = Path("topics"),
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files or folders of them. Default: topics.", show_default=False),
+    ] = None,
     environment: Annotated[
         str | None,
         typer.Option("--environment", "-e", help="Check the topics of this environment only. Default: of all."),
@@ -24,18 +29,24 @@ def validate_command(
     ] = "text",
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
+    from topicops.flow.selected_files import selection_of
     from topicops.flow.spec_files import diagnostics_as_json, shown_diagnostics, validate_files
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line
 
     started = time.monotonic()
-    validated = validate_files(topics, environment=environment, now=datetime.now(UTC))
-    found = validated.diagnostics
-    counts = counts_line(found, files=validated.files, took_s=time.monotonic() - started)
+    selection = selection_of(paths or [default_topics()])
+    validated = validate_files(selection.topics, environment=environment, now=datetime.now(UTC))
+    found = tuple(filter(selection.concerns, validated.diagnostics))
+    files = selection.count() if selection.below else validated.files
+    counts = counts_line(found, files=files, took_s=time.monotonic() - started)
     match output:
         case "json":
-            print_result(diagnostics_as_json(found, topics, environment, files=validated.files))
+            print_result(diagnostics_as_json(found, selection.topics, environment, files=files))
         case "github":
             print_result("\n".join([*map(annotation, found), counts]))
         case "text":
             print_result("\n".join([*([shown_diagnostics(found)] if found else []), counts]))
-    raise typer.Exit(ExitStatus.ERROR if validated.has_errors else ExitStatus.SUCCESS)
+    errors = sum(problem.is_error for problem in found)
+    if elsewhere := sum(problem.is_error for problem in validated.diagnostics) - errors:
+        print_error(f"{plural(elsewhere, 'error')} in other files; `topicops validate` lists all")
+    raise typer.Exit(ExitStatus.ERROR if errors else ExitStatus.SUCCESS)

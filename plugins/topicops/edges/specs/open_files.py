@@ -62,7 +62,10 @@ class Place(NamedTuple):
 
 
 def walk(topics: Path) -> Iterator[Place]:
-    """Everything below ``topics`` that is no folder, and folders that cannot be listed; links are not followed."""
+    """Everything below ``topics`` that is no folder, and folders that cannot be listed.
+
+    Links are not followed, and folders whose names begin with a dot are passed over.
+    """
     waiting = [(str(topics), shown_folder(topics), tuple[str, ...]())]
     while waiting:
         path, before, folders = waiting.pop()
@@ -76,7 +79,7 @@ def walk(topics: Path) -> Iterator[Place]:
             name = entry.name
             if name.endswith(".yaml"):
                 yield Place(entry.path, before + name, folders, name, entry.is_file(follow_symlinks=False))
-            elif entry.is_dir(follow_symlinks=False):
+            elif entry.is_dir(follow_symlinks=False) and not name.startswith("."):
                 waiting.append((entry.path, f"{before}{name}/", (*folders, name)))
             elif not _IGNORED.fullmatch(name):
                 yield Place(entry.path, before + name, folders, name, False)

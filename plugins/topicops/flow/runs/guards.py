@@ -44,7 +44,7 @@ def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
 
 def require_files(run: Run, environment: Environment, desired: Desired) -> None:
     """Raise ``UsageError`` where no topic file can ask for the plan's changes, unless the policy allows it."""
-    if desired.topics or environment.spec.policy.plans_without_files == "allow":
+    if desired.has_files or environment.spec.policy.plans_without_files == "allow":
         return
     raise UsageError(
         f"{run.topics} has no topic of environment {environment.name}, so nothing asks for the plan's changes; nothing "

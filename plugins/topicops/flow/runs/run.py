@@ -26,6 +26,7 @@ from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
+    from topicops.steps.specs.needed import Needs
     from topicops.steps.specs.validate import Validated
 
 DELTA_FILE = "delta.json"
@@ -241,16 +242,37 @@ def safety_notes(environment: Environment) -> Iterator[str]:
         yield f"TOPICOPS_HOME is not set, in class production: {HOME_NOT_SET}"
 
 
-def read_specs(run: Run) -> Validated:
-    """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them."""
+def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
+    """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them.
+
+    Args:
+        needs: The topics whose files must be valid; None: all.
+    """
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
     from topicops.edges.specs.reader import read_tree
     from topicops.steps.specs.plan_paths import with_folder_named
     from topicops.steps.specs.validate import validate
 
-    validated = validate(read_tree(run.topics), environment=run.environment, now=now())
+    validated = validate(read_tree(run.topics), environment=run.environment, now=now(), needs=needs)
     return with_folder_named(validated, read=shown_folder(run.topics), named=name_in_repository(run.topics))
+
+
+def read_needed_specs(run: Run, needs: Needs | None) -> Validated:
+    """As ``read_specs``; a line of progress counts the files with errors that are left out."""
+    from topicops.steps.specs.needed import left_out_line
+
+    validated = read_specs(run, needs=needs)
+    if line := left_out_line(validated.left_out):
+        run.progress(line)
+    return validated
+
+
+def keep_environment(run: Run) -> None:
+    """``environment.json`` of the files as they are now, whatever is wrong with files of topics."""
+    from topicops.steps.specs.needed import no_topic
+
+    run.store.write_value(ENVIRONMENT_FILE, read_needed_specs(run, no_topic).require()[0])
 
 
 def read_environment(run: Run) -> Environment:

@@ -77,6 +77,8 @@ class PlanSource:
     desired_digest: str
     topics: int
     """How many topics the specs of this environment describe."""
+    only: str | None = None
+    """The glob of ``--only``; empty: of the topics of its changes alone; None: of all topics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,7 +181,7 @@ def _require_each_once(plan: Plan) -> None:
 
 def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
     return {
-        "source": _plain(change_set.source),
+        "source": {name: value for name, value in _plain(change_set.source).items() if (name, value) != ("only", None)},
         "target": _plain(change_set.target),
         "facts": _plain(change_set.cluster),
         "changes": entries,

@@ -77,3 +77,10 @@ class Desired:
     """The git commit of the files; None outside a work tree or when they differ from it."""
     digest: str = ""
     """SHA-256 of the topics' values; the order of files and keys does not matter."""
+    left_out: frozenset[str] = frozenset()
+    """Names of topics whose files have errors, where these do not stop the command."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether any file describes a topic here, valid or not."""
+        return bool(self.topics) or bool(self.left_out)

@@ -96,7 +96,7 @@ def _entries(
             place = desired.topics[name].location_of("lifecycle.state")
             yield DriftEntry(topic=name, kind=DriftKind.RETIRED, location=place)
         case TopicClass.UNMANAGED:
-            if not environment.protecting_pattern(name):
+            if name not in desired.left_out and not environment.protecting_pattern(name):
                 yield DriftEntry(topic=name, kind=DriftKind.UNMANAGED)
         case TopicClass.DIFFERENT:
             yield from _numbers(desired.topics[name], live.topics[name])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.plan import ChangeSet
+from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.printable import plural
 from topicops.steps.planning.placement.load_table import load_table
 
@@ -43,6 +43,7 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
     )
     return replace(
         change_set,
+        source=replace(change_set.source, only=only if isinstance(only, str) else ""),
         changes=changes,
         blocked=blocked,
         drift=_matching(change_set.drift, only),
@@ -52,6 +53,19 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
         load=load_table(live, changes),
         warnings=(*change_set.warnings, warning),
     )
+
+
+def needs_of(only: Only | None) -> Callable[[str], bool] | None:
+    """Whose files must be valid for a plan of the topics that match; None: everybody's."""
+    return None if only is None else lambda name: _matches(name, only)
+
+
+def needs_again(plan: Plan) -> Callable[[str], bool] | None:
+    """Whose files must be valid to judge the plan again: those that the plan needed, and those of all its changes."""
+    if (only := plan.change_set.source.only) is None:
+        return None
+    planned = {gated.change.topic for gated in plan.changes}
+    return lambda name: name in planned or _matches(name, only)
 
 
 def _matching(entries: Iterable[Entry], only: Only) -> tuple[Entry, ...]:

@@ -25,6 +25,8 @@ class Finding(NamedTuple):
     """The other of two places that contradict each other."""
     suggestion: str | None = None
     """The text that replaces the marked characters, where only one is possible."""
+    owner: str | None = None
+    """The owner whose topics have the problem together."""
 
     def diagnostic(self, *, lifted: bool = False) -> Diagnostic:
         """``lifted``: an exception turns the error into a warning."""

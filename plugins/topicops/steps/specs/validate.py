@@ -27,6 +27,7 @@ from topicops.steps.specs.layers import (
     TopicSource,
     places_by_config,
 )
+from topicops.steps.specs.needed import NOTHING_LEFT_OUT, LeftOut, Needs, Problem, sort_problems
 from topicops.steps.specs.rules import RULES, Rule
 from topicops.steps.specs.rules.assignments import assignments_are_sound
 from topicops.steps.specs.rules.environments import written_exceptions
@@ -70,6 +71,8 @@ class Validated:
     """None as above."""
     holds_until: datetime | None = None
     """From then on the same files may be judged otherwise, since a pause or an exception ends; None: never."""
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """What has errors, and was not needed."""
 
     @property
     def has_errors(self) -> bool:
@@ -95,6 +98,7 @@ def validate(
     commit: str | None = None,
     rules: Sequence[Rule] = RULES,
     config_tables: Mapping[str, ConfigTable] = CONFIG_TABLES,
+    needs: Needs | None = None,
 ) -> Validated:
     """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
 
@@ -106,16 +110,20 @@ def validate(
         now: An aware time; pauses and exceptions end by it.
         commit: The git commit that the files are from, for ``Desired``.
         config_tables: Kafka's topic configs, by release.
+        needs: With an ``environment``: the topics whose files must be valid; other topics with errors are left out.
+            None: all must be valid.
 
     Raises:
         UsageError: there is no such environment.
     """
     if environment is not None:
         check_environments(tree, [environment])
-    return _judged(_read(tree, now, rules, config_tables), environment, commit)
+    return _judged(_read(tree, now, rules, config_tables), environment, commit, needs)
 
 
-def validate_each(tree: Tree, environments: Iterable[str], *, now: datetime) -> Iterator[Validated]:
+def validate_each(
+    tree: Tree, environments: Iterable[str], *, now: datetime, needs: Needs | None = None
+) -> Iterator[Validated]:
     """As ``validate`` for one environment after the other; what they share is read and judged once.
 
     Raises:
@@ -127,7 +135,7 @@ def validate_each(tree: Tree, environments: Iterable[str], *, now: datetime) -> 
         read = _read(tree, now, RULES, CONFIG_TABLES)
     for environment in wanted:
         with gc_paused():
-            judged = _judged(read, environment, None)
+            judged = _judged(read, environment, None, needs)
         yield judged
 
 
@@ -138,7 +146,7 @@ class _ReadTree:
     tree: Tree
     rules: Sequence[Rule]
     no_environment: EnvironmentView
-    found: Sequence[Diagnostic]
+    found: Sequence[Problem]
     """What is wrong with files and their fields."""
     found_everywhere: Mapping[Rule, Sequence[Finding]]
     lifted_anywhere: Lifted
@@ -152,43 +160,54 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule], config_tables: Mappi
         tree=tree,
         rules=rules,
         no_environment=no_environment,
-        found=[*tree.problems, *(finding.diagnostic() for finding in found)],
+        found=[Problem(found) for found in (*tree.problems, *(finding.diagnostic() for finding in found))],
         found_everywhere={rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS},
         lifted_anywhere=_lifted_in(_in_environment(no_environment, name) for name in environment_names(tree)),
         holds_until=_next_turn(files.values(), now),
     )
 
 
-def _judged(read: _ReadTree, environment: str | None, commit: str | None) -> Validated:
+def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs: Needs | None) -> Validated:
     """The views are made here, and gone afterwards: each holds all topics as one environment has them."""
     tree, names = read.tree, environment_names(read.tree) if environment is None else [environment]
     views = [_in_environment(read.no_environment, name) for name in names] or [read.no_environment]
-    diagnostics = list(read.found)
+    problems = list(read.found)
     for view in views:
-        diagnostics += _diagnostics(view, read.rules, read.found_everywhere, read.lifted_anywhere)
-    ordered = _once(_of_others_warn(diagnostics, environment))
+        problems += _problems(view, read.rules, read.found_everywhere, read.lifted_anywhere)
+    judged = list(_of_others_warn(problems, environment))
+    left_out = NOTHING_LEFT_OUT
+    if needs is not None and environment is not None:
+        judged, left_out = sort_problems(judged, tree, views[0], needs)
+    ordered = _once(problem.diagnostic for problem in judged)
     if environment is None or any(diagnostic.is_error for diagnostic in ordered):
         return Validated(
-            diagnostics=ordered, files=tree.files, environment=None, desired=None, holds_until=read.holds_until
+            diagnostics=ordered,
+            files=tree.files,
+            environment=None,
+            desired=None,
+            holds_until=read.holds_until,
+            left_out=left_out,
         )
     return Validated(
         diagnostics=ordered,
         files=tree.files,
         holds_until=read.holds_until,
         environment=_environment(views[0]),
-        desired=_desired(views[0], environment, tree.files, ordered, commit),
+        desired=_desired(views[0], environment, tree.files, ordered, commit, left_out),
+        left_out=left_out,
     )
 
 
-def _of_others_warn(diagnostics: Iterable[Diagnostic], environment: str | None) -> Iterator[Diagnostic]:
-    for diagnostic in diagnostics:
+def _of_others_warn(problems: Iterable[Problem], environment: str | None) -> Iterator[Problem]:
+    for problem in problems:
+        diagnostic = problem.diagnostic
         *_, folder, name = ("", *diagnostic.file.split("/"))
         its = name.removesuffix(".yaml").removesuffix(".exceptions")
         if environment is None or folder != "environments" or its == environment or not diagnostic.is_error:
-            yield diagnostic
+            yield problem
         else:
             summary = f"{diagnostic.summary}; this stops environment {its} alone"
-            yield replace(diagnostic, severity=Severity.WARNING, summary=summary)
+            yield problem._replace(diagnostic=replace(diagnostic, severity=Severity.WARNING, summary=summary))
 
 
 def environment_names(tree: Tree) -> list[str]:
@@ -283,16 +302,17 @@ def unlifted(tree: Tree, environment: str, now: datetime) -> Iterator[Finding]:
             yield finding
 
 
-def _diagnostics(
+def _problems(
     view: EnvironmentView,
     rules: Sequence[Rule],
     found_everywhere: Mapping[Rule, Iterable[Finding]],
     lifted_anywhere: Lifted,
-) -> Iterator[Diagnostic]:
+) -> Iterator[Problem]:
     lifted = _lifted_for(view, lifted_anywhere)
     for rule in rules:
         for finding in found_everywhere[rule] if rule in found_everywhere else rule(view):
-            yield finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
+            diagnostic = finding.diagnostic(lifted=(finding.topic, finding.code) in lifted)
+            yield Problem(diagnostic, finding.topic, finding.owner)
 
 
 Lifted = frozenset[tuple[str | None, str]]
@@ -411,10 +431,16 @@ def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:
 
 
 def _desired(
-    view: EnvironmentView, environment: str, files: int, diagnostics: Iterable[Diagnostic], commit: str | None
+    view: EnvironmentView,
+    environment: str,
+    files: int,
+    diagnostics: Iterable[Diagnostic],
+    commit: str | None,
+    left_out: LeftOut,
 ) -> Desired:
     merged = {topic.source.file: topic for topic in view.merged}
-    topics = sorted((_topic(t, merged.get(t.file), environment) for t in view.here), key=lambda topic: topic.name)
+    here = [topic for topic in view.here if topic.label not in left_out.topics]
+    topics = sorted((_topic(t, merged.get(t.file), environment) for t in here), key=lambda topic: topic.name)
     return Desired(
         environment=environment,
         topics={topic.name: topic for topic in topics},
@@ -422,6 +448,7 @@ def _desired(
         warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
         commit=commit,
         digest=sha256_of([_digested(topic) for topic in topics]),
+        left_out=left_out.topics,
     )
 
 

@@ -50,19 +50,19 @@ def format_tree(
     text_of: Callable[[Document], str | None],
     parse: Callable[[FileKind, str], Node | None],
     *,
-    only: str | None = None,
+    is_asked_for: Callable[[str], bool],
 ) -> FormatResult:
     """Format the files of ``tree`` that have no error.
 
     Args:
         diagnostics: Every problem of the files.
-        only: One file; None: all.
+        is_asked_for: Whether the file of this name is to be formatted.
     """
     left_alone: dict[str, Diagnostic] = {}
     for found in diagnostics:
-        if found.is_error and only in (None, found.file):
+        if found.is_error and is_asked_for(found.file):
             left_alone.setdefault(found.file, found)
-    documents = [document for document in tree.documents if only in (None, document.file)]
+    documents = [document for document in tree.documents if is_asked_for(document.file)]
     edits = {}
     for document in documents:
         before = None if document.file in left_alone else text_of(document)

@@ -103,7 +103,7 @@ def _over(view: EnvironmentView, entry: Section, what: str, of_topics: Mapping[s
     owner = entry.get("owner", str)
     summary = f"{owner} would have {found} {what} in {view.environment_name}, {limit} allowed"
     remedy = f"lower them, or raise the budget; the largest: {shown}"
-    yield Finding("TOP321", entry.file, entry.values[what].span, summary, remedy)
+    yield Finding("TOP321", entry.file, entry.values[what].span, summary, remedy, owner=owner)
 
 
 def _by_owner(view: EnvironmentView) -> Mapping[str, Sequence[MergedTopic]]:
