@@ -73,7 +73,7 @@ class Bench:
         if kind == NAIVE:
             return (sys.executable, "-m", "benchmarks.naive_spark", "topics", self.zookeeper, "naive.json")
         plan = (str(Path(sys.executable).with_name("topicops")), "plan", "--environment", "bench", "--out", "plan.json")
-        return (*plan, "--engine", "python") if kind == PYTHON else plan
+        return (*plan, "--engine", "python" if kind == PYTHON else "spark")
 
     def require_creates(self) -> None:
         changes = plan_from_json((self.folder / "plan.json").read_text(encoding="utf-8")).changes
