@@ -249,6 +249,7 @@ def _recorded(
         count_applied_deletes(run, live, outcomes)
     except ArtifactError as error:
         if any(outcome.sent for outcome in outcomes):
-            raise UnrecordedError(f"{error}; requests were sent before: apply the same plan again") from error
+            advice = "make room, then plan and apply again: the next apply reads what became of them"
+            raise UnrecordedError(f"{error}; requests were sent before: {advice}") from error
         raise
     return summary

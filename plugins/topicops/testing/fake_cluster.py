@@ -166,6 +166,10 @@ class FakeCluster:
         """Give each of the next requests for ``topic`` one of the faults."""
         self._faults[topic].extend(faults)
 
+    def repair(self, topic: str) -> None:
+        """From now on requests about the topic have their usual effect."""
+        self._faults.pop(topic, None)
+
     def reject_dry_run(self, topic: str, error: str = REFUSED_BY_POLICY.error) -> None:
         self._rejected[topic] = error
 

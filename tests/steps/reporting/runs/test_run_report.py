@@ -9,6 +9,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.steps.reporting.runs.run_report import (
+    EXAMPLES,
     RunReport,
     carried_out,
     headline,
@@ -99,6 +100,7 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
         "1 failed",
         "1 refused",
         "1 not sent",
+        "Plan again",
         "1 topic not healthy",
         "1 held",
     ]
@@ -260,3 +262,33 @@ def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> No
 
 def test_where_nothing_was_done_there_is_no_table() -> None:
     assert (outcome_table(()), verdict_table(())) == ("", "")
+
+
+def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:
+    isr = "partition 0 lacks broker 3 in its ISR; broker 3 not live"
+    checks = tuple(replace(check(f"t-{n:03}", Verdict.DEGRADED, isr), id="V08") for n in range(590))
+    other = tuple(
+        replace(check(f"t-{n:03}", Verdict.DEGRADED, "partition 0 lacks broker 2 in its ISR"), id="V08")
+        for n in range(3)
+    )
+    report = RunReport(environment="local", checks=(*checks, *other))
+
+    lines = report_text(report).splitlines()
+
+    assert "  degraded: V08 about broker 3: 590 findings on 590 topics" in lines
+    assert sum("lacks broker 3" in line for line in lines) == EXAMPLES
+    assert "    … and 580 more; all are in report.json of this run" in lines
+    assert sum("lacks broker 2" in line for line in lines) == len(other)
+    assert len(lines) < 30
+    assert len(report_json(report)["checks"]) == 593  # type: ignore[arg-type]
+
+
+def test_the_first_line_does_not_contradict_what_follows() -> None:
+    old = RunReport(environment="e", checks=(check("a", Verdict.PRE_EXISTING, "x"), check("b", Verdict.HEALTHY)))
+    assert headline(old) == (
+        "The cluster is not worse than before: 2 topics checked; 1 topic not healthy before the run either."
+    )
+    applied = replace(old, plan=a_plan("a"), outcomes=(outcome("a", DONE),))
+    assert headline(applied) == "Applied and verified: 1 done; 1 topic not healthy before the run either."
+    failing = replace(GOOD, quality_after=(replace(RULE, success=False, severity="critical"),))
+    assert headline(failing) == f"Applied and verified: 1 done, 1 already so; quality rule {RULE.rule} fails."

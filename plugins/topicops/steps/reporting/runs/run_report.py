@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,6 +19,17 @@ from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_li
 
 FORMAT_VERSION = "1.2"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``."""
+
+ADVICE: Mapping[OutcomeStatus, str] = {
+    OutcomeStatus.UNKNOWN: "of unknown outcome: see first why the brokers give no clear answer.",
+    OutcomeStatus.FAILED: "failed: fix the reason beside each first.",
+    OutcomeStatus.REFUSED: "refused: the reason stands beside each.",
+    OutcomeStatus.NOT_SENT: "not sent: the reason stands beside each.",
+}
+"""What to do about changes that are not in place; then plan again: the same plan could end the same way."""
+
+EXAMPLES = 10
+"""How many checks of one kind a report shows in full."""
 
 COMPARED_VIEWS: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
@@ -92,7 +104,7 @@ def headline(report: RunReport) -> str:
     if report.failed_tasks or report.problem:
         return "The run did not end as it should."
     if not report.outcomes and (report.checks or report.plan is None):
-        return _verified(report)
+        return f"{_verified(report)}{_remarks(report)}."
     if not report.outcomes:
         return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
     if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
@@ -101,11 +113,8 @@ def headline(report: RunReport) -> str:
         return f"Applied in part: {_counts(report)}."
     if summary.unhealthy:
         return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}."
-    return (
-        f"Applied and verified: {_counts(report)}."
-        if report.checks
-        else f"Applied, not verified yet: {_counts(report)}."
-    )
+    verified = "Applied and verified" if report.checks else "Applied, not verified yet"
+    return f"{verified}: {_counts(report)}{_remarks(report)}."
 
 
 def report_text(report: RunReport) -> str:
@@ -185,14 +194,14 @@ def report_json(report: RunReport) -> dict[str, object]:
 def next_steps(report: RunReport) -> Iterator[str]:
     """Yield what a person should do now, the most urgent first; nothing when all is well."""
     summary = report.summary
-    if count := summary.count(OutcomeStatus.UNKNOWN):
-        yield f"{count} of unknown outcome: run topicops verify --environment {report.environment}, then plan again."
-    if count := summary.count(OutcomeStatus.FAILED):
-        yield f"{count} failed: fix the reason beside each, then apply the same plan again; what is done stays done."
-    if count := summary.count(OutcomeStatus.REFUSED):
-        yield f"{count} refused: the reason stands beside each; plan again to see the cluster as it is now."
-    if count := summary.count(OutcomeStatus.NOT_SENT):
-        yield f"{count} not sent: apply the same plan again; changes that are in place are left alone."
+    for status, advice in ADVICE.items():
+        if count := summary.count(status):
+            yield f"{count} {advice}"
+    if summary.count(*ADVICE):
+        yield (
+            f"Plan again: topicops plan --environment {report.environment} --out plan.json. The new plan has what is "
+            "still to do, and nothing that is done."
+        )
     if summary.unhealthy:
         verify = f"topicops verify --environment {report.environment}"
         yield f"{_unhealthy_text(report)}: see to the brokers named, then run {verify}."
@@ -213,8 +222,24 @@ def _verified(report: RunReport) -> str:
     """The headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
     subject = "What the plan names" if report.plan else "The cluster"
     if report.summary.unhealthy:
-        return f"{subject} is not healthy: {_unhealthy_text(report)}, {_topics(report.checks)} checked."
-    return f"{subject} is healthy: {_topics(report.checks)} checked."
+        return f"{subject} is not healthy: {_unhealthy_text(report)}, {_topics(report.checks)} checked"
+    is_whole = not _old_troubles(report) and not _unhealthy(report)
+    return f"{subject} is {'healthy' if is_whole else 'not worse than before'}: {_topics(report.checks)} checked"
+
+
+def _remarks(report: RunReport) -> str:
+    """What else the body shows that a reader of the headline alone must know; each after a semicolon."""
+    rules = sorted({rule.rule for rule in report.quality_after or report.quality_before if rule.is_critical_failure})
+    remarks = [
+        f"{_topics(old)} not healthy before the run either" if (old := _old_troubles(report)) else "",
+        f"quality rule {', '.join(rules)} fails" if rules else "",
+        "partitions of other topics are not healthy" if _unhealthy(report) and not old else "",
+    ]
+    return "".join(f"; {remark}" for remark in remarks if remark)
+
+
+def _old_troubles(report: RunReport) -> list[Check]:
+    return [check for check in report.checks if check.verdict is Verdict.PRE_EXISTING]
 
 
 def _unhealthy_text(report: RunReport) -> str:
@@ -277,9 +302,30 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     )
     return [
         f"{plural(len(healthy), 'topic')} healthy, by {COMPARED_VIEWS[source][0]} and {COMPARED_VIEWS[source][1]}",
-        *(_check_line(check) for check in grave),
+        *_grouped(grave),
         *_remark_lines(checks),
     ]
+
+
+def _grouped(checks: Sequence[Check]) -> Iterator[str]:
+    """A line for each check; of many that one rule found about the same brokers, the first and how many more."""
+    groups: dict[tuple[Verdict, str, tuple[int, ...]], list[Check]] = {}
+    for check in checks:
+        groups.setdefault((check.verdict, check.id, _brokers_in(check.message)), []).append(check)
+    for (verdict, rule, brokers), found in groups.items():
+        if len(found) <= EXAMPLES:
+            yield from map(_check_line, found)
+            continue
+        where = f" about broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}" if brokers else ""
+        yield f"{verdict}: {rule}{where}: {plural(len(found), 'finding')} on {_topics(found)}"
+        yield from (f"  {_check_line(check)}" for check in found[:EXAMPLES])
+        yield f"  … and {len(found) - EXAMPLES} more; all are in report.json of this run"
+
+
+def _brokers_in(message: str) -> tuple[int, ...]:
+    """The brokers that a message names, in order."""
+    listed = " ".join(re.findall(r"\bbrokers? (\d+(?:(?:, | and )\d+)*)", message))
+    return tuple(sorted(set(map(int, re.findall(r"\d+", listed)))))
 
 
 def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
