@@ -133,6 +133,14 @@ def test_the_json_holds_the_lists_and_the_plan_of_those_topics_alone(applied: Si
     assert [change["address"] for change in found["plan"]["changes"]] == ["topic.old", "topic.bills"]
 
 
+def test_an_invalid_file_of_another_topic_stops_no_undo(applied: Simulated) -> None:
+    write_spec(applied, "broken", "spec: {partitions: none}\n")
+    ended = applied.workspace.run("undo", "1")
+    assert ended.status == 0, ended.err
+    assert "topics/tests/bills.yaml: retention.ms: 1d -> 7d" in ended.out
+    assert "~ topic.bills will be configured" in ended.out
+
+
 def test_undo_sends_nothing_and_writes_no_tombstone(applied: Simulated) -> None:
     sent = list(applied.cluster.requests)
     applied.workspace.run("undo", "1")

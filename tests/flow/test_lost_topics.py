@@ -64,6 +64,15 @@ def test_the_commands_that_apply_and_verify_forget_nothing(lost: Simulated) -> N
     assert created(lost.planned()) == {"orders": (Risk.NOTICE, True)}
 
 
+def test_a_plan_that_leaves_its_file_out_because_of_errors_forgets_nothing(lost: Simulated) -> None:
+    path = lost.workspace.path_of("orders")
+    valid = path.read_text()
+    path.write_text(valid.replace("keyed: false", "keyed: perhaps"))
+    assert lost.workspace.plan("--only", "carts").status == 0
+    path.write_text(valid)
+    assert created(lost.planned()) == {"orders": (Risk.NOTICE, True)}
+
+
 def test_once_it_is_live_again_it_is_forgotten(lost: Simulated) -> None:
     lost.apply(lost.planned())
     assert created(lost.planned()) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,16 +40,18 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
     logs = audit_files(environment)
     lines = of_run(logs, run)
     changed = sorted({line.environment for line in lines})
-    if not past_topics(lines):
+    past = past_topics(lines)
+    if not past:
         raise UsageError(f"run {run} changed no topic, by the audit log: nothing to take back")
     if len(changed) > 1:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
-    found = undo_of(lines, _spec_files(topics, changed[0]))
+    found = undo_of(lines, _spec_files(topics, changed[0], past))
     used = [log for log in logs if log.environment == changed[0]]
     return found if is_whole(used, None) else replace(found, notes=(NOT_WHOLE, *found.notes))
 
 
-def _spec_files(topics: Path, environment: str) -> SpecFiles:
+def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFiles:
+    """The files of now; those of other topics may be invalid."""
     from topicops.edges.specs.git import versions_of
     from topicops.edges.specs.open_files import regular_text
     from topicops.edges.specs.reader import read_tree
@@ -56,14 +59,18 @@ def _spec_files(topics: Path, environment: str) -> SpecFiles:
     from topicops.steps.specs.validate import validate
     from topicops.steps.undoing.undo import SpecFiles
 
+    def needs(name: str) -> bool:
+        return name in names
+
     tree, at = read_tree(topics), now()
-    _, desired = validate(tree, environment=environment, now=at).require()
+    _, desired = validate(tree, environment=environment, now=at, needs=needs).require()
     return SpecFiles(
         tree=tree,
         desired=desired,
         text_of=lambda document: regular_text(Path(document.file)),
         read=partial(document_of, topics),
         versions=lambda document: versions_of(Path(document.file)),
+        needs=needs,
         now=at,
     )
 

@@ -58,6 +58,7 @@ def undone(
         text_of=lambda document: regular_text(Path(document.file)),
         read=partial(document_of, topics),
         versions=lambda _: versions,
+        needs=lambda _: True,
         now=NOW,
     )
     return undo_of(lines, known)

@@ -16,16 +16,18 @@ from topicops.steps.planning.lost_topics import lost_topics
 def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping[str, LastSeen]:
     """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
 
-    A run that keeps no desired topics, as one that applies or verifies, does not know which are lost, and forgets none.
+    A run that keeps no desired topics, as one that applies or verifies, does not know which are lost, and forgets none;
+    nor does a run forget a topic whose file it has left out because of errors.
 
     Args:
         at: When the snapshot was read.
     """
     seen = SeenTopics(run.home, run.environment, live.cluster_id)
     missing = seen.missing(live.topics)
-    knows_desired = run.store.has("desired.json")
-    lost = _lost(run, missing, run.read_desired()) if missing and knows_desired else {}
-    missed = lost if knows_desired else missing
+    desired = run.read_desired() if missing and run.store.has("desired.json") else None
+    lost = {} if desired is None else _lost(run, missing, desired)
+    unknown = missing.keys() if desired is None else missing.keys() & desired.left_out
+    missed = {**lost, **{name: missing[name] for name in sorted(unknown)}}
     seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=missed)
     return lost
 

@@ -20,6 +20,7 @@ from topicops.model.specs.environment import Risk
 from topicops.steps.authoring.edited_config import with_config, written_value
 from topicops.steps.authoring.exceptions_file import Read
 from topicops.steps.planning.risk import config_risk
+from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.validate import Validated, validate
 from topicops.steps.undoing.past_topics import PastTopic, past_topics
 
@@ -38,6 +39,8 @@ class SpecFiles:
     read: Read
     versions: Callable[[Document], Iterable[Version]]
     """Of one file, newest first, as far as git has them."""
+    needs: Needs
+    """The topics whose files must be valid: those of the run."""
     now: datetime
 
 
@@ -225,7 +228,8 @@ def _validated(edits: Sequence[FileEdit], files: SpecFiles) -> Validated:
         else d
         for d in files.tree.documents
     )
-    return validate(replace(files.tree, documents=documents), environment=files.desired.environment, now=files.now)
+    tree = replace(files.tree, documents=documents)
+    return validate(tree, environment=files.desired.environment, now=files.now, needs=files.needs)
 
 
 def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
