@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from topicops.edges.extras import has_extra
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
     CountedSummary,
@@ -65,7 +66,9 @@ def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
     run.progress(f"Reading {run.topics}")
     environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
     run.progress(f"Reading the live topics of {run.environment}")
-    return drift_step(desired, read_live_topics(run.access(environment)), environment, only=only)
+    live = read_live_topics(run.access(environment))
+    live = replace(live, lost=known_lost_topics(run, live, desired))
+    return drift_step(desired, live, environment, only=only)
 
 
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
@@ -49,6 +49,8 @@ class DriftEntry:
     live: str | None = None
     location: Location | None = None
     """The line of the file."""
+    seen: LastSeen | None = None
+    """Of a missing topic that an earlier snapshot had and topicops did not delete."""
 
 
 def drift(
@@ -91,7 +93,8 @@ def _entries(
         return
     match topic_class:
         case TopicClass.MISSING:
-            yield DriftEntry(topic=name, kind=DriftKind.MISSING, location=desired.topics[name].location)
+            place, seen = desired.topics[name].location, live.lost.get(name)
+            yield DriftEntry(topic=name, kind=DriftKind.MISSING, location=place, seen=seen)
         case TopicClass.TOMBSTONED:
             place = desired.topics[name].location_of("lifecycle.state")
             yield DriftEntry(topic=name, kind=DriftKind.RETIRED, location=place)

@@ -46,13 +46,17 @@ def _difference(entry: DriftEntry) -> str:
         case DriftKind.UNLISTED:
             return f"{_name(entry)}: {_value(entry.live)} live, but no file names it"
         case DriftKind.MISSING:
-            return "described in a file, but not live"
+            return f"described in a file, but not live{_deleted_outside(entry)}"
         case DriftKind.RETIRED:
             return "live, although a tombstone deletes it"
         case DriftKind.UNMANAGED:
             return "live, but no file describes it"
         case DriftKind.BEING_DELETED:
             return "being deleted: marked for deletion, and not gone yet"
+
+
+def _deleted_outside(entry: DriftEntry) -> str:
+    return printable(f"; deleted outside git (id {entry.seen.identity}, seen at {entry.seen.at})") if entry.seen else ""
 
 
 def _name(entry: DriftEntry) -> str:
@@ -70,6 +74,7 @@ def _entry_json(entry: DriftEntry) -> dict[str, object]:
         "field": entry.field or None,
         "wanted": entry.wanted,
         "live": entry.live,
+        "seen": {"identity": entry.seen.identity, "at": entry.seen.at} if entry.seen else None,
         "file": entry.location.file if entry.location else None,
         "line": entry.location.line if entry.location else None,
     }
