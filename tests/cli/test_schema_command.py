@@ -46,5 +46,7 @@ def test_without_a_kind_their_places_are_listed(capsys: pytest.CaptureFixture[st
 def test_a_kind_that_is_none_is_one_line_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema", "topics"]) == 1
 
-    message = "topicops: there is no kind 'topics'; the kinds are topic, profile, environment, exceptions, plan\n"
+    message = (
+        "topicops: there is no kind 'topics'; the kinds are topic, profile, environment, exceptions, owners, plan\n"
+    )
     assert tuple(capsys.readouterr()) == ("", message)

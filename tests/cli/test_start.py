@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +69,81 @@ def test_the_folder_of_a_run_is_named_from_here_or_from_the_root(
     assert shown_path(tmp_path / "here/.topicops/runs") == ".topicops/runs"
     assert shown_path(tmp_path / "elsewhere") == str(tmp_path / "elsewhere")
     assert shown_path(Path("../elsewhere")) == str(tmp_path / "elsewhere")
+
+
+PROGRAM = [sys.executable, "-m", "topicops"]
+
+
+@pytest.mark.parametrize("words", [["code"], ["--help"], ["plan", "--help"]], ids=" ".join)
+def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+    with subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stdout.close()
+        assert (started.stderr.read(), started.wait(60)) == ("", 0)
+
+
+def test_a_command_whose_reader_went_away_ends_as_it_would_have(tmp_path: Path) -> None:
+    (tmp_path / "topics" / "web").mkdir(parents=True)
+    (tmp_path / "topics" / "web" / "a.yaml").write_text("kind: Topic\n")
+    with subprocess.Popen([*PROGRAM, "validate"], cwd=tmp_path, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.close()
+        assert started.wait(60) == 1
+
+
+def test_ctrl_c_while_commands_are_imported_is_one_line() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'topicops.cli': raise KeyboardInterrupt\n"
+        "from topicops.__main__ import main\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, "topicops: interrupted\n")
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        asked = {"_TOPICOPS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+        program = "import sys; sys.argv = ['topicops']; from topicops.__main__ import main; main()"
+        ended = subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60
+        )
+        return ended.stdout.split()
+
+    assert completed("topicops pl") == ["plan"]
+    assert "--environment" in completed("topicops plan --env")
+
+
+def test_with_json_an_error_is_json_on_stdout_and_its_text_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["drift", "--environment", "x", "--format", "json"]) == 1
+
+    out, err = capsys.readouterr()
+    error = json.loads(out)["error"]
+    assert err.endswith(f"topicops: {error['message']}\n")
+    assert (error["exit_status"], error["code"], error["diagnostics"]) == (1, None, [])
+
+
+def test_with_json_problems_of_files_are_diagnostics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    environment = Path("topics/environments/local.yaml")
+    environment.parent.mkdir(parents=True)
+    environment.write_text("kind: Environment\n", encoding="utf-8")
+
+    assert cli.run(["drift", "--environment", "local", "--format=json"]) == 1
+
+    found = json.loads(capsys.readouterr().out)["error"]["diagnostics"]
+    assert {problem["file"] for problem in found} == {"topics/environments/local.yaml"}
 
 
 @pytest.mark.parametrize("name", flow.__all__)

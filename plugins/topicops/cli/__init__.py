@@ -6,23 +6,25 @@ Command modules import heavy things inside their functions, so that each command
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import typer
 
 from topicops import __version__
-from topicops.cli.output import print_error
+from topicops.cli.output import print_error, print_result, silence
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from topicops.model.specs.diagnostics import Diagnostic
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         name="topicops",
         help="Kafka topics as reviewed YAML: plan against the live cluster, apply what may run, prove the result.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=names is COMMANDS,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -92,31 +94,51 @@ def options(
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        words = sys.argv[1:] if arguments is None else arguments
         return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
         from topicops.flow.spec_files import shown_diagnostics
 
-        print_error(shown_diagnostics(error.diagnostics))
-        return error.exit_status
+        return _failed(words, error.exit_status, shown_diagnostics(error.diagnostics), diagnostics=error.diagnostics)
     except TopicopsError as error:
-        print_error(f"topicops: {f'{error.code}: ' if error.code else ''}{error}")
-        return error.exit_status
+        text = f"topicops: {f'{error.code}: ' if error.code else ''}{error}"
+        return _failed(words, error.exit_status, text, code=error.code, message=str(error))
     except typer.exceptions.TyperException as error:
-        print_error(f"topicops: {_usage_text(error)}")
-        return ExitStatus.ERROR
+        message = _usage_text(error)
+        return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
     except (KeyboardInterrupt, typer.Abort):
         print_error("topicops: interrupted")
         return ExitStatus.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away, as `head` does; nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.ERROR
+    except (BrokenPipeError, SystemExit):  # rich ends the process where the reader of a help text went away
+        silence(sys.stdout)
+        return ExitStatus.SUCCESS
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
-        print_error(f"topicops: internal error: {type(error).__name__}: {error}; run with --verbose to see where")
-        return ExitStatus.ERROR
+        message = f"internal error: {type(error).__name__}: {error}; run with --verbose to see where"
+        return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
+
+
+def _failed(
+    words: Sequence[str],
+    status: ExitStatus,
+    text: str,
+    *,
+    code: str | None = None,
+    message: str = "",
+    diagnostics: Sequence[Diagnostic] = (),
+) -> ExitStatus:
+    """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
+    print_error(text)
+    if _is_json(words):
+        from topicops.steps.reporting.error_json import error_json
+
+        print_result(error_json(status, code=code, message=message, diagnostics=diagnostics))
+    return status
+
+
+def _is_json(words: Sequence[str]) -> bool:
+    return "--format=json" in words or any(pair == ("--format", "json") for pair in pairwise(words))
 
 
 def _usage_text(error: typer.exceptions.TyperException) -> str:

@@ -48,7 +48,7 @@ def apply_command(
                 interrupted=stop.is_asked,
             )
         )
-    print_result(flow.render_report(run, output))
+    print_result(flow.render_report(run, output), output)
     raise typer.Exit(stop.exit_status or ended)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from topicops.cli.fleets import copy_results, end, new_fleet, several
-from topicops.cli.output import print_result
+from topicops.cli.output import print_result, progress
 from topicops.cli.runs import new_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
@@ -19,6 +20,8 @@ from topicops.cli.shared_options import (
     all_environments,
 )
 from topicops.model.exit_status import ExitStatus
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
 
 
 def plan_command(
@@ -51,8 +54,19 @@ def plan_command(
         end(report, output, detailed_exitcode=detailed_exitcode)
     run = new_run(environments[0], topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    print_result(flow.render(plan, output, flow.read_facts(run, "before")))
+    print_result(flow.render(plan, output, flow.read_facts(run, "before")), output)
     if out is not None:
         flow.save_plan(plan, out)
+        progress(next_line(plan, out))
     if detailed_exitcode and not plan.is_empty:
         raise typer.Exit(ExitStatus.CHANGES_PENDING)
+
+
+def next_line(plan: Plan, out: Path) -> str:
+    """What to type next with the plan in ``out``."""
+    place = shlex.quote(str(out))
+    if plan.with_gate(GateWord.RUN):
+        return f"Wrote {out}; next: topicops apply {place}"
+    if any(gated.approvable for gated in plan.changes):
+        return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.fingerprint}"
+    return f"Wrote {out}; it has nothing to apply"

@@ -18,4 +18,4 @@ def show_command(
     """Print a saved plan; no connection is made."""
     from topicops import flow
 
-    print_result(flow.render(flow.load_plan(plan), output))
+    print_result(flow.render(flow.load_plan(plan), output), output)

@@ -45,7 +45,7 @@ def validate_command(
         case "github":
             print_result("\n".join([*map(annotation, found), counts]))
         case "text":
-            print_result("\n".join([*([shown_diagnostics(found)] if found else []), counts]))
+            print_result("\n".join([*([shown_diagnostics(found)] if found else []), counts]), output)
     errors = sum(problem.is_error for problem in found)
     if elsewhere := sum(problem.is_error for problem in validated.diagnostics) - errors:
         print_error(f"{plural(elsewhere, 'error')} in other files; `topicops validate` lists all")

@@ -72,6 +72,7 @@ def plan_schema() -> Schema:
     (root,), definitions = msgspec.json.schema_components([PlanFile])
     schema: Schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:topicops:schema:plan:v1",
         "title": "topicops plan, format version 1",
         **_json(root),
         "$defs": {name: _definition(name, _json(found)) for name, found in sorted(definitions.items())},

@@ -66,6 +66,7 @@ def schema_of(kind: str) -> Schema:
         root |= _TOMBSTONES
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:topicops:schema:{kind}:v1",
         "title": f"topicops {kind}, {API_VERSION}",
         **root,
         "$defs": dict(sorted(definitions.items())),

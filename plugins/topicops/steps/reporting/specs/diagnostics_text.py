@@ -34,7 +34,7 @@ def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int, untried: 
             "format_version": FORMAT_VERSION,
             "files": files,
             "untried_fixes": untried,
-            "diagnostics": [_as_json(d) for d in diagnostics],
+            "diagnostics": [diagnostic_values(d) for d in diagnostics],
         },
         indent=2,
     )
@@ -68,7 +68,8 @@ def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float)
     return f"{plural(files, 'file')}: {plural(errors, 'error')}, {plural(warnings, 'warning')} in {took_s:.1f} s"
 
 
-def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
+def diagnostic_values(diagnostic: Diagnostic) -> dict[str, object]:
+    """A diagnostic as JSON values."""
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,

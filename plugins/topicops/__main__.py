@@ -1,0 +1,22 @@
+"""The start of the program: Ctrl-C while the commands are still being imported is no traceback."""
+
+from __future__ import annotations
+
+import sys
+
+INTERRUPTED = 130
+"""As ``ExitStatus.INTERRUPTED``, which takes an import to name."""
+
+
+def main() -> None:
+    try:
+        from topicops.cli import run
+
+        sys.exit(run())
+    except KeyboardInterrupt:
+        sys.stderr.write("topicops: interrupted\n")
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

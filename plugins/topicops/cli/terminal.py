@@ -1,0 +1,70 @@
+"""How a text looks on a terminal: colour for the lines that matter, and wide lines folded. Elsewhere it is unchanged.
+
+The words are the same with and without colour. Texts of specs and brokers arrive with their control characters escaped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Mapping
+from typing import TextIO
+
+RESET = "\x1b[0m"
+BOLD, RED, GREEN, YELLOW, CYAN = ("\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m")
+STYLES: Mapping[str, str] = {
+    r"  \+ topic\.": GREEN,
+    r"  [~>] topic\.": YELLOW,
+    r"  - topic\.": RED,
+    r"  ! topic\.|      TOP\d{3}: ": RED,
+    r"      (risk: destructive|cannot be undone:)|Cannot be undone:": RED,
+    r"      (risk|held|skipped): |.*\bheld: to run them too": YELLOW,
+    r"      (way out|note): |  help: ": CYAN,
+    r"\S.*?:\d+:\d+: error TOP\d{3}: ": RED,
+    r"\S.*?:\d+:\d+: warning TOP\d{3}: ": YELLOW,
+    r" +\^+$": RED,
+    r"Plan: |No changes\.|Plan for environment|\d+ files?: ": BOLD,
+}
+"""How a line begins, in order: the first that fits decides."""
+_SOURCE_LINE = re.compile(r"  \d+ \| | +\^+$")
+"""Folding these would move the carets away from what they mark."""
+NARROWEST = 40
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """On a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR wants it anywhere.
+
+    Source: no-color.org, force-color.org.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def for_terminal(text: str, stream: TextIO) -> str:
+    """The text as ``stream`` shows it best."""
+    lines = text.split("\n")
+    if stream.isatty():
+        width = max(NARROWEST, shutil.get_terminal_size().columns)
+        lines = [part for line in lines for part in folded(line, width)]
+    return "\n".join(map(painted, lines) if wants_colour(stream) else lines)
+
+
+def painted(line: str) -> str:
+    """The line in the colour of its kind."""
+    style = next((style for form, style in STYLES.items() if re.match(form, line)), "")
+    return f"{style}{line}{RESET}" if style else line
+
+
+def folded(line: str, width: int) -> list[str]:
+    """The line in parts of at most ``width`` characters, at blanks; the parts after the first are indented further."""
+    if len(line) <= width or _SOURCE_LINE.match(line):
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ) or [line]
