@@ -12,6 +12,7 @@ import pytest
 from topicops.cli import run
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.testing.builders import configure_change, delete_change, expand_change
 from topicops.testing.changes import create_topic
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
@@ -49,12 +50,55 @@ def test_a_topic_shows_who_changed_it_when_and_why(folder: Path, capsys: pytest.
 
     assert capsys.readouterr().out.splitlines() == [
         "2025-03-01T12:30:15Z create a: done",
+        "  partitions: 1",
         "  prod, run cli/r1, by User:applier, approved by ann",
         "  plan ffffffffffff, commit none, line 1, topic id none -> id-1",
         "2025-03-01T12:30:15Z create a: failed; POLICY_VIOLATION (44): no",
+        "  partitions: 1",
         "  prod, run dag/r2, by User:applier",
         "  plan ffffffffffff, commit none, line 3, topic id none -> id-1",
     ]
+
+
+def test_a_line_shows_the_values_before_and_after_and_a_delete_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    configure = replace(
+        configure_change("a"), configs_before={"retention.ms": "2592000000"}, configs={"retention.ms": "1209600000"}
+    )
+    changes = (configure, expand_change("a"), replace(delete_change("a"), reason="Replaced by b."))
+    sent = [replace(mutation("a"), change=change) for change in changes]
+    FileAuditLog(tmp_path / "audit", ORIGIN, now=lambda: NOW).append(sent)
+
+    assert run(["audit", "topic", "a"]) == 0
+
+    out = capsys.readouterr().out
+    assert "  retention.ms: 2592000000 (30d) -> 1209600000 (14d)\n" in out
+    assert f"  partitions: {changes[1].partitions_before} -> {changes[1].partitions}\n" in out
+    assert "  reason: Replaced by b.\n" in out
+
+
+def test_runs_are_listed_with_how_they_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "runs"]) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "2025-03-01T12:30:15Z cli/r1 prod: 2 done, by User:applier, approved by ann, commit none",
+        "2025-03-01T12:30:15Z dag/r2 prod: 1 failed, by User:applier, commit none",
+        "2025-03-01T12:30:15Z cli/r1 test: 1 done, by User:applier, approved by ann, commit none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("since", "runs", "lines"), [("2025-03-01", 3, 3), ("2025-03-01T12:30:15Z", 3, 3), ("2025-03-02", 0, 0)]
+)
+def test_since_leaves_out_what_is_older(
+    folder: Path, since: str, runs: int, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "runs", "--since", since, "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == runs
+    assert run(["audit", "topic", "a", "--since", since, "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["lines"]) == lines
 
 
 @pytest.mark.parametrize("written", ["cli/r1", "r1"])

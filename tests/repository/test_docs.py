@@ -95,7 +95,7 @@ def documented_commands() -> Mapping[str, set[str]]:
     sections = re.split(r"^## ", text_of(REFERENCE / "commands.md"), flags=re.MULTILINE)[1:]
     found = {}
     for section in sections:
-        if heading := re.match(r"`(topicops [a-z ]+?)(?: \[?[A-Z]+\]?)?`\n", section):
+        if heading := re.match(r"`(topicops [a-z ]+?)(?: \[?[A-Z]+\]?(?:\.\.\.)?)?`\n", section):
             found[heading[1]] = set(re.findall(r"^\| `(--[a-z-]+)`", section, re.MULTILINE))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,18 +28,47 @@ EnvironmentOption = Annotated[
 ]
 
 
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
+]
+
+
+@app.command("runs")
+def runs_command(
+    environment: EnvironmentOption = None,
+    since: SinceOption = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print every run that sent a change, oldest first."""
+    from topicops.flow import audit_files
+    from topicops.steps.audit_queries import is_whole, runs_of
+    from topicops.steps.reporting.runs.audit_text import audit_runs_json, audit_runs_text
+
+    files, earliest = audit_files(environment), _time(since)
+    runs = [lines for lines in runs_of(files) if earliest is None or lines[-1].at >= earliest]
+    if output == "json":
+        print_result(audit_runs_json(runs))
+    elif runs:
+        print_result(audit_runs_text(runs))
+    else:
+        print_error("no run is in the audit log" + (f" since {since}" if since else ""))
+    if not is_whole(files, None):
+        print_error("the audit log is not whole: see `topicops audit verify`")
+
+
 @app.command("topic")
 def topic_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
     environment: EnvironmentOption = None,
+    since: SinceOption = None,
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every mutation of a topic, oldest first."""
     from topicops.flow import audit_files
-    from topicops.steps.audit_queries import of_topic
+    from topicops.steps.audit_queries import later_than, of_topic
 
     files = audit_files(environment)
-    _print_lines(files, of_topic(files, name), f"topic {name}", output)
+    _print_lines(files, later_than(of_topic(files, name), _time(since)), f"topic {name}", output)
 
 
 @app.command("run")
@@ -88,6 +118,12 @@ def _print_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: 
         print_error(f"no mutation of {about} is in the audit log")
     if not is_whole(files, None):
         print_error("the audit log is not whole: see `topicops audit verify`")
+
+
+def _time(since: str | None) -> datetime | None:
+    from topicops.flow.history import since_time
+
+    return None if since is None else since_time(since, datetime.now(UTC))
 
 
 def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:

@@ -34,7 +34,7 @@ from topicops.edges.home.audit_files import (
 )
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError, UsageError
-from topicops.model.plans.changes import Action, before_and_after
+from topicops.model.plans.changes import Action, Change, DeleteTopic, before_and_after
 from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of
 from topicops.model.runs.results import Mutation
 
@@ -192,10 +192,15 @@ class FileAuditLog:
             action=change.action,
             topic=change.topic,
             digest=mutation.digest,
-            request={"before": before, "after": after},
+            request={"before": before, "after": after, **_reason(change)},
             requests=mutation.requests,
             answer=mutation.answer,
             outcome=mutation.status,
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
         )
+
+
+def _reason(change: Change) -> dict[str, object]:
+    """Of a delete: the reason in the tombstone."""
+    return {"reason": change.reason} if isinstance(change, DeleteTopic) else {}

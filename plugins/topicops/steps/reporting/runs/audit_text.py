@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from topicops.model.printable import printable, printable_lines
 from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine, chain_problems
 from topicops.steps.audit_queries import is_whole
+from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 
 FORMAT_VERSION = "1.0"
 UNSEEN = (
@@ -58,9 +60,60 @@ def _parts(line: AuditLine) -> list[str]:
     requests = f" after {line.requests} requests" if line.requests > 1 else ""
     return [
         f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} {line.topic}: {line.outcome}{requests}{answer}",
+        *(f"  {text}" for text in _changed(line)),
         f"  {line.environment}, run {line.run}, by {line.principal}{approver}",
         f"  plan {line.plan[:12]}, commit {line.commit or 'none'}, line {line.n}, {ids}",
     ]
+
+
+def _changed(line: AuditLine) -> Iterator[str]:
+    """``retention.ms: 2592000000 (30d) -> 1209600000 (14d)``: what was asked for, and of a delete why."""
+    before, after = (_values(line.request.get(side)) for side in ("before", "after"))
+    if line.action in ("create", "expand"):
+        known = f"{before['partitions']} -> " if "partitions" in before else ""
+        yield f"partitions: {known}{after.get('partitions', 'not known')}"
+    old, new = _values(before.get("configs")), _values(after.get("configs"))
+    for name in sorted(old.keys() | new.keys()):
+        both = (_text(old.get(name)), _text(new.get(name)))
+        yield config_text(name, both[1]) if line.action == "create" and both[1] else config_change_text(name, *both, {})
+    if line.request.get("reason"):
+        yield f"reason: {line.request['reason']}"
+
+
+def _values(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def audit_runs_text(runs: Sequence[Sequence[AuditLine]]) -> str:
+    """One line a run: when it sent its first change, and how its changes ended."""
+    return "\n".join(printable(_run_line(lines)) for lines in runs)
+
+
+def audit_runs_json(runs: Sequence[Sequence[AuditLine]]) -> str:
+    return _json({"format_version": FORMAT_VERSION, "runs": [_run_json(lines) for lines in runs]})
+
+
+def _run_line(lines: Sequence[AuditLine]) -> str:
+    first = lines[0]
+    approver = f", approved by {first.approver}" if first.approver else ""
+    ended = ", ".join(
+        f"{count} {outcome}" for outcome, count in sorted(Counter(line.outcome for line in lines).items())
+    )
+    return (
+        f"{first.at:%Y-%m-%dT%H:%M:%SZ} {first.run} {first.environment}: {ended}, by {first.principal}{approver}, "
+        f"commit {first.commit or 'none'}"
+    )
+
+
+def _run_json(lines: Sequence[AuditLine]) -> dict[str, object]:
+    first = _line_json(lines[0])
+    outcomes = Counter(str(line.outcome) for line in lines)
+    shared = {name: first[name] for name in ("environment", "run", "at", "plan", "commit", "approver", "principal")}
+    return {**shared, "outcomes": dict(sorted(outcomes.items()))}
 
 
 def _line_json(line: AuditLine) -> dict[str, object]:
