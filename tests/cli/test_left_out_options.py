@@ -26,7 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def two(folder: Path) -> None:
     text = HEAD.format(kind="Environment", name="prod") + (
-        "  cluster: {class: sandbox}\n  defaults: {partitions: 8, replicationFactor: 3}\n"
+        "  cluster: {class: sandbox, zookeeper: {hosts: zk}, kafka: {bootstrapServers: b}}\n"
+        "  defaults: {partitions: 8, replicationFactor: 3}\n"
     )
     (folder / "topics/environments/prod.yaml").write_text(text)
 

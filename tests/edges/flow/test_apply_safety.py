@@ -156,7 +156,7 @@ def test_production_without_a_set_home_is_noted_in_the_report(
     flow.apply(run, actions=["delete"])
     flow.report(run)
 
-    note = "TOPICOPS_HOME is not set, in class production: each working folder has its own audit log"
+    note = "TOPICOPS_HOME is not set, in class production: each copy of the repository has its own audit log"
     assert note in flow.render_report(run, "text")
     monkeypatch.setenv("TOPICOPS_HOME", str(run.home))
     again = run_of(world, plan_of(chroot, CREATE, DELETE))

@@ -252,7 +252,7 @@ def test_the_owners_may_come_from_a_file_of_patterns(adopter: Workspace, chroot:
     ended = adopter.run("import", "--environment", "local", "--owners", str(file))
 
     assert (ended.status, ended.err.count("Traceback")) == (0, 0)
-    assert "owner: team-a" in (adopter.topics / "a" / "a.one.yaml").read_text()
+    assert "owner: team-a" in (adopter.folder / "topics" / "a" / "a.one.yaml").read_text()
     assert "  b.two: no pattern of the owners fits its name" in ended.out
 
 
