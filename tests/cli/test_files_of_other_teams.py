@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,25 @@ def put(simulated: Simulated, kind: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+PAIRS = list(zip(COMMANDS, cycle(BROKEN), strict=False))
+"""Each command, and each kind of file at least twice."""
+
+
+@pytest.mark.parametrize(("command", "kind"), PAIRS, ids=str)
 def test_the_answer_is_as_without_the_file_and_one_line_more(
     shop: Simulated, command: Sequence[str], kind: str
 ) -> None:
+    same_answer(shop, command, kind)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_each_command_answers_as_without_each_kind_of_file(shop: Simulated, command: Sequence[str], kind: str) -> None:
+    same_answer(shop, command, kind)
+
+
+def same_answer(shop: Simulated, command: Sequence[str], kind: str) -> None:
     without = shop.workspace.run(*command)
     put(shop, kind)
     found = shop.workspace.run(*command)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
     from topicops.flow.undoing import plan_undo, undo, write_undo
     from topicops.flow.verifying import verify
-    from topicops.flow.whole_runs import apply_plan, verify_cluster, verify_plan
+    from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
 _NAMES = {
     "applying": ("apply", "approved_digests"),
@@ -38,7 +38,7 @@ _NAMES = {
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("verify",),
-    "whole_runs": ("apply_plan", "verify_cluster", "verify_plan"),
+    "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -47,6 +47,7 @@ __all__ = [
     "Run",
     "Summary",
     "apply",
+    "apply_own_plan",
     "apply_plan",
     "approved_digests",
     "audit_files",

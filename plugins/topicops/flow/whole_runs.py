@@ -7,7 +7,7 @@ from collections.abc import Callable
 from topicops.flow.applying import apply
 from topicops.flow.history import record
 from topicops.flow.judging import judge_now, with_lost_topics, with_needed_defaults
-from topicops.flow.planning import snapshot
+from topicops.flow.planning import gate, snapshot
 from topicops.flow.reporting import report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
@@ -44,6 +44,28 @@ def apply_plan(
     live = with_lost_topics(run, with_needed_defaults(run.access(environment), live, saved), saved, desired)
     judged = judge_now(run, environment, saved, desired=desired, live=live, approval=approval)
     run.store.write_text("plan.json", plan_to_json(judged.plan))
+    return _apply_and_verify(run, approval, lock_timeout_s, interrupted)
+
+
+def apply_own_plan(
+    run: Run,
+    *,
+    approval: Approval | None = None,
+    lock_timeout_s: float = 0.0,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> ExitStatus:
+    """Apply the plan that this run has made, verify, and report. Gives the exit status.
+
+    ``apply`` judges each change again, by the files, the policy and the cluster of now, as it does for a saved plan.
+    """
+    if approval is not None:
+        gate(run, approval=approval)
+    return _apply_and_verify(run, approval, lock_timeout_s, interrupted)
+
+
+def _apply_and_verify(
+    run: Run, approval: Approval | None, lock_timeout_s: float, interrupted: Callable[[], bool]
+) -> ExitStatus:
     apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
         verify_or_note_failure(run, interrupted=interrupted)

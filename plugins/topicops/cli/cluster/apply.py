@@ -1,30 +1,45 @@
-"""``topicops apply``: send what a saved plan may run, verify it, and say how it ended."""
+"""``topicops apply``: send what a plan may run, verify it, and say how it ended. The plan is saved, or made here."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import signal
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from topicops.cli.output import print_result, progress
+from topicops.cli.output import print_error, print_result, progress, shown_path
 from topicops.cli.runs import new_run
-from topicops.cli.shared_options import FormatOption, TopicsOption
+from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, one_environment
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
 from topicops.model.plans.approval import Approval
+from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
+from topicops.model.printable import plural
+
+if TYPE_CHECKING:
+    from topicops.flow import Run
 
 
 def apply_command(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file written by `plan --out`.")],
+    plan: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PLAN]", help="A file written by `plan --out`. Without it: plan, ask, apply."),
+    ] = None,
+    environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Without PLAN: plan only topics whose name matches this glob.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Without PLAN: do not ask. Held changes stay held.")] = False,
     approve: Annotated[
         str | None, typer.Option("--approve", help="The plan's fingerprint: lets its held changes run.")
     ] = None,
@@ -33,23 +48,88 @@ def apply_command(
     ] = "0s",
     output: FormatOption = "text",
 ) -> None:
-    """Apply a saved plan through Kafka's Admin API and verify every topic it touched."""
+    """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
     from topicops import flow
 
-    saved = flow.load_plan(plan)
-    run = new_run(saved.target.environment, topics)
+    wait_s = seconds_of(lock_timeout)
+    if plan is not None:
+        if environment is not None or only is not None:
+            raise UsageError("a plan has its environment and its topics: leave --environment and --only out")
+        saved = flow.load_plan(plan)
+        run = new_run(saved.target.environment, topics)
+        approval = approval_of(saved, approve) if approve else None
+        work = partial(flow.apply_plan, run, saved, approval=approval, lock_timeout_s=wait_s)
+    else:
+        require_answer(yes)
+        run = new_run(one_environment(environment, topics), topics)
+        approval = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
+        work = partial(flow.apply_own_plan, run, approval=approval, lock_timeout_s=wait_s)
     with StopSignals() as stop:
-        ended = stop.unless_stopped(
-            lambda: flow.apply_plan(
-                run,
-                saved,
-                approval=approval_of(saved, approve) if approve else None,
-                lock_timeout_s=seconds_of(lock_timeout),
-                interrupted=stop.is_asked,
-            )
-        )
+        ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
     print_result(flow.render_report(run, output), output)
+    if plan is None:
+        show_own_plan(run)
     raise typer.Exit(stop.exit_status or ended)
+
+
+def require_answer(yes: bool) -> None:
+    """Raise ``UsageError`` where nobody can be asked."""
+    if not yes and not sys.stdin.isatty():
+        raise UsageError(
+            "there is no terminal to ask at, so nothing was sent: give --yes, or write a plan with `plan --out` and "
+            "apply that"
+        )
+
+
+def planned_and_confirmed(
+    run: Run, *, only: str | None, approve: str | None, yes: bool, output: Format
+) -> Approval | None:
+    """Plan, show the plan, and ask; gives what the person approves. Exits with status 1 unless the answer is yes.
+
+    Nothing is asked where nothing could be sent.
+    """
+    from topicops import flow
+
+    plan = flow.make_plan(run, states=True, only=only)
+    shown = flow.render(plan, "text", flow.read_facts(run, "before"))
+    print_result(shown, output) if output == "text" else print_error(shown)
+    approval = approval_of(plan, approve) if approve else None
+    ready, held = len(plan.with_gate(GateWord.RUN)), sum(gated.approvable for gated in plan.with_gate(GateWord.HELD))
+    if approval is not None:
+        ready, held = ready + held, 0
+    if yes or not ready + held:
+        return approval
+    answer = asked(question(ready, held))
+    if answer == plan.fingerprint and held:
+        return approval_of(plan, answer)
+    if ready and answer.lower() in ("y", "yes"):
+        return approval
+    print_error("Nothing was sent.")
+    raise typer.Exit(ExitStatus.ERROR)
+
+
+def show_own_plan(run: Run) -> None:
+    """Say how to approve what is still held: the next plan has another fingerprint, and this one is kept."""
+    plan = run.read_plan()
+    if any(gated.approvable for gated in plan.with_gate(GateWord.HELD)):
+        file = shown_path(run.store.path("plan.json"))
+        progress(f"To approve what is held: topicops apply {file} --approve {plan.fingerprint}")
+
+
+def question(ready: int, held: int) -> str:
+    """What is asked on the terminal, about changes that may run and changes that are held for an approval."""
+    them = "it" if held == 1 else "them"
+    more = f"{plural(held, 'change')} {'is' if held == 1 else 'are'} held: type the plan's fingerprint to run {them}"
+    apply = f"Apply {'this change' if ready == 1 else f'these {ready} changes'}? [y/N] "
+    if not ready:
+        return f"{more}: "
+    return f"{more} too.\n{apply}" if held else apply
+
+
+def asked(text: str) -> str:
+    """What the person types; empty at the end of input."""
+    print(text, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
 
 
 def approval_of(saved: Plan, fingerprint: str) -> Approval:
