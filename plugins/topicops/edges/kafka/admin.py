@@ -63,6 +63,16 @@ DELETE_BY_ID_VERSION = 6
 """The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
 
 
+def cluster_id_of(client: Any, *, timeout_s: float) -> str:
+    """The id that any broker gives. Raises ``KafkaException``.
+
+    confluent-kafka 2.15, which Airflow 3.3 installs, has only ``describe_cluster``: it waits for the controller.
+    """
+    if hasattr(client, "cluster_id"):
+        return str(client.cluster_id(timeout=timeout_s))
+    return str(client.describe_cluster(request_timeout=timeout_s).result().cluster_id)
+
+
 class KafkaAdmin:
     """Fills ``TopicAdmin`` with Kafka's Admin API.
 
@@ -106,8 +116,7 @@ class KafkaAdmin:
         deadline = Deadline(self._request_timeout_s / 4)
         while True:
             try:
-                # Not describe_cluster, which waits for the controller: any broker knows this.
-                return str(self._applier.client().cluster_id(timeout=min(1.0, deadline.left_s)))
+                return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
             except KafkaException as error:
                 # Librdkafka waits for the whole timeout although the login was refused.
                 if deadline.is_over or self._applier.is_refused():
