@@ -15,7 +15,7 @@ from fixtures.admin import new_admin
 from fixtures.live import remove_topics
 from topicops import cli
 from topicops.edges.local.cluster import LocalCluster
-from topicops.steps.reporting.specs.init_text import FIRST_TOPIC
+from topicops.steps.authoring.first_files import FIRST_TOPICS
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def no_topic_stays(local_cluster: LocalCluster) -> Iterator[None]:
     yield
-    remove_topics(local_cluster, [FIRST_TOPIC, "init-live"])
+    remove_topics(local_cluster, [*FIRST_TOPICS, "init-live"])
 
 
 def printed_commands(text: str) -> list[list[str]]:
@@ -52,7 +52,7 @@ def test_after_init_each_printed_command_works_up_to_the_first_own_topic(
     local_cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin = new_admin(local_cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic("init-live", 2, 3)]).values():
+    for future in admin.create_topics([NewTopic("init-live", 2, 3), NewTopic(FIRST_TOPICS[0], 1, 3)]).values():
         future.result(30)
 
     assert cli.run(["init", "--zookeeper", str(local_cluster.zookeeper_hosts), "--name", "prod", "--owner", "me"]) == 0
@@ -70,6 +70,7 @@ def test_after_init_each_printed_command_works_up_to_the_first_own_topic(
     assert "No changes." in shown
     assert "Applied and verified: 1 done." in shown
     assert Path("topics/other/init-live.yaml").is_file()
+    assert Path(f"topics/other/{FIRST_TOPICS[1]}.yaml").is_file()  # somebody has made the first already
 
 
 @pytest.mark.soak
@@ -83,7 +84,7 @@ def test_a_cluster_with_kraft_is_read_through_its_brokers(
     spec = yaml.safe_load(Path("topics/environments/local.yaml").read_text(encoding="utf-8"))["spec"]["cluster"]
     ended = follow(capsys)
     admin = new_admin(kraft_cluster.bootstrap_servers)
-    for future in admin.delete_topics([FIRST_TOPIC]).values():
+    for future in admin.delete_topics([FIRST_TOPICS[0]]).values():
         future.result(30)
 
     assert (spec["class"], spec["source"], spec["lease"], "zookeeper" in spec) == ("sandbox", "kafka", "file", False)

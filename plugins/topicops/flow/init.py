@@ -90,7 +90,7 @@ def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
 def _look(wanted: Start) -> FirstEnvironment:
     from topicops.steps.authoring.first_files import FirstEnvironment
 
-    cluster_id, brokers = _header(wanted)
+    cluster_id, brokers, first_topic = _header(wanted)
     kafka = wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers))
     facts = _facts(replace(wanted, kafka=kafka))
     if facts.cluster_id != cluster_id:
@@ -106,12 +106,18 @@ def _look(wanted: Start) -> FirstEnvironment:
         cluster_id=cluster_id,
         kafka_version=_oldest(facts),
         racks={broker.id: broker.rack for broker in brokers.values()},
+        first_topic=first_topic,
     )
 
 
-def _header(wanted: Start) -> tuple[str, Mapping[int, Broker]]:
+def _header(wanted: Start) -> tuple[str, Mapping[int, Broker], str]:
+    """The cluster's id, its live brokers, and a name for a topic that is free."""
+    from topicops.steps.authoring.first_files import FIRST_TOPICS
+
     with _access(wanted).reader() as reader:
-        return reader.cluster_id(), reader.brokers()
+        traces = reader.traces(FIRST_TOPICS)
+        free = next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1])
+        return reader.cluster_id(), reader.brokers(), free
 
 
 def _access(wanted: Start) -> Access:

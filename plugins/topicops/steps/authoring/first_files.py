@@ -15,6 +15,8 @@ from topicops.steps.authoring.yaml_text import scalar
 
 SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions")
 DEFAULT_REPLICATION_FACTOR = 3
+FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 21)))
+"""Names to suggest, in order: on a cluster for experiments somebody may have made the first of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,8 @@ class FirstEnvironment:
     """``3.9``; None: no broker reported its release."""
     racks: Mapping[int, str | None]
     """By live broker."""
+    first_topic: str = FIRST_TOPICS[0]
+    """A name that no live topic has, for the command that makes the first own topic."""
 
     @property
     def source(self) -> Source:

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from topicops.model.printable import printable
 from topicops.steps.authoring.first_files import FirstEnvironment, brokers_sentence
 
-FIRST_TOPIC = "first-topic"
-"""A name for the command that makes the first own topic."""
-
 
 def init_text(
     found: FirstEnvironment,
@@ -24,19 +21,19 @@ def init_text(
     lines = [brokers_sentence(found), ""]
     lines += [f"Wrote {file}" for file in written]
     lines += [f"Left alone, because it is there already: {file}" for file in left_alone]
-    lines += [*hints, "", "Next:", *(f"  {line}" for line in next_commands(found.name, owner=owner, topics=topics))]
+    lines += [*hints, "", "Next:", *(f"  {line}" for line in next_commands(found, owner=owner, topics=topics))]
     return "\n".join(map(printable, lines))
 
 
-def next_commands(environment: str, *, owner: str, topics: str) -> list[str]:
+def next_commands(found: FirstEnvironment, *, owner: str, topics: str) -> list[str]:
     """In order; each line is a command, with a remark behind ``#``."""
     below = "" if topics == "topics" else f" --topics {topics}"
-    named = f"--environment {environment}{below}"
+    named = f"--environment {found.name}{below}"
     rows = [
         (f"topicops doctor {named}", "can the cluster be read, and is it healthy?"),
         (f"topicops import {named} --owner {owner}", "a file for each topic that is live now"),
         (f"topicops plan {named} --out plan.json", "no changes yet"),
-        (f"topicops new {FIRST_TOPIC} --owner {owner} --partitions 3{below}", "your first own topic"),
+        (f"topicops new {found.first_topic} --owner {owner} --partitions 3{below}", "your first own topic"),
         (f"topicops plan {named} --out plan.json", "creates that one topic"),
         (f"topicops apply plan.json{below}", "sends it, and verifies it"),
     ]
