@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import (
     airflow,
     apply,
+    apply_at_once,
     balance,
     diff,
     engine,
@@ -43,6 +44,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     memory.BENCHMARK,
     verify.BENCHMARK,
     apply.BENCHMARK,
+    apply_at_once.BENCHMARK,
     airflow.BENCHMARK,
 )
 INTERRUPTED = 130
