@@ -9,24 +9,24 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TextIO
 
 RESET = "\x1b[0m"
 BOLD, RED, GREEN, YELLOW, CYAN = ("\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m")
-STYLES: Mapping[str, str] = {
-    r"  \+ topic\.": GREEN,
-    r"  [~>] topic\.": YELLOW,
-    r"  - topic\.": RED,
-    r"  ! topic\.|      TOP\d{3}: ": RED,
-    r"      (risk: destructive|cannot be undone:)|Cannot be undone:": RED,
-    r"      (risk|held|skipped): |.*\bheld: to run them too": YELLOW,
-    r"      (way out|note): |  help: ": CYAN,
-    r"\S.*?:\d+:\d+: error TOP\d{3}: ": RED,
-    r"\S.*?:\d+:\d+: warning TOP\d{3}: ": YELLOW,
-    r" +\^+$": RED,
-    r"Plan: |No changes\.|Plan for environment|\d+ files?: ": BOLD,
-}
+STYLES: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"\A  \+ topic\."), GREEN),
+    (re.compile(r"\A  [~>] topic\."), YELLOW),
+    (re.compile(r"\A  - topic\."), RED),
+    (re.compile(r"\A(?:  ! topic\.|      TOP\d{3}: )"), RED),
+    (re.compile(r"\A(?:      (risk: destructive|cannot be undone:)|Cannot be undone:)"), RED),
+    (re.compile(r"\A(?:      (risk|held|skipped): |.*\bheld: to run them too)"), YELLOW),
+    (re.compile(r"\A(?:      (way out|note): |  help: )"), CYAN),
+    (re.compile(r"\A\S.*?:\d+:\d+: error TOP\d{3}: "), RED),
+    (re.compile(r"\A\S.*?:\d+:\d+: warning TOP\d{3}: "), YELLOW),
+    (re.compile(r"\A +\^+$"), RED),
+    (re.compile(r"\A(?:Plan: |No changes\.|Plan for environment|\d+ files?: )"), BOLD),
+)
 """How a line begins, in order: the first that fits decides."""
 _SOURCE_LINE = re.compile(r"  \d+ \| | +\^+$")
 """Folding these would move the carets away from what they mark."""
@@ -56,7 +56,7 @@ def for_terminal(text: str, stream: TextIO) -> str:
 
 def painted(line: str) -> str:
     """The line in the colour of its kind."""
-    style = next((style for form, style in STYLES.items() if re.match(form, line)), "")
+    style = next((style for form, style in STYLES if form.match(line)), "")
     return f"{style}{line}{RESET}" if style else line
 
 

@@ -45,6 +45,8 @@ def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
         if not cluster.is_unreadable(name) and not {address, "connection"} & endpoint.values.keys():
             span = cluster.values[name].span if name in cluster else cluster.first
             remedy = f"write cluster.{name}: {{{address}: ...}}, or {{connection: ID}}"
+            if name == "zookeeper":
+                remedy += "; for brokers with KRaft set `source: kafka`"
             yield Finding("TOP325", cluster.file, span, f"cluster.{name} names no address", remedy)
 
 
