@@ -19,14 +19,15 @@ from topicops.model.specs.document import NULLS, Entry, Fields, Items, Node, Spa
 
 _KEY = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,248}"
 _QUOTED = r"""\"[^"\\]*\"|'[^']*'"""
-_PLAIN = r"""-?[\w./(](?:[\w./()+,;=@'<>?-]++|:(?=\S)|\ +(?=[^\ #]))*+"""
+# A possessive group (`*+`) would do as well, but Python below 3.11.5 then matches too much.
+_PLAIN = r"""-?[\w./(](?:[\w./()+,;=@'<>?-]++|:(?=\S)|\ ++(?=[^\ #]))*"""
 _LINE = re.compile(
     rf"(\ *)({_KEY}):(?:(\ +)({_PLAIN}|{_QUOTED}|\{{[^\[\]{{}}]*\}}|\[[^\[\]{{}}]*\]))?(?:\ +(?:\#.*)?)?", re.VERBOSE
 )
 """Indentation, key, gap and value."""
 _NOTHING = re.compile(r" *(?:#.*)?")
 
-_PLAIN_INSIDE = r"-?[\w./](?:[\w./+-]++|\ +(?=[\w./+-]))*+"
+_PLAIN_INSIDE = r"-?[\w./](?:[\w./+-]++|\ ++(?=[\w./+-]))*"
 _FIELD_INSIDE = re.compile(rf"(\ *)({_KEY}):(\ +)({_PLAIN_INSIDE}|{_QUOTED})\ *[,}}]", re.VERBOSE)
 _ITEM_INSIDE = re.compile(rf"(\ *)({_PLAIN_INSIDE}|{_QUOTED})\ *[,\]]", re.VERBOSE)
 
