@@ -76,6 +76,12 @@ def test_the_index_leads_to_every_page() -> None:
     ]
 
 
+def test_the_tests_that_the_page_of_compatibility_names_are_there() -> None:
+    named = re.findall(r"`(tests/[a-z0-9_/.]+)`", text_of(REFERENCE / "compatibility.md"))
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def real_commands() -> Mapping[str, set[str]]:
     """Options by command, without those that every command has."""
     return dict(_commands(typer.main.get_command(app), "topicops"))

@@ -53,13 +53,14 @@ def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
 def owners_may_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     """By ``policy.allowedOwners``, and by the file of owners where there is one."""
     allowed = _allowed_owners(view)
-    for topic in _that_shall_exist(view):
+    listed = None if view.owners is None else {entry.get("owner", str) for entry in _entries_here(view)}
+    for topic in _that_shall_exist(view) if allowed is not None or listed is not None else ():
         owner = topic.metadata.get("owner", str)
         if owner is None:
             continue
         if allowed is not None and not any(fnmatchcase(owner, pattern) for pattern in allowed):
             yield _wrong_owner(topic, f"{owner} may have no topics here", "policy.allowedOwners names who may")
-        elif view.owners is not None and not _entries_of(view, owner):
+        elif listed is not None and owner not in listed:
             yield _unlisted_owner(topic, owner, view)
 
 
@@ -130,10 +131,6 @@ def _entries_here(view: EnvironmentView) -> Sequence[Section]:
         for entry in view.owner_entries
         if name is None or entry.get("environments", tuple) is None or name in entry.texts("environments")
     ]
-
-
-def _entries_of(view: EnvironmentView, owner: str) -> bool:
-    return any(entry.get("owner", str) == owner for entry in _entries_here(view))
 
 
 def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Finding:
