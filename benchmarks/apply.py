@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
     AdminClient,
@@ -279,14 +279,23 @@ def write_specs(folder: Path, texts: Mapping[str, str], cluster: LocalCluster) -
         (folder / "bench" / f"{name}.yaml").write_text(_TOPIC.format(name=name) + text, encoding="utf-8")
 
 
+AnyBench = TypeVar("AnyBench", bound=Bench)
+
+
 @contextmanager
-def sides(topics: int) -> Iterator[Mapping[str, Side]]:
+def on_brokers(kind: type[AnyBench], topics: int) -> Iterator[AnyBench]:
+    """A bench on a cluster of its own; both are gone afterwards."""
     with (
         tempfile.TemporaryDirectory(prefix="topicops-bench-") as folder,
         local_cluster(heap_mb=HEAP_MB, broker_properties=BROKERS) as cluster,
         ZooKeeperReader(cluster.zookeeper_hosts) as reader,
     ):
-        bench = Bench(cluster, reader, Path(folder), topics)
+        yield kind(cluster, reader, Path(folder), topics)
+
+
+@contextmanager
+def sides(topics: int) -> Iterator[Mapping[str, Side]]:
+    with on_brokers(Bench, topics) as bench:
         bench.lay()
         yield {APPLY: bench.apply_s, BARE: bench.bare_s}
 

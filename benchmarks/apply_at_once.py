@@ -10,16 +10,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.apply import BROKERS, HEAP_MB, Bench, Cohort, require_changes
+from benchmarks.apply import Bench, Cohort, on_brokers, require_changes
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
-from benchmarks.verify import local_cluster
-from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.plans.plan import Plan
 
 COMMAND = (str(Path(sys.executable).with_name("topicops")), "apply", "--environment", "bench", "--yes")
@@ -93,12 +90,7 @@ class AtOnce(Bench):
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    with (
-        tempfile.TemporaryDirectory(prefix="topicops-bench-") as folder,
-        local_cluster(heap_mb=HEAP_MB, broker_properties=BROKERS) as cluster,
-        ZooKeeperReader(cluster.zookeeper_hosts) as reader,
-    ):
-        bench = AtOnce(cluster, reader, Path(folder), topics)
+    with on_brokers(AtOnce, topics) as bench:
         yield {
             side(who, kind, topics): partial(measure, kind)
             for kind in KINDS
