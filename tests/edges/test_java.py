@@ -1,9 +1,12 @@
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from topicops.edges import java as subject
+from topicops.edges.local import server_files
 from topicops.model.errors import LocalClusterError
 
 
@@ -54,3 +57,47 @@ def test_java_home_comes_before_the_path(make_java: Callable[[str], Path]) -> No
 def test_a_java_on_the_path_serves_where_java_home_has_a_wrong_one(make_java: Callable[[str], Path]) -> None:
     home, path = make_java("25.0.1"), make_java("21.0.1")
     assert subject.find_java({"JAVA_HOME": str(home.parent.parent), "PATH": str(path.parent)}) == path
+
+
+DAY_S = 24 * 3600
+
+
+def an_archive(file: Path, *, unused_days: int) -> Path:
+    file.touch()
+    os.utime(file, times=(time.time() - unused_days * DAY_S,) * 2)
+    return file
+
+
+def test_a_new_archive_takes_the_place_of_those_of_its_kind_that_nobody_used_for_a_month(tmp_path: Path) -> None:
+    old = [an_archive(tmp_path / name, unused_days=31) for name in ("spark-4.1.0-a.jsa", "spark-4.2.0-b.jsa")]
+    recent = an_archive(tmp_path / "spark-4.1.0-c.jsa", unused_days=29)
+    others = [an_archive(tmp_path / name, unused_days=31) for name in ("kafka-d.jsa", "spark-4.1.0-e.txt")]
+    in_use = an_archive(tmp_path / "spark-4.1.0-f.jsa", unused_days=31)
+    assert subject.mark_used(in_use)
+
+    new = subject.created_archive("Spark", lambda: tmp_path / "spark-4.3.0-g.jsa", Path.touch)
+
+    assert new is not None
+    assert set(tmp_path.iterdir()) == {new, recent, in_use, *others}
+    assert not any(file.exists() for file in old)
+
+
+def test_while_the_archive_fits_nothing_is_removed(tmp_path: Path) -> None:
+    files = {an_archive(tmp_path / name, unused_days=31) for name in ("kafka-a.jsa", "kafka-b.jsa")}
+    assert subject.created_archive("Kafka", lambda: tmp_path / "kafka-a.jsa", Path.touch) == tmp_path / "kafka-a.jsa"
+    assert set(tmp_path.iterdir()) == files
+
+
+def test_a_server_that_starts_from_the_archive_counts_as_its_use(
+    tmp_path: Path, make_java: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path))
+    java, before = make_java("17"), time.time() - DAY_S
+    archive = server_files.class_archive(java, [])
+    assert not subject.mark_used(archive)
+    an_archive(archive, unused_days=31)
+
+    command = server_files.zookeeper_command(java, [], tmp_path / "zookeeper.properties")
+
+    assert f"-XX:SharedArchiveFile={archive}" in command
+    assert archive.stat().st_mtime > before

@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from topicops.model.errors import LocalClusterError, TopicopsError
 
 JAVA_VERSIONS = (17, 21)
 _TIMEOUT_S = 20.0
+_UNUSED_S = 30 * 24 * 3600.0
+"""An archive that nobody used for so long is removed when another of its kind is created."""
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +86,25 @@ def created_archive(title: str, path: Callable[[], Path], create: Callable[[Path
         archive = path()
         if not archive.is_file():
             create(archive)
+            _remove_unused(archive)
     except (TopicopsError, OSError, subprocess.SubprocessError) as error:
         _log.warning("no class-data archive for %s, which will start more slowly: %s", title, error)
         return None
     return archive
+
+
+def mark_used(archive: Path) -> bool:
+    """Whether there is such an archive; its time is then that of now, so that it is kept."""
+    with suppress(OSError):  # the cache of a container may be read-only
+        os.utime(archive)
+    return archive.is_file()
+
+
+def _remove_unused(archive: Path) -> None:
+    """Remove other archives of this kind, of earlier versions. A JVM keeps what it has mapped of a removed file."""
+    kind = archive.name.partition("-")[0]
+    for other in archive.parent.glob(f"{kind}-*.jsa"):
+        with suppress(OSError):
+            times = other.stat()
+            if other != archive and max(times.st_atime, times.st_mtime) < time.time() - _UNUSED_S:
+                other.unlink()

@@ -110,10 +110,12 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /tmp\n")
     elsewhere = dict.fromkeys(("SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR"), str(tmp_path))
 
+    before = time.time()
     ended = run_alone(**elsewhere, PYSPARK_GATEWAY_PORT="1", SPARK_SUBMIT_OPTS="-no-such-flag")
 
     assert ended.stderr == ""
     assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
+    assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
 
 
 WITHOUT_PANDAS = """

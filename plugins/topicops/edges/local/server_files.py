@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from topicops.edges.java import class_archive_path
+from topicops.edges.java import class_archive_path, mark_used
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
@@ -143,6 +143,6 @@ def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:
     archive = class_archive(java, class_path)
-    classes = [f"-XX:SharedArchiveFile={archive}"] if archive.is_file() else []
+    classes = [f"-XX:SharedArchiveFile={archive}"] if mark_used(archive) else []
     logging = [f"-Dlog4j.configuration=file:{log4j}"] if log4j else []
     return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *classes, *logging, "-cp", ":".join(map(str, class_path))]

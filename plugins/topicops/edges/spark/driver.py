@@ -32,7 +32,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.java import class_archive_path, find_java, pyspark_jars
+from topicops.edges.java import class_archive_path, find_java, mark_used, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.edges.spark.settings import DEFAULT_MEMORY
 from topicops.edges.without_pandas import import_without_pandas
@@ -206,7 +206,7 @@ def archive_path(java: Path) -> Path:
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     """Start from the archive, if there is one. One that is so damaged that the JVM ends is removed."""
     archive, options = archive_path(java), local_options(folder)
-    if not archive.is_file():
+    if not mark_used(archive):
         return _start_local(java, folder, memory, options)
     try:
         return _start_local(java, folder, memory, (*options, *archive_options(archive, _archive_log(folder))))

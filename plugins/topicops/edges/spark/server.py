@@ -23,7 +23,7 @@ import msgspec
 
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.file_locks import locked
-from topicops.edges.java import pyspark_jars
+from topicops.edges.java import mark_used, pyspark_jars
 from topicops.edges.processes import ProcessMark, free_port, kill, last_lines, port_is_free, spawn, stop
 from topicops.edges.spark.driver import (
     LOOPBACK,
@@ -189,7 +189,7 @@ def _server(folder: Path, state: _State) -> SparkServer:
 def _command(folder: Path, port: int) -> list[str]:
     place, scratch = spark_place(DEFAULT, _no_connection), folder / _SCRATCH
     archive = archive_path(driver_java())
-    flags = archive_options(archive, scratch / "archive.log") if archive.is_file() else ()
+    flags = archive_options(archive, scratch / "archive.log") if mark_used(archive) else ()
     settings = {
         **local_settings(place, scratch),
         "spark.driver.memory": place.memory or DEFAULT_MEMORY,
