@@ -169,6 +169,7 @@ def test_what_cannot_be_meant_is_told(
 def test_no_control_character_of_an_answer_reaches_the_terminal(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    FileAuditLog(folder, ORIGIN).append([mutation("e", answer="\x1b[31mred")])
-    assert run(["audit", "topic", "e"]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    FileAuditLog(folder, ORIGIN).append([mutation("e", answer="\x1b[31mred\x9b")])
+    for output in ("text", "json"):
+        assert run(["audit", "topic", "e", "--format", output]) == 0
+        assert capsys.readouterr().out.replace("\n", "").isprintable()

@@ -14,6 +14,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from topicops.cli import app
+from topicops.cli.json_outputs import OUTPUTS
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.quality_rules import RULES as QUALITY_RULES
@@ -120,6 +121,22 @@ def test_every_command_that_a_page_shows_is_a_real_one() -> None:
     shown = {words for page in PAGES for words in shown_commands(page)}
     assert {words for words in shown if words not in known and words.split()[0] not in known} == set()
     assert {"apply plan", "local up", "validate"} <= shown
+
+
+def documented_outputs() -> Mapping[str, tuple[set[str], set[str]]]:
+    """The commands that print a format and the files that hold it, by its schema."""
+    section = text_of(REFERENCE / "artifacts.md").partition("## JSON Schemas\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \|([^|]*)\|([^|]*)\|$", section, re.MULTILINE)
+    return {kind: (set(re.findall("`(.+?)`", by)), set(re.findall("`(.+?)`", held))) for kind, by, held in rows}
+
+
+def test_every_json_output_is_documented_with_the_commands_that_print_it_and_its_files() -> None:
+    assert documented_outputs() == {kind: (set(out.commands), set(out.files)) for kind, out in OUTPUTS.items()}
+
+
+def test_every_command_that_prints_json_has_a_schema() -> None:
+    with_format = {name for name, options in real_commands().items() if "--format" in options}
+    assert with_format == {f"topicops {command}" for output in OUTPUTS.values() for command in output.commands}
 
 
 def test_every_exit_status_is_in_the_reference() -> None:

@@ -103,5 +103,6 @@ def test_the_wheel_has_the_first_files_and_the_schemas(wheel: Path) -> None:
     assert {
         "topicops/first_files/topicops_dags.py",
         "topicops/schema/topic.v1.json",
+        "topicops/schema/outputs/report.v1.json",
         "topicops/edges/local/jars.sha256",
     } <= names

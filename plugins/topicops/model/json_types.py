@@ -1,13 +1,17 @@
-"""Types that msgspec reads, made known to it by one thread at a time."""
+"""Types of JSON; those that msgspec reads are made known to it by one thread at a time."""
 
 from __future__ import annotations
 
 import threading
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+FormatVersion = Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
+"""Of the first major version. A reader refuses another one, and ignores the fields that a minor one adds."""
+Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+"""As in RFC 3339."""
 
 _lock = threading.Lock()
 _known: set[object] = set()

@@ -259,7 +259,7 @@ def test_the_report_shows_remarks_behind_all_trouble_and_one_line_for_many() -> 
 
     assert "3 topics healthy" in report_text(report)
     assert "noted: topic.a V10: partition 0: not led by its first replica (and 2 topics more)" in report_text(report)
-    assert len(report_json(report)["checks"]) == 3  # type: ignore[arg-type]
+    assert len(report_json(report)["checks"]) == 3
 
 
 # --- deletes --------------------------------------------------------------------------------------------------------

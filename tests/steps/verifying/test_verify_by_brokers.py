@@ -122,4 +122,4 @@ def test_the_report_says_which_two_sides_were_looked_at(cluster: FakeCluster) ->
 
     assert "1 topic healthy, by the brokers' metadata and their log directories" in report_text(by_brokers)
     assert "1 topic healthy, by ZooKeeper and the brokers' metadata" in report_text(by_zookeeper)
-    assert report_json(by_brokers)["sides"] == ["the brokers' metadata", "their log directories"]
+    assert report_json(by_brokers)["sides"] == ("the brokers' metadata", "their log directories")

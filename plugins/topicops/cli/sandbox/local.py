@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 import typer
 
 from topicops.cli.output import progress
 from topicops.cli.sandbox.spark import app as spark_app
-from topicops.edges.local.cluster import ClusterStatus, LocalCluster
+from topicops.edges.local.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
+from topicops.steps.reporting.json_text import json_text
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
 app.add_typer(spark_app, name="spark")
@@ -75,16 +75,44 @@ def status(
     cluster = LocalCluster.find(home or home_folder())
     found = cluster.status() if cluster else None
     if format_ is Format.JSON:
-        typer.echo(json.dumps(status_json(found), indent=2))
+        typer.echo(json_text(status_json(found)))
     else:
         typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")
     if found is None or not found.running:
         raise typer.Exit(ExitStatus.ERROR)
 
 
-def status_json(found: ClusterStatus | None) -> dict[str, object]:
-    """The status as JSON; ``running`` is true when all processes run."""
-    return {"format_version": 1, "running": found is not None and found.running, **(asdict(found) if found else {})}
+class ClusterStatusJson(TypedDict):
+    """The fields of ``ClusterStatus`` are there once a cluster was started."""
+
+    format_version: Literal[1]
+    running: bool
+    """All processes run."""
+    processes: NotRequired[Sequence[ProcessStatus]]
+    registered_brokers: NotRequired[Sequence[int]]
+    controller: NotRequired[int | None]
+    cluster_id: NotRequired[str | None]
+    kraft: NotRequired[bool]
+    zookeeper_hosts: NotRequired[str | None]
+    bootstrap_servers: NotRequired[str]
+    logs: NotRequired[str]
+
+
+def status_json(found: ClusterStatus | None) -> ClusterStatusJson:
+    if found is None:
+        return {"format_version": 1, "running": False}
+    return {
+        "format_version": 1,
+        "running": found.running,
+        "processes": found.processes,
+        "registered_brokers": found.registered_brokers,
+        "controller": found.controller,
+        "cluster_id": found.cluster_id,
+        "kraft": found.kraft,
+        "zookeeper_hosts": found.zookeeper_hosts,
+        "bootstrap_servers": found.bootstrap_servers,
+        "logs": found.logs,
+    }
 
 
 def status_text(found: ClusterStatus) -> str:

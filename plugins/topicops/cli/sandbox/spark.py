@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypedDict
 
 import typer
 
@@ -12,6 +11,7 @@ from topicops.cli.output import print_error, progress
 from topicops.cli.shared_options import TextOrJsonOption
 from topicops.flow import home_folder
 from topicops.model.exit_status import ExitStatus
+from topicops.steps.reporting.json_text import json_text
 
 if TYPE_CHECKING:
     from topicops.edges.spark.server import SparkServer
@@ -53,7 +53,7 @@ def status(home: Home = None, output: TextOrJsonOption = "text") -> None:
 
     server = SparkServer.find(home or home_folder())
     if output == "json":
-        typer.echo(json.dumps(status_json(server), indent=2))
+        typer.echo(json_text(status_json(server)))
     else:
         typer.echo(status_text(server) if server else "No Spark server was started here: topicops local spark up")
     if server is None or not server.answers:
@@ -72,8 +72,18 @@ def archive() -> None:
     typer.echo(f"Spark's class archive: {path}")
 
 
-def status_json(server: SparkServer | None) -> dict[str, object]:
-    """The status as JSON, without the token."""
+class SparkStatusJson(TypedDict):
+    """Without the token; the other fields are there once a server was started."""
+
+    format_version: Literal[1]
+    running: bool
+    pid: NotRequired[int]
+    port: NotRequired[int]
+    address_file: NotRequired[str]
+    log: NotRequired[str]
+
+
+def status_json(server: SparkServer | None) -> SparkStatusJson:
     if server is None:
         return {"format_version": 1, "running": False}
     return {

@@ -99,8 +99,8 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_json(self, name: str, value: object) -> Path:
-        """For plain JSON values; keys sorted, indented for people."""
-        return self._write(name, f"{json.dumps(value, indent=2, sort_keys=True)}\n".encode())
+        """For files that people read too: keys sorted, indented."""
+        return self._write(name, f"{json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True)}\n".encode())
 
     def read_json(self, name: str) -> object:
         try:

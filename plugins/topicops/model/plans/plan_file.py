@@ -16,7 +16,7 @@ import msgspec
 from topicops.model.canonical import sha256_of
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import FormatVersion, known
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -92,7 +92,7 @@ class GatedEntry(ChangeEntry, kw_only=True):
 class AnyPlanFile(msgspec.Struct, kw_only=True):
     """The fields of both files."""
 
-    format_version: Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
+    format_version: FormatVersion
     source: PlanSource
     target: Target
     facts: ClusterState

@@ -5,17 +5,11 @@ It accepts every minor version: it ignores unknown fields, and requires none tha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
-import msgspec
-
+from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
 from topicops.model.plans.plan_file import PlanFile
-
-JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
-Schema: TypeAlias = dict[str, JsonValue]
 
 VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | None]] = {
     "create": (None, ("partitions", "replication_factor", "configs", "assignment")),
@@ -69,29 +63,21 @@ _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 
 def plan_schema() -> Schema:
     """The whole schema."""
-    (root,), definitions = msgspec.json.schema_components([PlanFile])
-    schema: Schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:topicops:schema:plan:v1",
-        "title": "topicops plan, format version 1",
-        **_json(root),
-        "$defs": {name: _definition(name, _json(found)) for name, found in sorted(definitions.items())},
-    }
-    return schema
+    return written_schema("plan", PlanFile, _definition)
 
 
 def _definition(name: str, schema: Schema) -> Schema:
-    properties = _object(schema.get("properties", {}))
+    properties = as_object(schema.get("properties", {}))
     for field, found in properties.items():
         text = DESCRIPTIONS.get(f"{name}.{field}")
-        properties[field] = {**_object(found), **({"description": text} if text else {})}
+        properties[field] = {**as_object(found), **({"description": text} if text else {})}
     match name:
         case "GatedEntry":
             return {**schema, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
         case "GateWord":
             return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
         case "TopicValues":
-            properties["assignment"] = {**_object(properties["assignment"]), "propertyNames": _PARTITIONS}
+            properties["assignment"] = {**as_object(properties["assignment"]), "propertyNames": _PARTITIONS}
         case "Blocked":
             return {**schema, "properties": {"address": {"type": "string"}, **properties}}
     return schema
@@ -107,13 +93,3 @@ def _of_action(action: Action) -> Schema:
 
 def _required(fields: Sequence[str] | None) -> Schema:
     return {"type": "null"} if fields is None else {"type": "object", "required": list(fields)}
-
-
-def _json(value: object) -> Schema:
-    return _object(json.loads(json.dumps(value)))
-
-
-def _object(value: JsonValue) -> Schema:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is not a JSON object")
-    return value

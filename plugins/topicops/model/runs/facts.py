@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import TopicClass
 
 FactsWhen = Literal["before", "after"]
@@ -78,7 +79,7 @@ class Facts:
     """By broker, then in the order of ``CAUSES``."""
     has_states: bool
     """Whether partition states were read; without them leaders and unhealthy partitions are not known."""
-    format_version: str = "1.0"
+    format_version: FormatVersion = "1.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, Change
 from topicops.model.plans.plan import GatedChange
 
@@ -150,7 +151,7 @@ class QualityReport:
     """The time of Spark and Great Expectations, without reading the cluster."""
     results: tuple[QualityResult, ...]
     """In the order of the rules."""
-    format_version: str = "1.0"
+    format_version: FormatVersion = "1.0"
 
     @property
     def failed(self) -> tuple[QualityResult, ...]:

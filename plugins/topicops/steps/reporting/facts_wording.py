@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TypedDict
 
 from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import plural
@@ -14,6 +15,28 @@ OWNERS_TITLE = "Topics that differ from their files, by owner"
 OWNERS_HEAD = ("owner", "domain", *(topic_class.value for topic_class in DRIFT_CLASSES))
 _SHOWN = 10
 """Lines of one kind in a text; the tables have all."""
+
+
+class OwnerJson(TypedDict):
+    owner: str
+    domain: str
+    missing: int
+    different: int
+    tombstoned: int
+
+
+class UnhealthyJson(TypedDict):
+    broker: int | None
+    rack: str | None
+    rule: str
+    cause: str
+    partitions: int
+
+
+class FactsJson(TypedDict):
+    owners: Sequence[OwnerJson]
+    unhealthy: Sequence[UnhealthyJson]
+    load: Sequence[Load]
 
 
 def owners_with_drift(facts: Facts) -> list[tuple[str, str, Mapping[TopicClass, int]]]:
@@ -64,17 +87,23 @@ def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
         yield _load_name(load), *("" if number is None else f"{number:,}" for number in numbers)
 
 
-def facts_json(facts: Facts | None, after: Facts | None) -> dict[str, object]:
+def facts_json(facts: Facts | None, after: Facts | None) -> FactsJson:
     """The part ``facts`` of ``report.json``: owners of the first snapshot, the rest of the newest one."""
     newest = after or facts
     owners = owners_with_drift(facts) if facts else ()
     return {
         "owners": [
-            {"owner": owner, "domain": domain, **{name.value: counts.get(name, 0) for name in DRIFT_CLASSES}}
+            {
+                "owner": owner,
+                "domain": domain,
+                "missing": counts.get(TopicClass.MISSING, 0),
+                "different": counts.get(TopicClass.DIFFERENT, 0),
+                "tombstoned": counts.get(TopicClass.TOMBSTONED, 0),
+            }
             for owner, domain, counts in owners
         ],
         "unhealthy": [_unhealthy_json(found) for found in newest.unhealthy] if newest else [],
-        "load": [_load_json(load) for load in newest.load] if newest else [],
+        "load": newest.load if newest else [],
     }
 
 
@@ -103,23 +132,11 @@ def _first(lines: Sequence[str], noun: str) -> list[str]:
     return [*lines[:_SHOWN], *([f"… and {more} more {noun}"] if more > 0 else [])]
 
 
-def _unhealthy_json(found: UnhealthyPartitions) -> dict[str, object]:
+def _unhealthy_json(found: UnhealthyPartitions) -> UnhealthyJson:
     return {
         "broker": found.broker,
         "rack": found.rack,
         "rule": found.rule,
         "cause": CAUSES[found.rule],
         "partitions": found.partitions,
-    }
-
-
-def _load_json(load: Load) -> dict[str, object]:
-    return {
-        "broker": load.broker,
-        "rack": load.rack,
-        "is_live": load.is_live,
-        "partitions": load.partitions,
-        "replicas": load.replicas,
-        "preferred_leaders": load.preferred_leaders,
-        "leaders": load.leaders,
     }

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypedDict
 
 from topicops.model.cluster.doctor_facts import DoctorReport, Finding, Severity
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
+from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
+
+
+class FindingJson(TypedDict):
+    id: str
+    severity: Severity
+    code: str | None
+    message: str
+    fix: str
+    places: Sequence[str]
+
+
+class DoctorJson(TypedDict):
+    format_version: FormatVersion
+    environment: str
+    facts: Mapping[str, str]
+    findings: Sequence[FindingJson]
+    looked: int
+    not_looked: Sequence[str]
 
 
 def doctor_text(report: DoctorReport) -> str:
@@ -18,18 +38,15 @@ def doctor_text(report: DoctorReport) -> str:
 
 
 def doctor_json(report: DoctorReport) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "environment": report.environment,
-            "facts": dict(report.facts),
-            "findings": [_finding_as_json(finding) for finding in _by_severity(report)],
-            "looked": report.rules_applied,
-            "not_looked": list(report.rules_not_applied),
-        },
-        indent=2,
-    )
+    found: DoctorJson = {
+        "format_version": FORMAT_VERSION,
+        "environment": report.environment,
+        "facts": report.facts,
+        "findings": [_finding_as_json(finding) for finding in _by_severity(report)],
+        "looked": report.rules_applied,
+        "not_looked": report.rules_not_applied,
+    }
+    return json_text(found)
 
 
 def _by_severity(report: DoctorReport) -> list[Finding]:
@@ -57,12 +74,12 @@ def _counts(report: DoctorReport) -> str:
     return f"{', '.join(words)}; {rules_applied}."
 
 
-def _finding_as_json(finding: Finding) -> dict[str, object]:
+def _finding_as_json(finding: Finding) -> FindingJson:
     return {
         "id": finding.id,
         "severity": finding.severity,
         "code": finding.code,
         "message": finding.message,
         "fix": finding.fix,
-        "places": list(finding.places),
+        "places": finding.places,
     }

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
+from topicops.model.cluster.snapshot import LastSeen
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import or_not_set, printable
 from topicops.steps.planning.drift import DriftEntry, DriftKind, counted
+from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
+
+
+class EntryJson(TypedDict):
+    topic: str
+    kind: DriftKind
+    field: str | None
+    wanted: str | None
+    live: str | None
+    seen: LastSeen | None
+    file: str | None
+    line: int | None
+
+
+class DriftJson(TypedDict):
+    format_version: FormatVersion
+    drift: Sequence[EntryJson]
 
 
 def drift_text(entries: Sequence[DriftEntry]) -> str:
@@ -30,11 +49,10 @@ def drift_summary(entries: Sequence[DriftEntry]) -> str:
 
 
 def drift_json(entries: Sequence[DriftEntry]) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(drift_values(entries), indent=2)
+    return json_text(drift_values(entries))
 
 
-def drift_values(entries: Sequence[DriftEntry]) -> dict[str, object]:
+def drift_values(entries: Sequence[DriftEntry]) -> DriftJson:
     """The values of ``drift.json``."""
     return {"format_version": FORMAT_VERSION, "drift": [_entry_json(entry) for entry in entries]}
 
@@ -67,14 +85,14 @@ def _value(value: str | None) -> str:
     return printable(or_not_set(value))
 
 
-def _entry_json(entry: DriftEntry) -> dict[str, object]:
+def _entry_json(entry: DriftEntry) -> EntryJson:
     return {
         "topic": entry.topic,
-        "kind": entry.kind.value,
+        "kind": entry.kind,
         "field": entry.field or None,
         "wanted": entry.wanted,
         "live": entry.live,
-        "seen": {"identity": entry.seen.identity, "at": entry.seen.at} if entry.seen else None,
+        "seen": entry.seen,
         "file": entry.location.file if entry.location else None,
         "line": entry.location.line if entry.location else None,
     }

@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
+from topicops.steps.reporting.json_text import json_text
 from topicops.steps.topic_listing import ListedPartition, ListedTopic, Listing
 
 FORMAT_VERSION = "1.0"
+
+
+class PartitionJson(TypedDict):
+    partition: int
+    leader: int | None
+    replicas: Sequence[int]
+    isr: Sequence[int]
+    adding: Sequence[int]
+    removing: Sequence[int]
+    min_isr: int
+
+
+class TopicJson(TypedDict):
+    name: str
+    topic_id: str | None
+    partitions: int
+    replication_factor: int
+    overrides: Mapping[str, str]
+    managed: bool
+    deleting: bool
+    matching_partitions: Sequence[PartitionJson] | None
+    """None: no filter of partitions was asked for."""
+
+
+class TopicsJson(TypedDict):
+    format_version: FormatVersion
+    environment: str
+    cluster_id: str
+    source: str
+    knows_broker_defaults: bool | None
+    topics: Sequence[TopicJson]
 
 
 def topics_text(listing: Listing) -> str:
@@ -17,18 +50,15 @@ def topics_text(listing: Listing) -> str:
 
 
 def topics_json(listing: Listing) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "environment": listing.environment,
-            "cluster_id": listing.cluster_id,
-            "source": listing.source,
-            "knows_broker_defaults": listing.knows_broker_defaults,
-            "topics": [_topic_as_json(topic) for topic in listing.topics],
-        },
-        indent=2,
-    )
+    found: TopicsJson = {
+        "format_version": FORMAT_VERSION,
+        "environment": listing.environment,
+        "cluster_id": listing.cluster_id,
+        "source": listing.source,
+        "knows_broker_defaults": listing.knows_broker_defaults,
+        "topics": [_topic_as_json(topic) for topic in listing.topics],
+    }
+    return json_text(found)
 
 
 def topics_summary(listing: Listing) -> str:
@@ -78,7 +108,7 @@ def _joined(brokers: tuple[int, ...]) -> str:
     return ",".join(map(str, brokers))
 
 
-def _topic_as_json(topic: ListedTopic) -> dict[str, object]:
+def _topic_as_json(topic: ListedTopic) -> TopicJson:
     live = topic.live
     return {
         "name": live.name,
@@ -94,13 +124,13 @@ def _topic_as_json(topic: ListedTopic) -> dict[str, object]:
     }
 
 
-def _partition_as_json(partition: ListedPartition) -> dict[str, object]:
+def _partition_as_json(partition: ListedPartition) -> PartitionJson:
     return {
         "partition": partition.id,
         "leader": partition.leader,
-        "replicas": list(partition.replicas),
-        "isr": list(partition.isr),
-        "adding": list(partition.adding),
-        "removing": list(partition.removing),
+        "replicas": partition.replicas,
+        "isr": partition.isr,
+        "adding": partition.adding,
+        "removing": partition.removing,
         "min_isr": partition.min_isr,
     }

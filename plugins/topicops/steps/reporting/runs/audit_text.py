@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from datetime import datetime
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable, printable_lines
 from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine, chain_problems
 from topicops.steps.audit_queries import is_whole
+from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 
 FORMAT_VERSION = "1.0"
@@ -20,12 +22,48 @@ UNSEEN = (
 """What a chain of hashes cannot show."""
 
 
+class AuditLinesJson(TypedDict):
+    format_version: FormatVersion
+    lines: Sequence[AuditLine]
+
+
+class AuditedRunJson(TypedDict):
+    environment: str
+    run: str
+    at: datetime
+    """When its first change was sent."""
+    plan: str
+    commit: str | None
+    approver: str | None
+    principal: str
+    outcomes: Mapping[str, int]
+
+
+class AuditedRunsJson(TypedDict):
+    format_version: FormatVersion
+    runs: Sequence[AuditedRunJson]
+
+
+class LogJson(TypedDict):
+    environment: str
+    path: str
+    lines: int
+    end: str
+    problems: Sequence[str]
+
+
+class VerificationJson(TypedDict):
+    format_version: FormatVersion
+    whole: bool
+    logs: Sequence[LogJson]
+
+
 def audit_lines_text(lines: Sequence[AuditLine]) -> str:
     return "\n".join(printable(part) for line in lines for part in _parts(line))
 
 
 def audit_lines_json(lines: Sequence[AuditLine]) -> str:
-    return _json({"format_version": FORMAT_VERSION, "lines": [_line_json(line) for line in lines]})
+    return json_text(AuditLinesJson(format_version=FORMAT_VERSION, lines=lines))
 
 
 def verification_text(files: Sequence[AuditFile], noted: AuditHead | None) -> str:
@@ -34,7 +72,7 @@ def verification_text(files: Sequence[AuditFile], noted: AuditHead | None) -> st
 
 
 def verification_json(files: Sequence[AuditFile], noted: AuditHead | None) -> str:
-    logs = [
+    logs: list[LogJson] = [
         {
             "environment": file.environment,
             "path": file.path,
@@ -44,7 +82,7 @@ def verification_json(files: Sequence[AuditFile], noted: AuditHead | None) -> st
         }
         for file in files
     ]
-    return _json({"format_version": FORMAT_VERSION, "whole": is_whole(files, noted), "logs": logs})
+    return json_text(VerificationJson(format_version=FORMAT_VERSION, whole=is_whole(files, noted), logs=logs))
 
 
 def _verification_lines(file: AuditFile, noted: AuditHead | None) -> Iterator[str]:
@@ -94,7 +132,7 @@ def audit_runs_text(runs: Sequence[Sequence[AuditLine]]) -> str:
 
 
 def audit_runs_json(runs: Sequence[Sequence[AuditLine]]) -> str:
-    return _json({"format_version": FORMAT_VERSION, "runs": [_run_json(lines) for lines in runs]})
+    return json_text(AuditedRunsJson(format_version=FORMAT_VERSION, runs=[_run_json(lines) for lines in runs]))
 
 
 def _run_line(lines: Sequence[AuditLine]) -> str:
@@ -109,16 +147,16 @@ def _run_line(lines: Sequence[AuditLine]) -> str:
     )
 
 
-def _run_json(lines: Sequence[AuditLine]) -> dict[str, object]:
-    first = _line_json(lines[0])
+def _run_json(lines: Sequence[AuditLine]) -> AuditedRunJson:
+    first = lines[0]
     outcomes = Counter(str(line.outcome) for line in lines)
-    shared = {name: first[name] for name in ("environment", "run", "at", "plan", "commit", "approver", "principal")}
-    return {**shared, "outcomes": dict(sorted(outcomes.items()))}
-
-
-def _line_json(line: AuditLine) -> dict[str, object]:
-    return {**asdict(line), "at": line.at.isoformat().replace("+00:00", "Z"), "outcome": str(line.outcome)}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return {
+        "environment": first.environment,
+        "run": first.run,
+        "at": first.at,
+        "plan": first.plan,
+        "commit": first.commit,
+        "approver": first.approver,
+        "principal": first.principal,
+        "outcomes": dict(sorted(outcomes.items())),
+    }

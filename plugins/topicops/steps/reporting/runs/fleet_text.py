@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import markdown, printable
-from topicops.model.runs.fleet import FORMAT_VERSION, EnvironmentResult, FleetReport
+from topicops.model.runs.fleet import FORMAT_VERSION, EnvironmentResult, FleetReport, Standing
+from topicops.steps.reporting.json_text import json_text
+
+
+class EnvironmentJson(TypedDict):
+    environment: str
+    result: Standing
+    summary: str
+    code: str | None
+    exit_status: int
+    counts: Mapping[str, int]
+    path: str | None
+    fingerprint: str | None
+
+
+class FleetJson(TypedDict):
+    format_version: FormatVersion
+    summary: str
+    counts: Mapping[Standing, int]
+    exit_status: int
+    environments: Sequence[EnvironmentJson]
 
 
 def fleet_text(report: FleetReport) -> str:
@@ -29,16 +51,15 @@ def fleet_summary(report: FleetReport) -> str:
 
 
 def fleet_json(report: FleetReport) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(fleet_values(report), indent=2)
+    return json_text(fleet_values(report))
 
 
-def fleet_values(report: FleetReport) -> dict[str, object]:
+def fleet_values(report: FleetReport) -> FleetJson:
     """The values of ``fleet.json``."""
     return {
         "format_version": FORMAT_VERSION,
         "summary": fleet_summary(report),
-        "counts": {standing.value: number for standing, number in report.counts.items()},
+        "counts": report.counts,
         "exit_status": int(report.exit_status),
         "environments": [_values(result) for result in report.environments],
     }
@@ -53,10 +74,10 @@ def _result(result: EnvironmentResult) -> str:
     return f"{code}{result.summary.splitlines()[0] if result.summary else result.standing.value}"
 
 
-def _values(result: EnvironmentResult) -> dict[str, object]:
+def _values(result: EnvironmentResult) -> EnvironmentJson:
     return {
         "environment": result.environment,
-        "result": result.standing.value,
+        "result": result.standing,
         "summary": result.summary,
         "code": result.code,
         "exit_status": int(result.exit_status),

@@ -6,14 +6,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TypedDict
 
 from topicops.model.choices import Source
-from topicops.model.plans.changes import GateWord
+from topicops.model.json_types import FormatVersion
+from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
-from topicops.steps.reporting.facts_wording import LOAD_HEAD, facts_json, load_rows, owner_lines, unhealthy_lines
+from topicops.steps.reporting.facts_wording import (
+    LOAD_HEAD,
+    FactsJson,
+    facts_json,
+    load_rows,
+    owner_lines,
+    unhealthy_lines,
+)
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 
@@ -165,7 +174,41 @@ def verdict_table(checks: Sequence[Check]) -> str:
     return "\n".join(["| topic | verdict | what is wrong |", "|---|---|---|", *rows]) if rows else ""
 
 
-def report_json(report: RunReport) -> dict[str, object]:
+class SummaryJson(TypedDict):
+    planned: Mapping[Action, int]
+    outcomes: Mapping[OutcomeStatus, int]
+    verdicts: Mapping[Verdict, int]
+    held: int
+    skipped: int
+    blocked: int
+    unmanaged: int
+
+
+class QualityJson(TypedDict):
+    before: Sequence[QualityResult]
+    after: Sequence[QualityResult]
+
+
+class ReportJson(TypedDict):
+    format_version: FormatVersion
+    environment: str
+    fingerprint: str | None
+    success: bool
+    headline: str
+    problem: str
+    interrupted: bool
+    failed_tasks: Sequence[str]
+    summary: SummaryJson
+    outcomes: Sequence[Outcome]
+    sides: Sequence[str]
+    checks: Sequence[Check]
+    quality: QualityJson
+    facts: FactsJson
+    notes: Sequence[str]
+    next: Sequence[str]
+
+
+def report_json(report: RunReport) -> ReportJson:
     """Render the report as JSON values; checks that found nothing are only counted."""
     plan = report.plan
     return {
@@ -176,17 +219,14 @@ def report_json(report: RunReport) -> dict[str, object]:
         "headline": headline(report),
         "problem": report.problem,
         "interrupted": report.interrupted,
-        "failed_tasks": list(report.failed_tasks),
+        "failed_tasks": report.failed_tasks,
         "summary": _summary_json(report),
-        "outcomes": [_outcome_json(outcome) for outcome in report.outcomes],
-        "sides": list(COMPARED_VIEWS[report.source]),
-        "checks": [_check_json(check) for check in report.checks if check.message],
-        "quality": {
-            "before": [_quality_json(rule) for rule in report.quality_before],
-            "after": [_quality_json(rule) for rule in report.quality_after],
-        },
+        "outcomes": report.outcomes,
+        "sides": COMPARED_VIEWS[report.source],
+        "checks": [check for check in report.checks if check.message],
+        "quality": {"before": report.quality_before, "after": report.quality_after},
         "facts": facts_json(report.facts_before, report.facts_after),
-        "notes": list(report.notes),
+        "notes": report.notes,
         "next": list(next_steps(report)),
     }
 
@@ -372,50 +412,15 @@ def _load_table(facts: Facts | None) -> list[str]:
     return ["#### Load of brokers and racks", "", cells(*LOAD_HEAD), "|---|---|---|---|---|", *rows, ""]
 
 
-def _summary_json(report: RunReport) -> dict[str, object]:
+def _summary_json(report: RunReport) -> SummaryJson:
     summary = report.summary
     plan = report.plan
     return {
-        "planned": dict(plan.action_counts) if plan else {},
-        "outcomes": {str(status): summary.count(status) for status in OutcomeStatus},
-        "verdicts": {str(v): sum(check.verdict is v for check in report.checks) for v in Verdict},
+        "planned": plan.action_counts if plan else {},
+        "outcomes": {status: summary.count(status) for status in OutcomeStatus},
+        "verdicts": {v: sum(check.verdict is v for check in report.checks) for v in Verdict},
         "held": summary.held,
         "skipped": summary.skipped,
         "blocked": summary.blocked,
         "unmanaged": len(plan.change_set.unmanaged) if plan else 0,
-    }
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, object]:
-    return {
-        "topic": outcome.topic,
-        "action": outcome.action,
-        "digest": outcome.digest,
-        "status": str(outcome.status),
-        "message": outcome.message,
-        "sent": outcome.sent,
-    }
-
-
-def _check_json(check: Check) -> dict[str, object]:
-    return {
-        "id": check.id,
-        "topic": check.topic,
-        "verdict": str(check.verdict),
-        "message": check.message,
-        "code": check.code,
-    }
-
-
-def _quality_json(rule: QualityResult) -> dict[str, object]:
-    return {
-        "rule": rule.rule,
-        "title": rule.title,
-        "severity": rule.severity,
-        "success": rule.success,
-        "rows_checked": rule.rows_checked,
-        "rows_failed": rule.rows_failed,
-        "rows_failed_before": rule.rows_failed_before,
-        "runbook": rule.runbook,
-        "examples": [{"row": dict(example.row), "was_so_before": example.was_so_before} for example in rule.examples],
     }

@@ -5,13 +5,38 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.plan import Plan
-from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.plans.plan_file import PlanFile, plan_to_json
 from topicops.model.printable import plural, printable, printable_lines
 from topicops.model.runs.undo import Undo, UndoNote
+from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
+
+
+class EditJson(TypedDict):
+    topic: str
+    file: str
+    edits: Sequence[str]
+
+
+class UndoJson(TypedDict):
+    format_version: FormatVersion
+    run: str
+    environment: str
+    commit: str | None
+    topics: Sequence[str]
+    lost: Sequence[UndoNote]
+    edits: Sequence[EditJson]
+    retire: Sequence[str]
+    by_hand: Sequence[UndoNote]
+    done: Sequence[UndoNote]
+    notes: Sequence[str]
+    plan: PlanFile | None
+    """As in ``plan.json``; None: no file was edited."""
 
 
 def undo_text(undo: Undo) -> str:
@@ -32,22 +57,21 @@ def undo_text(undo: Undo) -> str:
 
 
 def undo_json(undo: Undo, plan: Plan | None) -> str:
-    """One JSON object; ``plan`` is as in ``plan.json``, or null where no file was edited."""
-    values = {
+    found: UndoJson = {
         "format_version": FORMAT_VERSION,
         "run": undo.run,
         "environment": undo.environment,
         "commit": undo.commit,
-        "topics": list(undo.topics),
-        "lost": _values(undo.lost),
-        "edits": [{"topic": e.topic, "file": e.file, "edits": list(e.edits)} for e in undo.edits],
+        "topics": undo.topics,
+        "lost": undo.lost,
+        "edits": [{"topic": e.topic, "file": e.file, "edits": e.edits} for e in undo.edits],
         "retire": retire_commands(undo),
-        "by_hand": _values(undo.by_hand),
-        "done": _values(undo.done),
-        "notes": list(undo.notes),
+        "by_hand": undo.by_hand,
+        "done": undo.done,
+        "notes": undo.notes,
         "plan": json.loads(plan_to_json(plan)) if plan else None,
     }
-    return json.dumps(values, indent=2)
+    return json_text(found)
 
 
 def retire_commands(undo: Undo) -> list[str]:
@@ -82,7 +106,3 @@ def _next(undo: Undo) -> list[str]:
         f"  git diff -- {files}",
         "To leave it, restore these files with git: nothing else was written.",
     ]
-
-
-def _values(notes: Sequence[UndoNote]) -> list[dict[str, str]]:
-    return [{"topic": note.topic, "text": note.text} for note in notes]

@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated, TypedDict
 
+import msgspec
+
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
+from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.1"
 _WIDEST_LINE = 160
 
 SourceLines = Callable[[Path], Sequence[str]]
 """Gives the lines of a file; none where it cannot be read."""
+
+
+class FixJson(TypedDict, total=False):
+    """An edit of the file, or another name for it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    rename_to: str
+
+
+EITHER_FIX = msgspec.Meta(
+    extra_json_schema={
+        "anyOf": [{"required": ["line", "column", "end_line", "end_column", "text"]}, {"required": ["rename_to"]}]
+    }
+)
+
+
+class DiagnosticJson(TypedDict):
+    code: str
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    summary: str
+    help: str
+    fix: Annotated[FixJson, EITHER_FIX] | None
+    """None where a person has to decide."""
+
+
+class DiagnosticsJson(TypedDict):
+    format_version: FormatVersion
+    files: int
+    untried_fixes: int
+    """How many edits were left out because trying all of them takes long."""
+    diagnostics: Sequence[DiagnosticJson]
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLines) -> str:
@@ -24,20 +68,13 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLine
 
 
 def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int, untried: int = 0) -> str:
-    """One JSON object, ASCII only, so that it holds no control character.
-
-    Args:
-        untried: How many edits were left out because trying all of them takes long.
-    """
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "files": files,
-            "untried_fixes": untried,
-            "diagnostics": [diagnostic_values(d) for d in diagnostics],
-        },
-        indent=2,
-    )
+    found: DiagnosticsJson = {
+        "format_version": FORMAT_VERSION,
+        "files": files,
+        "untried_fixes": untried,
+        "diagnostics": [diagnostic_values(d) for d in diagnostics],
+    }
+    return json_text(found)
 
 
 def annotation(diagnostic: Diagnostic) -> str:
@@ -68,11 +105,10 @@ def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float)
     return f"{plural(files, 'file')}: {plural(errors, 'error')}, {plural(warnings, 'warning')} in {took_s:.1f} s"
 
 
-def diagnostic_values(diagnostic: Diagnostic) -> dict[str, object]:
-    """A diagnostic as JSON values."""
+def diagnostic_values(diagnostic: Diagnostic) -> DiagnosticJson:
     return {
         "code": diagnostic.code,
-        "severity": diagnostic.severity.value,
+        "severity": diagnostic.severity,
         "file": diagnostic.file,
         "line": diagnostic.line,
         "column": diagnostic.column,
@@ -84,8 +120,7 @@ def diagnostic_values(diagnostic: Diagnostic) -> dict[str, object]:
     }
 
 
-def _fix_as_json(diagnostic: Diagnostic) -> dict[str, object] | None:
-    """An edit of the file, or another name for it; None where a person has to decide."""
+def _fix_as_json(diagnostic: Diagnostic) -> FixJson | None:
     if diagnostic.rename_to is not None:
         return {"rename_to": diagnostic.rename_to}
     fix = diagnostic.fix

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
+from topicops.steps.reporting.json_text import json_text
 from topicops.steps.specs.explain import Explained, Explanation, Given
 
 FORMAT_VERSION = "1.0"
 _WIDEST_VALUE = 60
+
+
+class GivenJson(TypedDict):
+    written: str
+    layer: str
+    file: str | None
+    """None, as line and column: no file gives the value."""
+    line: int | None
+    column: int | None
+
+
+class ValueJson(GivenJson):
+    name: str
+    value: str | None
+    human: str | None
+    overrode: Sequence[GivenJson]
+
+
+class ExplanationJson(TypedDict):
+    format_version: FormatVersion
+    topic: str
+    environment: str
+    state: str
+    file: str
+    line: int
+    values: Sequence[ValueJson]
 
 
 def explain_text(explanation: Explanation) -> str:
@@ -22,20 +50,17 @@ def explain_text(explanation: Explanation) -> str:
 
 
 def explain_json(explanation: Explanation) -> str:
-    """One JSON object, ASCII only."""
     place = explanation.location
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "topic": explanation.topic,
-            "environment": explanation.environment,
-            "state": explanation.state,
-            "file": place.file,
-            "line": place.line,
-            "values": [_value_as_json(value) for value in explanation.values],
-        },
-        indent=2,
-    )
+    found: ExplanationJson = {
+        "format_version": FORMAT_VERSION,
+        "topic": explanation.topic,
+        "environment": explanation.environment,
+        "state": explanation.state,
+        "file": place.file,
+        "line": place.line,
+        "values": [_value_as_json(value) for value in explanation.values],
+    }
+    return json_text(found)
 
 
 def _rows(value: Explained) -> Iterator[tuple[str, str, str]]:
@@ -66,7 +91,7 @@ def _cut(text: str) -> str:
     return shown if len(shown) <= _WIDEST_VALUE else f"{shown[: _WIDEST_VALUE - 1]}…"
 
 
-def _value_as_json(value: Explained) -> dict[str, object]:
+def _value_as_json(value: Explained) -> ValueJson:
     return {
         "name": value.name,
         "value": value.value,
@@ -76,8 +101,7 @@ def _value_as_json(value: Explained) -> dict[str, object]:
     }
 
 
-def _given_as_json(given: Given) -> dict[str, object]:
-    """File and line are null for a value that no file gives."""
+def _given_as_json(given: Given) -> GivenJson:
     place = given.location
     return {
         "written": given.written,

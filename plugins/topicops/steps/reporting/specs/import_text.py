@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
+from topicops.steps.authoring.exceptions_file import WrittenException
 from topicops.steps.authoring.import_topics import ImportResult
+from topicops.steps.authoring.importable import InexpressibleOverride
+from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
+
+
+class LeftOutJson(TypedDict):
+    topic: str
+    code: str | None
+    reason: str
+
+
+class ImportJson(TypedDict):
+    format_version: FormatVersion
+    imported: Sequence[str]
+    files: Sequence[str]
+    exceptions: Sequence[WrittenException]
+    left_out: Sequence[LeftOutJson]
+    unsayable: Sequence[InexpressibleOverride]
+    protected: Sequence[str]
+    described: Sequence[str]
 
 
 def import_text(result: ImportResult) -> str:
@@ -17,22 +38,17 @@ def import_text(result: ImportResult) -> str:
 
 
 def import_json(result: ImportResult) -> str:
-    """One JSON object, ASCII only."""
-    return json.dumps(
-        {
-            "format_version": FORMAT_VERSION,
-            "imported": list(result.topics),
-            "files": list(result.files),
-            "exceptions": [exception.fields for exception in result.exceptions],
-            "left_out": [{"topic": e.topic, "code": e.code or None, "reason": e.reason} for e in result.left_out],
-            "unsayable": [
-                {"topic": o.topic, "config": o.config, "code": o.code, "reason": o.reason} for o in result.inexpressible
-            ],
-            "protected": list(result.protected),
-            "described": list(result.described),
-        },
-        indent=2,
-    )
+    found: ImportJson = {
+        "format_version": FORMAT_VERSION,
+        "imported": result.topics,
+        "files": list(result.files),
+        "exceptions": result.exceptions,
+        "left_out": [{"topic": e.topic, "code": e.code or None, "reason": e.reason} for e in result.left_out],
+        "unsayable": result.inexpressible,
+        "protected": result.protected,
+        "described": result.described,
+    }
+    return json_text(found)
 
 
 def _lines(result: ImportResult) -> Iterator[str]:

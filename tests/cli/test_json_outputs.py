@@ -1,0 +1,244 @@
+"""Each JSON that programs read fits its schema: what every command prints with `--format json`, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from fixtures.quality import quality_report
+from fixtures.simulated import Simulated
+from topicops import flow
+from topicops.cli.json_outputs import OUTPUTS, PLAN, output_schema
+from topicops.edges.history.append import append
+from topicops.edges.local.state import ClusterState, Server, write_state
+from topicops.edges.processes import ProcessMark
+from topicops.model.runs.history import HistoryEntry, QualityRow, RunRow, UnhealthyRow
+from topicops.model.runs.results import FailingRow, QualityResult
+
+Json = dict[str, Any]
+Before = Callable[[Simulated], object]
+PART_OF_A_PLAN = set(output_schema(PLAN)["$defs"])
+FIRST: dict[str, list[Json]] = json.loads((Path(__file__).parents[1] / "data" / "json-outputs-1.0.json").read_text())
+"""What the first version with these schemas wrote, by kind. It stays as it is."""
+
+FAILED = QualityResult(
+    rule="Q11",
+    title="Every partition has a live leader",
+    severity="critical",
+    success=False,
+    rows_checked=3,
+    rows_failed=1,
+    examples=(FailingRow(row={"topic": "stray", "partition": 0}, was_so_before=True),),
+)
+
+
+@pytest.fixture
+def shop(simulated: Simulated) -> Simulated:
+    """Three changes, which may run; a topic that import writes with an exception, and one that it leaves out."""
+    simulated.workspace.topic("bills", partitions=1, configs={"retention.ms": "1d"})
+    simulated.cluster.put_topic("bills", (1, 2, 3), configs={"retention.ms": "604800000"})
+    simulated.workspace.topic("new")
+    simulated.workspace.tombstone("old")
+    simulated.cluster.put_topic("old", (1, 2, 3))
+    odd = {"min.insync.replicas": "4", "leader.replication.throttled.replicas": "*"}
+    simulated.cluster.put_topic("stray", (1, 2, 3), configs=odd)
+    simulated.cluster.put_topic("mixed", (1, 2, 3), (1, 2))
+    return simulated
+
+
+# ---- what is so before the command ----
+
+
+def nothing(_: Simulated) -> None:
+    pass
+
+
+def planned(shop: Simulated) -> None:
+    shop.workspace.plan()
+
+
+def lost(shop: Simulated) -> None:
+    """Somebody deletes a topic outside git."""
+    shop.planned()
+    shop.cluster.remove_topic("bills")
+
+
+def compared(shop: Simulated) -> None:
+    flow.record_drift(shop.planned("2"))
+
+
+def applied(shop: Simulated) -> flow.Run:
+    run = shop.planned()
+    shop.apply(run)
+    return run
+
+
+def reported(shop: Simulated) -> None:
+    """As by a DAG run, whose quality rules Spark checks."""
+    run = applied(shop)
+    for suite in ("before", "after"):
+        run.store.write_value(f"quality-{suite}.json", quality_report(suite, [FAILED]))
+    flow.report(run)
+
+
+def failing(shop: Simulated) -> None:
+    """In the history, beside a run that has applied changes."""
+    reported(shop)
+    entry = HistoryEntry(
+        environment="local",
+        run="dag/1",
+        recorded_at=datetime.now(UTC),
+        runs=(RunRow(mode="plan", checked_before=True),),
+        quality=(
+            QualityRow(suite="before", rule="Q11", severity="critical", success=False, rows_checked=3, rows_failed=1),
+        ),
+        unhealthy=(UnhealthyRow(suite="before", rule="Q11", topic="bills", partition=0, shown='{"leader": -1}'),),
+    )
+    append(shop.workspace.folder / "home", entry)
+
+
+def a_broker_stopped(shop: Simulated) -> None:
+    shop.cluster.stop_broker(3)
+
+
+def two_environments(shop: Simulated) -> None:
+    shop.workspace.write_environment()
+    local = Path("topics/environments/local.yaml")
+    local.with_name("second.yaml").write_text(local.read_text().replace("name: local", "name: second"))
+
+
+def spoiled(shop: Simulated) -> None:
+    """One file that an edit would mend, and one that another name would."""
+    new, bills = shop.workspace.path_of("new"), shop.workspace.path_of("bills")
+    new.write_text(new.read_text().replace("keyed: false", "partitions: 010"))
+    bills.rename(bills.with_name("bils.yaml"))
+
+
+def servers_ended(shop: Simulated) -> None:
+    """A local cluster and a Spark server that earlier commands started."""
+    gone = ProcessMark(pid=2**22, started="long ago")
+    broker = Server(role="broker-1", port=1, process=gone, broker=1, controller_port=1)
+    write_state(Path("home/cluster"), ClusterState(servers=(broker,)))
+    Path("home/spark").mkdir()
+    Path("home/spark/server.json").write_text('{"process": {"pid": 4194304, "started": "x"}, "port": 1, "token": ""}')
+
+
+def verified(shop: Simulated) -> None:
+    a_broker_stopped(shop)
+    shop.workspace.run("verify", "--environment", "local")
+
+
+# ---- the documents ----
+
+PRINTED: Sequence[tuple[str, Before, str]] = [
+    ("plan", nothing, "plan --environment local --engine python --out plan.json"),
+    ("plan", nothing, "show plan.json"),
+    ("report", nothing, "apply --environment local --yes"),
+    ("report", a_broker_stopped, "verify --environment local"),
+    ("fleet", two_environments, "plan --environment all --engine python"),
+    ("fleet", two_environments, "drift --environment all --engine python"),
+    ("fleet", two_environments, "verify --environment all"),
+    ("drift", lost, "drift --environment local"),
+    ("differences", planned, "drift --environment local --since 1d --engine python"),
+    ("diagnostics", spoiled, "validate"),
+    ("explanation", nothing, "explain bills --environment local"),
+    ("doctor", nothing, "doctor --environment local"),
+    ("topics", nothing, "topics --environment local"),
+    ("topics", nothing, "topics --environment local --under-min-isr"),
+    ("import", nothing, "import --environment local --owner team-tests"),
+    ("undo", applied, "undo 1"),
+    ("undo", nothing, "undo 1"),
+    ("topic-history", failing, "history topic bills --environment local --engine python"),
+    ("failing-rules", failing, "history quality --environment local --engine python"),
+    ("audit-runs", applied, "audit runs"),
+    ("audit-lines", applied, "audit topic bills"),
+    ("audit-lines", nothing, "audit run 1"),
+    ("audit-check", applied, "audit verify"),
+    ("local-status", nothing, "local status"),
+    ("local-status", servers_ended, "local status"),
+    ("spark-status", nothing, "local spark status"),
+    ("spark-status", servers_ended, "local spark status"),
+    ("error", nothing, "drift --environment nowhere"),
+    ("error", spoiled, "plan --environment local"),
+]
+RUN = "runs/topic_pipeline_local/1"
+KEPT: Sequence[tuple[str, Before, str]] = [
+    ("plan", reported, f"{RUN}/plan.json"),
+    ("report", reported, f"{RUN}/report.json"),
+    ("fleet", nothing, "runs/cli/*/fleet.json"),
+    ("drift", compared, "runs/topic_pipeline_local/2/drift.json"),
+    ("quality", reported, f"{RUN}/quality-before.json"),
+    ("quality", nothing, f"{RUN}/quality-after.json"),
+    ("facts", reported, f"{RUN}/facts-before.json"),
+    ("facts", verified, "runs/cli/*/facts-after.json"),
+    ("audit-line", applied, "audit/local.jsonl"),
+]
+
+
+def printed(shop: Simulated, kind: str) -> Iterator[tuple[str, Json]]:
+    """Each document with the command that prints it."""
+    for found, before, words in PRINTED:
+        if found == kind:
+            before(shop)
+            command = next((each for each in OUTPUTS[kind].commands if f"{words} ".startswith(f"{each} ")), "")
+            yield command, json.loads(shop.workspace.run(*words.split(), "--format", "json").out)
+
+
+def kept(shop: Simulated, kind: str) -> Iterator[tuple[str, Json]]:
+    """Each document with the file that holds it."""
+    for found, before, pattern in KEPT:
+        if found == kind:
+            before(shop)
+            for file in Path("home").glob(pattern):
+                text = file.read_text()
+                for each in [text] if file.suffix == ".json" else text.splitlines():
+                    yield file.name, json.loads(each)
+
+
+def complaints(schema: Json, document: Json) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(document)]
+
+
+def closed(schema: Json) -> Json:
+    """Without the room for fields of later versions."""
+    parts = {
+        n: part | ({"additionalProperties": False} if "properties" in part else {})
+        for n, part in schema["$defs"].items()
+    }
+    return {**schema, "$defs": parts}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_what_is_written_fits_its_schema_and_shows_each_part_of_it(shop: Simulated, kind: str) -> None:
+    found = [*printed(shop, kind), *kept(shop, kind)]
+    documents, schema = [document for _, document in found], output_schema(kind)
+    Draft202012Validator.check_schema(schema)
+
+    files = {file.replace("audit/<environment>", "local") for file in OUTPUTS[kind].files}
+    assert {source for source, _ in found} == ({*OUTPUTS[kind].commands, *files} or {""})
+    for document in documents:
+        assert complaints(closed(schema), document) == []
+        assert complaints(schema, {**document, "novelty": 1}) == []
+    for name in set(schema["$defs"]) - PART_OF_A_PLAN:
+        without = {**schema, "$defs": {**schema["$defs"], name: False}}
+        assert any(complaints(without, document) for document in documents), f"no document has a {name}"
+
+
+def test_each_field_is_required_but_those_of_a_server_that_was_never_started_and_of_one_of_two_fixes() -> None:
+    """And those that a later minor version adds: a file of an earlier one still fits."""
+    parts = {name: part for kind in OUTPUTS for name, part in output_schema(kind)["$defs"].items()}
+    optional = {n for n, part in parts.items() if set(part.get("properties", ())) > set(part.get("required", ()))}
+    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", "SparkStatusJson", "FixJson"}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_what_the_first_version_wrote_fits(kind: str) -> None:
+    """Within v1 no field goes, none is changed, and none that comes is required."""
+    for document in FIRST[kind]:
+        assert complaints(closed(output_schema(kind)), document) == []
