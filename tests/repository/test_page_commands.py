@@ -13,7 +13,8 @@ import pytest
 import typer
 from benchmarks.__main__ import BENCHMARKS
 
-from fixtures.page_commands import PAGES, ROOT, command_spans, name_of, typed_lines
+from fixtures.page_commands import BY_CI, NOT_TYPED, PAGES, ROOT, command_spans, name_of, typed_lines, without_comment
+from fixtures.page_stories import STORIES
 from topicops.cli import app
 
 PROGRAM = typer.main.get_command(app)
@@ -26,8 +27,8 @@ MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(enco
 
 
 def parts_of(page: Path) -> list[str]:
-    """The commands of the page's typed lines, without the comments behind them."""
-    return [part for line in typed_lines(page.read_text(encoding="utf-8")) for part in line.split(" && ")]
+    """The commands of the lines, of which some have two."""
+    return [part for line in typed_lines(page) for part in line.split(" && ")]
 
 
 def command_of(words: Sequence[str]) -> tuple[Any, list[str]]:
@@ -88,10 +89,7 @@ def test_what_is_wrong_with_a_line_is_found(line: str, name_suffices: bool, prob
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_topicops_takes_each_line_and_span_of_the_page(page: Path) -> None:
     typed = {part: problem_of(part) for part in parts_of(page) if part.startswith("topicops ")}
-    spans = {
-        span: problem_of(span, name_suffices=True)
-        for span in command_spans(page.read_text(encoding="utf-8"), "topicops")
-    }
+    spans = {span: problem_of(span, name_suffices=True) for span in command_spans(page, "topicops")}
     assert {line: problem for line, problem in (spans | typed).items() if problem} == {}
 
 
@@ -100,10 +98,29 @@ def test_the_other_programs_that_the_pages_type_are_those_that_are_known() -> No
     assert programs == {"topicops", *OTHER_PROGRAMS}
 
 
+def test_a_block_has_a_language_unless_it_is_typed() -> None:
+    fences = {
+        fence for page in PAGES for fence in re.findall(r"^ *```.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert fences == {"```", "```ini", "```json", "```python", "```text", "```yaml"}
+
+
+def test_each_line_of_a_page_has_a_story_that_types_it_or_a_reason_why_none_does() -> None:
+    assert {name_of(page) for page in PAGES if set(typed_lines(page)) - NOT_TYPED.keys()} <= STORIES.keys()
+
+
+def test_each_line_that_no_story_types_is_on_a_page_and_its_reason_is_true() -> None:
+    assert NOT_TYPED.keys() <= {line for page in PAGES for line in typed_lines(page)}
+    named = {path for reason in NOT_TYPED.values() for path in re.findall(r"\S+/\S+", reason)}
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+    run = {without_comment(line).split(" <")[0] for line in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()}
+    assert {line for line, reason in NOT_TYPED.items() if reason == BY_CI} <= run
+
+
 def test_each_make_target_and_benchmark_of_the_pages_is_there() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     targets = set(re.findall(r"(?:^|`|\bS=\S+ )make ([a-z-]+)", pages, re.MULTILINE))
-    benchmarks = {span.split()[3] for span in command_spans(pages, "python -m benchmarks")}
+    benchmarks = {span.split()[3] for page in PAGES for span in command_spans(page, "python -m benchmarks")}
     assert {"demo", "test", "soak"} <= targets <= MAKE_TARGETS
     assert {"spark", "engine"} <= benchmarks <= {benchmark.name for benchmark in BENCHMARKS}
 

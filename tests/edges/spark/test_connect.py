@@ -42,6 +42,16 @@ with spark_session() as spark:
     print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 
+REFUSED = """
+from topicops.edges.spark.session import spark_session
+
+try:
+    with spark_session():
+        pass
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
 
 @pytest.fixture(scope="module")
 def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -104,3 +114,13 @@ def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: str)
     assert printed_on(connect_server, QUALITY) == [
         "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
     ]
+
+
+def test_a_setting_that_a_running_server_cannot_take_is_named_with_where_it_comes_from(
+    connect_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_SPARK_CONF", '{"spark.executor.memory": "2g"}')
+    [said] = printed_on(connect_server, REFUSED)
+    assert said.startswith("UsageError ")
+    assert "a setting of TOPICOPS_SPARK_CONF or of the connection" in said
+    assert '"spark.executor.memory"' in said

@@ -32,9 +32,9 @@ from topicops.edges.spark.driver import (
     log4j2_flag,
 )
 from topicops.edges.spark.failures import reason_of
-from topicops.edges.spark.settings import SETTING, SparkPlace, spark_place, without_secrets
+from topicops.edges.spark.settings import CONF_SETTING, SETTING, SparkPlace, spark_place, without_secrets
 from topicops.edges.without_pandas import forget_what_lacks_pandas
-from topicops.model.errors import TopicopsError
+from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
 
 START_S = 120.0
@@ -247,10 +247,19 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 def _connect(place: SparkPlace) -> SparkSession:
     forget_what_lacks_pandas()  # what a local Spark has imported: Connect needs pandas
+    from pyspark.errors.exceptions.connect import SparkConnectException
+
     from topicops.edges.spark.connect import connected_session
 
     session = connected_session(place.address, timeout_s=CONNECT_S)
-    _set(session, {**place.conf, **_EVERYWHERE})
+    try:
+        _set(session, {**place.conf, **_EVERYWHERE})
+    except SparkConnectException as error:
+        session.stop()
+        raise UsageError(
+            f"{place.named}: the server has refused a setting of {CONF_SETTING} or of the connection: "
+            f"{without_secrets(reason_of(error))}; remove the setting, or start the server with it"
+        ) from None
     return session
 
 
