@@ -51,10 +51,12 @@ def test_a_run_is_taken_back_through_the_files_as_far_as_that_is_possible(
     live.tombstone("undo-old")
     commit(live)
     assert live.plan().status == 0
-    assert live.apply().status == 0
+    changed = live.apply()
+    assert changed.status == 0
+    (undo,) = re.findall(r"^To take this run back: topicops (undo .*)$", changed.out, re.MULTILINE)
     lines = json.loads(live.run("audit", "topic", "undo-old", "--format", "json").out)["lines"]
 
-    undone = live.run("undo", lines[-1]["run"], "--out", "undo.json")
+    undone = live.run(*shlex.split(undo), "--out", "undo.json")
 
     assert undone.status == 0, undone.err
     first = undone.out.partition("Written to the files:")[0]

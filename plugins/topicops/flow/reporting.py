@@ -46,6 +46,7 @@ def run_report(
     outcomes = read_outcomes(run)
     return RunReport(
         environment=run.environment,
+        run=run.name,
         plan=carried_out(run.read_plan(), outcomes) if run.store.has("plan.json") else None,
         outcomes=outcomes,
         checks=_read(run, "checks.json", tuple[Check, ...]),

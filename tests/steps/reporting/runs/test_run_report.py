@@ -41,6 +41,7 @@ def check(topic: str, verdict: Verdict, message: str = "") -> Check:
 
 GOOD = RunReport(
     environment="local",
+    run="topics_local/manual__2026-01-31T23:59:59+00:00 (2)",
     plan=a_plan("a", "b"),
     outcomes=(outcome("a", DONE), outcome("b", OutcomeStatus.ALREADY_SO, "")),
     checks=(check("a", Verdict.HEALTHY), check("b", Verdict.HEALTHY)),
@@ -67,6 +68,14 @@ def test_a_good_run_is_told_in_one_line_and_asks_for_nothing() -> None:
     assert headline(GOOD) == "Applied and verified: 1 done, 1 already so."
     assert list(next_steps(GOOD)) == []
     assert GOOD.is_success
+
+
+def test_only_a_run_that_changed_something_says_how_it_is_taken_back() -> None:
+    undo = "\n\nTo take this run back: topicops undo 'topics_local/manual__2026-01-31T23:59:59+00:00 (2)'\n"
+    assert report_text(GOOD).endswith(undo)
+    already_so = replace(GOOD, outcomes=GOOD.outcomes[1:])
+    refused = replace(GOOD, outcomes=(outcome("a", REFUSED, "moved"),))
+    assert not any("undo" in report_text(report) for report in (already_so, refused))
 
 
 def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -52,6 +53,8 @@ class RunReport:
     """The results of a run, also of one that ended early."""
 
     environment: str
+    run: str = ""
+    """Its name, as ``topicops undo`` takes it."""
     plan: Plan | None = None
     """None: the run ended before it had a plan."""
     outcomes: tuple[Outcome, ...] = ()
@@ -141,6 +144,8 @@ def report_text(report: RunReport) -> str:
     lines += _titled("Topics that differed, by owner", _owners(report))
     lines += _titled("Notes", report.notes)
     lines += _titled("Next", list(next_steps(report)))
+    if report.summary.count(OutcomeStatus.DONE):
+        lines += ["", f"To take this run back: topicops undo {shlex.quote(report.run)}"]
     return "\n".join(printable(line) for line in lines) + "\n"
 
 
