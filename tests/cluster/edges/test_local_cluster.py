@@ -95,6 +95,15 @@ def test_kafkas_tool_takes_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) 
     assert f"cluster.id={dashed}" in (tmp_path / "data" / "meta.properties").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("kraft", [False, True])
+def test_a_folder_with_a_comma_is_refused_because_brokers_would_share_what_is_before_it(
+    tmp_path: Path, kraft: bool
+) -> None:
+    with pytest.raises(LocalClusterError, match="no folder with a comma in its path; name another with --home"):
+        LocalCluster.up(tmp_path / "topics, mine", kraft=kraft)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_second_up_says_that_it_runs_and_reuses_it(local_cluster: LocalCluster) -> None:
     said: list[str] = []
     pids, servers = local_cluster.broker_pids, local_cluster.bootstrap_servers

@@ -484,6 +484,8 @@ def _cluster_folder(home: Path) -> Path:
 
 
 def _make_folders(folder: Path) -> None:
+    if "," in str(folder):
+        raise LocalClusterError(f"{folder}: Kafka takes no folder with a comma in its path; name another with --home")
     try:
         (folder / "logs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
