@@ -20,6 +20,7 @@ pytest_plugins = [
     "fixtures.simulated",
     "fixtures.soak_sample",
     "fixtures.summaries",
+    "fixtures.wheel",
     "fixtures.workers",
 ]
 

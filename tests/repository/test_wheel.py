@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,58 +11,54 @@ from zipfile import ZipFile
 
 import pytest
 
+from fixtures.wheel import ROOT, UV, install, run, size_mb
 from topicops import __version__
 
-ROOT = Path(__file__).parents[2]
-UV = Path(sys.executable).with_name("uv")
 MOST_MB = 80
 """Of the base install, with compiled modules, as pip leaves them."""
+FIGURE = re.compile(r"^\| `topicops(?:\[(\w+)\])?` \|.*\| ([\d,]+) MB \|$", re.MULTILINE)
+"""An extra and its size in the table of the page."""
 
 pytestmark = pytest.mark.soak
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder, cwd=ROOT)
-    [built] = folder.glob("*.whl")
-    return built
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a virtual environment that has the base alone."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
-    run(UV, "venv", "--quiet", "--python", sys.executable, folder)
-    python = folder / "bin/python"
-    run(UV, "pip", "install", "--quiet", "--python", python, "--compile-bytecode", f"topicops @ {wheel.as_uri()}")
+    install(folder, f"topicops @ {wheel.as_uri()}")
     yield folder
     shutil.rmtree(folder)
 
 
-def run(*words: object, cwd: Path | None = None, status: int = 0) -> str:
-    """What the program prints on both streams."""
-    kept = {
-        name: text for name, text in os.environ.items() if not name.startswith(("PYTHONPATH", "TOPICOPS", "AIRFLOW"))
-    }
-    done = subprocess.run(
-        list(map(str, words)),
-        cwd=cwd,
-        env=kept,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=600,
-    )
-    assert done.returncode == status, done.stdout
-    return done.stdout
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "venv"
+    shutil.rmtree(tmp_path / "venv")
+
+
+def figures() -> dict[str, int]:
+    """By extra, the MB that the page says; the base is an empty name."""
+    page = (ROOT / "docs/how-to/install.md").read_text(encoding="utf-8")
+    return {extra: int(size.replace(",", "")) for extra, size in FIGURE.findall(page)}
 
 
 def test_the_base_install_takes_at_most_eighty_megabytes(installed: Path) -> None:
     [packages] = installed.glob("lib/python*/site-packages")
-    used = int(run("du", "--summarize", "--block-size=1M", packages).split()[0])
-    assert used <= MOST_MB
+    assert size_mb(installed) <= MOST_MB
     assert not [name for name in ("pyspark", "pyarrow", "pandas", "airflow") if (packages / name).exists()]
+
+
+def test_the_page_has_a_size_for_each_extra() -> None:
+    assert set(figures()) == {"", "spark", "quality", "airflow", "all"}
+
+
+@pytest.mark.parametrize(
+    "extra", [pytest.param("", id="base"), pytest.param("spark", id="spark"), pytest.param("all", id="all")]
+)
+def test_an_install_takes_what_the_page_says(wheel: Path, environment: Path, extra: str) -> None:
+    install(environment, f"topicops[{extra}] @ {wheel.as_uri()}")
+    assert size_mb(environment) == pytest.approx(figures()[extra], rel=0.1)
 
 
 def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(
