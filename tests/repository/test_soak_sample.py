@@ -23,7 +23,8 @@ def test_the_seed_alone_decides() -> None:
 
 
 def test_other_seeds_choose_other_tests() -> None:
-    assert len({tuple(choose(TESTS, KNOWN, seed=seed)) for seed in SEEDS}) == len(SEEDS)
+    samples = {tuple(choose(TESTS, KNOWN, seed=seed)) for seed in SEEDS}
+    assert len(samples) > 0.99 * len(SEEDS)  # two long tests fill a sample, so two seeds may agree
 
 
 def test_every_sample_keeps_to_the_budget_and_makes_use_of_it() -> None:
