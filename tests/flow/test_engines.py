@@ -17,9 +17,9 @@ from topicops.flow.runs.run import EngineChoice, read_specs
 @pytest.mark.parametrize(
     ("choice", "topics", "chosen"),
     [
-        pytest.param("auto", 0, "python: fewer than 50,000 topics", id="no topic"),
-        pytest.param("auto", SPARK_FROM_TOPICS - 1, "python: fewer than 50,000 topics", id="just below"),
-        pytest.param("auto", SPARK_FROM_TOPICS, "spark: 50,000 topics or more", id="at the limit"),
+        pytest.param("auto", 0, "python: fewer than 100,000 topics", id="no topic"),
+        pytest.param("auto", SPARK_FROM_TOPICS - 1, "python: fewer than 100,000 topics", id="just below"),
+        pytest.param("auto", SPARK_FROM_TOPICS, "spark: 100,000 topics or more", id="at the limit"),
         pytest.param("python", SPARK_FROM_TOPICS, "python", id="a person chose"),
     ],
 )

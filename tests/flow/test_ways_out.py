@@ -14,6 +14,7 @@ import pytest
 
 from fixtures.simulated import Simulated, outcomes_of
 from topicops import flow
+from topicops.model.exit_status import ExitStatus
 from topicops.model.ports import Clock
 from topicops.steps.reporting.runs.run_report import next_steps
 from topicops.testing.fake_cluster import (
@@ -35,6 +36,7 @@ FAULTS: tuple[Fault, ...] = (
     UNCLEAR_AND_NOT_DONE,
     UNCLEAR_BUT_DONE,
 )
+BROKERS = (1, 2, 3)
 LONG = 40
 """More requests than one apply sends for a topic: the fault stays until somebody removes it."""
 MOST_ROUNDS = 10
@@ -63,8 +65,14 @@ class Story:
                 cluster.script(name, *[self.chance.choice(FAULTS)] * self.chance.choice([1, LONG]))
             if self.chance.random() < 0.2:
                 self._by_hand(name)
-        self.simulated.apply(run)
+        if self.chance.random() < 0.3:
+            cluster.hold_back(self.chance.choice(BROKERS))
+        self._apply(run)
         return run
+
+    def _apply(self, run: flow.Run, *, approved: bool = False) -> None:
+        self.simulated.apply(run, approved=approved)
+        flow.verify(run)
 
     def _topic(self, name: str) -> None:
         workspace, cluster = self.simulated.workspace, self.simulated.cluster
@@ -122,10 +130,18 @@ class Story:
 
     def plan_again(self) -> None:
         self.run = self._planned()
-        self.simulated.apply(self.run)
+        self._apply(self.run)
 
     def approve(self) -> None:
-        self.simulated.apply(self.run, approved=True)
+        self._apply(self.run, approved=True)
+
+    def see_to_the_brokers(self) -> None:
+        for broker in BROKERS:
+            self.simulated.cluster.catch_up(broker)
+        self.runs += 1
+        run = self.simulated.opened(str(self.runs))
+        assert flow.verify_cluster(run) == ExitStatus.SUCCESS, flow.render_report(run, "text")
+        self.plan_again()
 
     def merge_another_limit(self) -> None:
         self.simulated.workspace.limits |= {"deletesPerRun": 100, "replicasPerRun": 3000, "expansionFactor": 100}
@@ -144,6 +160,9 @@ WAYS: Mapping[str, Callable[[Story], None]] = {
     r"\d+ refused: the reason stands beside each\.": Story.nothing,
     r"\d+ not sent: the reason stands beside each\.": Story.nothing,
     r"Plan again: topicops plan --environment local --out plan\.json\. .*": Story.plan_again,
+    r"[^:]+ not healthy: see to the brokers named, then run topicops verify --environment local\.": (
+        Story.see_to_the_brokers
+    ),
     r"\d+ held: to run them too, apply with --approve \w+\.": Story.approve,
     r"\d+ held by a limit that no approval lifts: merge another limit, or fewer deletes\.": Story.merge_another_limit,
     r"\d+ skipped: a later run takes them up once the reason that the plan gives is gone\.": Story.merge_another_limit,
@@ -161,6 +180,7 @@ def test_every_way_out_that_is_followed_changes_the_situation_until_none_is_left
     simulated: Simulated, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("topicops.flow.applying.Clock", in_no_time)
+    monkeypatch.setattr("topicops.flow.verifying.Clock", in_no_time)
     story = Story(simulated, seed)
     for _ in range(MOST_ROUNDS):
         lines = story.lines()

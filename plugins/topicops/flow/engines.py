@@ -14,11 +14,11 @@ from topicops.model.errors import ArtifactError
 if TYPE_CHECKING:
     from topicops.steps.specs.validate import Validated
 
-SPARK_FROM_TOPICS = 50_000
+SPARK_FROM_TOPICS = 100_000
 """From this many topics on, a plan by Spark takes no more seconds than one by Python, with Spark's start.
 
-Source: benchmarks/results/engine.json, on a busy machine of two cores: of Spark's seconds Python took 0.17 at 500
-topics, 0.36 at 5,000, 0.58 at 20,000 and 1.19 at 50,000.
+Source: benchmarks/results/engine.json, on a machine of two cores: of Spark's seconds Python took 0.11 at 500 topics,
+0.23 at 5,000, 0.86 at 50,000 and 1.07 at 100,000.
 """
 
 
