@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from fixtures.admin import new_admin
 from fixtures.page_commands import blocks_of, without_comment
 from fixtures.terminal import Terminal
 from fixtures.wheel import clean_environment, run
+from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
+from topicops.model.ports import BrokerView
 
 pytestmark = pytest.mark.soak
 
@@ -31,6 +35,7 @@ CONFIGS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": "259200000", "segment.bytes": "104857600", "compression.type": "lz4"},
     {"retention.bytes": "1073741824"},
 )
+BROKERS = (1, 2, 3)
 DOMAINS = ("billing", "orders", "search", "stock", "web")
 
 
@@ -90,6 +95,19 @@ def create_topics(cluster: LocalCluster, count: int) -> None:
     for start in range(0, count, 100):
         for future in admin.create_topics(new[start : start + 100]).values():
             future.result(60)
+    wait_until_known(cluster, count)
+
+
+def wait_until_known(cluster: LocalCluster, count: int) -> None:
+    """Wait until each broker knows all topics: with KRaft a create is answered before the other brokers know."""
+    with closing(BrokerViews({"bootstrap.servers": cluster.bootstrap_servers})) as views:
+        deadline = time.monotonic() + 120
+        while True:
+            found = views.views(BROKERS, None)
+            if all(isinstance(view, BrokerView) and len(view.topics) == count for view in found.values()):
+                return
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
 
 
 def follow(terminal: Terminal, said: str) -> dict[str, list[str]]:
