@@ -182,7 +182,7 @@ def ask_zookeeper() -> ZooKeeperAddress:
         pytest.param('{"host": ["zk1"]}', "host is no text", id="a list for a host"),
         pytest.param('{"extra": 5}', "extra is no JSON object", id="a number for an extra"),
         pytest.param('{"extra": "5"}', "extra is no JSON object", id="a number in the text of an extra"),
-        pytest.param(f'{{"extra": {"[" * 5000 + "]" * 5000}}}', "neither a connection as JSON", id="a deep extra"),
+        pytest.param(f'{{"extra": {"[" * 50_000 + "]" * 50_000}}}', "neither a connection as JSON", id="a deep extra"),
         pytest.param(json.dumps({"extra": "[" * 50_000}), "extra is no JSON object", id="a deep text of an extra"),
         pytest.param("[" * 50_000, "neither a connection as JSON", id="deep"),
         pytest.param('{"a":' * 50_000, "neither a connection as JSON", id="deep objects"),

@@ -17,6 +17,7 @@ from topicops.edges.connections.port_probe import (
     reason_of,
     speaks_tls,
     unverified_tls,
+    verified_tls,
 )
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
 from topicops.model.printable import printable
@@ -65,9 +66,7 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
     """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
-        context = ssl.create_default_context(
-            cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem")
-        )
+        context = verified_tls(ca_file=properties.get("ssl.ca.location"), ca_pem=properties.get("ssl.ca.pem"))
         context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
         opened(host, port, context).close()
     except ssl.SSLCertVerificationError as error:

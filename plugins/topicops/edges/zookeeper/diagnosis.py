@@ -10,7 +10,15 @@ import ssl
 from collections.abc import Iterable, Sequence
 
 from topicops.edges.connections.lookup import Tls
-from topicops.edges.connections.port_probe import PortProblem, is_alert, opened, port_problems, reason_of, speaks_tls
+from topicops.edges.connections.port_probe import (
+    PortProblem,
+    is_alert,
+    opened,
+    port_problems,
+    reason_of,
+    speaks_tls,
+    verified_tls,
+)
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
 from topicops.model.printable import printable
 
@@ -35,7 +43,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         ConnectionSecurityError: A file cannot be used; the text names the field.
     """
     try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
+        context = verified_tls(ca_file=tls.ca_file)
     except (OSError, ssl.SSLError) as error:
         raise _unusable("ca_file", error) from None
     if tls.certificate_file is None:
