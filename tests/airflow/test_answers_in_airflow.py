@@ -18,9 +18,9 @@ from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops import flow
+from topicops.edges.airflow_client import RUN_ENDED
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.local.airflow_client import RUN_ENDED
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.runs.audit import AuditLine
 

@@ -32,7 +32,7 @@ BEHIND_A_CHECK = {
     "topicops.edges.history.reading",
     "topicops.edges.history.schemas",
     "topicops.edges.local.airflow",
-    "topicops.edges.local.airflow_client",
+    "topicops.edges.airflow_client",
 }
 """They import packages of an extra; who imports them has asked for the extra."""
 

@@ -22,8 +22,8 @@ from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
 
 if TYPE_CHECKING:
+    from topicops.edges.airflow_client import AirflowClient
     from topicops.edges.local.airflow import LocalAirflow
-    from topicops.edges.local.airflow_client import AirflowClient
     from topicops.edges.local.cluster import LocalCluster
     from topicops.edges.processes import ProcessMark
     from topicops.edges.spark.server import SparkServer

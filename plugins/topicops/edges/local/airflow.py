@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from topicops.edges.airflow_client import POLL_S, AirflowClient, AirflowError
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.local.airflow_client import POLL_S, AirflowClient, AirflowError
 from topicops.edges.processes import (
     ProcessMark,
     free_port,

@@ -1,4 +1,4 @@
-"""A client of Airflow's public REST API: the few requests that the demo and the tests need."""
+"""A client of Airflow's public REST API: the few requests that the demo, pull requests and the tests need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLL_S = 0.5
 
 
 class AirflowError(TopicopsError):
-    """The local Airflow did not start, or refused a request; the message names its log."""
+    """Airflow did not start, does not answer, or refused a request."""
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
