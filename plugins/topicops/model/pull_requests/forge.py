@@ -45,6 +45,8 @@ class Comment:
     author: str
     """Login."""
     body: str
+    updated_at: datetime
+    """Of its newest edit, by the forge's clock; UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,7 @@ class Forge(Protocol):
 
     def add_comment(self, number: int, body: str) -> Comment: ...
 
-    def edit_comment(self, number: int, comment_id: str, body: str) -> None: ...
+    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment: ...
 
     def remove_comment(self, number: int, comment_id: str) -> None: ...
 
