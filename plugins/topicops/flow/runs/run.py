@@ -114,6 +114,8 @@ class Run:
     """Takes one line of progress."""
     version: str | None = None
     """The commit that the files are of, for folders that git does not know; None: not known."""
+    named: str | None = None
+    """What plans call the folder of topics, where ``topics`` is a copy of it: ``topics/``; None: its own place."""
 
     def access(self, environment: Environment) -> Access:
         """How this run reaches the environment's cluster."""
@@ -255,7 +257,8 @@ def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
     from topicops.steps.specs.validate import validate
 
     validated = validate(read_tree(run.topics), environment=run.environment, now=now(), needs=needs)
-    return with_folder_named(validated, read=shown_folder(run.topics), named=name_in_repository(run.topics))
+    named = name_in_repository(run.topics) if run.named is None else run.named
+    return with_folder_named(validated, read=shown_folder(run.topics), named=named)
 
 
 def read_needed_specs(run: Run, needs: Needs | None) -> Validated:

@@ -267,7 +267,7 @@ _TABLE = (
     Code("TOP701", "apply from an untrusted ref", "The commit is not on a protected branch.",
          "A run on a feature branch.", "Merge first.", is_reserved=True),
     Code("TOP702", "policy and specs changed together", "One change moves a limit and needs it.",
-         "`partitionsPerTopic: 500` and `partitions: 400` in one merge.", "Split it in two.", is_reserved=True),
+         "`partitionsPerTopic: 500` and `partitions: 400` in one pull request.", "Split it in two."),
     Code("TOP703", "text looks like a secret", "A description holds a key or password.",
          "`description: the password is hunter2`.", "Take it out and renew the secret.", is_reserved=True),
     Code("TOP704", "plan from an untrusted job", "A job without rights made the plan.",

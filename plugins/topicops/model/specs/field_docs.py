@@ -23,6 +23,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "OwnerEntry.environments": "Where the owner may have topics; left out: in all environments.",
     "OwnerEntry.partitions": "The most partitions of all the owner's topics in one environment.",
     "OwnerEntry.replicas": "The most replicas of all the owner's topics in one environment.",
+    "OwnerEntry.reviewers": "Logins and teams whose review of a pull request approves changes of the owner's topics.",
     "ExceptionsFile.metadata": "The environment that the exceptions are for.",
     "ExceptionsFile.spec": "The exceptions.",
     "Metadata.name": "The same as the file's name without .yaml; for exceptions, the environment.",

@@ -83,6 +83,8 @@ class OwnerEntry(Written):
     """Of all the owner's topics in one environment; None: no limit."""
     replicas: int | None = Field(default=None, ge=0)
     """As ``partitions``."""
+    reviewers: tuple[str, ...] = ()
+    """Logins and teams (``acme/payments``) on the forge, who may approve changes of the owner's topics in a review."""
 
 
 class OwnersSpec(Written):

@@ -1,0 +1,170 @@
+"""Files as commits have them, read from git's store: nothing is checked out, no filter, hook or driver runs.
+
+The commits may be those of a stranger's branch. Their files are data, so paths, kinds and sizes are checked here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL
+
+from topicops.model.errors import UsageError
+from topicops.model.printable import printable
+
+_TIMEOUT_S = 120
+MOST_BYTES = 256 * 1024 * 1024
+"""Of all files together."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
+"""Mode, type, object id, size and path of ``git ls-tree --long -z``."""
+_LINK, _SUBMODULE = b"120000", b"160000"
+_NOT_A_NAME = frozenset({"", ".", "..", ".git"})
+_NO_FILE = "not-followed"
+"""Where a link of the branch leads in our copy; what reads specs follows no link, and says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of a commit."""
+
+    object_id: str
+    """Two files with the same id have the same bytes."""
+    mode: bytes
+    size: int
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == _LINK
+
+
+def commit_id(repository: Path, name: str) -> str:
+    """The id of the commit that ``name`` means. Raises ``UsageError`` if the repository has none."""
+    if name.startswith("-"):
+        raise UsageError(f"{printable(name)} is no name of a commit")
+    found = _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    commit = found.stdout.decode("ascii", "replace").strip()
+    if found.returncode or not _COMMIT.fullmatch(commit):
+        raise UsageError(
+            f"{printable(name)}: this clone has no such commit; fetch it first (git fetch origin {printable(name)}), "
+            "and give checkout fetch-depth: 0"
+        )
+    return commit
+
+
+def is_ancestor(repository: Path, earlier: str, later: str) -> bool | None:
+    """Whether the history of ``later`` contains ``earlier``; None where this clone lacks one of them."""
+    status = _git(repository, "merge-base", "--is-ancestor", earlier, later).returncode
+    return status == 0 if status in (0, 1) else None
+
+
+def merge_base(repository: Path, one: str, other: str) -> str | None:
+    """The newest commit that both histories contain; None: there is none, or this clone is too shallow."""
+    found = _git(repository, "merge-base", one, other)
+    return found.stdout.decode().strip() or None
+
+
+def merged_tree(repository: Path, base: str, head: str) -> str:
+    """The tree that a merge of both commits makes, without a work tree.
+
+    Raises:
+        UsageError: They conflict; or git is older than 2.38.
+    """
+    found = _git(repository, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base, head)
+    tree, *conflicts = found.stdout.split(b"\0")
+    if found.returncode == 0 and _COMMIT.fullmatch(tree.decode("ascii", "replace")):
+        return tree.decode()
+    if found.returncode == 1:
+        named = ", ".join(sorted({printable(os.fsdecode(path)) for path in conflicts if path})[:10])
+        raise UsageError(f"the branch conflicts with its base in {named}: merge the base branch into it, and push")
+    reason = printable(found.stderr.decode("utf-8", "replace").strip().partition("\n")[0])
+    raise UsageError(
+        f"git cannot merge {base[:12]} and {head[:12]}: {reason or 'no reason given'} (git 2.38 is needed)"
+    )
+
+
+def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, StoredFile]:
+    """The files below ``folder`` (``topics``), by path relative to it; empty where the tree has no such folder.
+
+    Args:
+        tree: A commit or a tree.
+
+    Raises:
+        UsageError: A path could lead out of the folder, the files are too many bytes, or git fails.
+    """
+    listed = _git(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", tree, "--", f"{folder}/")
+    if listed.returncode:
+        raise UsageError(f"git cannot list the files of {printable(tree)}; fetch that commit first")
+    found = dict(_entries(listed.stdout, folder))
+    if sum(file.size for file in found.values()) > MOST_BYTES:
+        raise UsageError(f"{folder}/ of {tree[:12]} has more than {MOST_BYTES:,} bytes")
+    return found
+
+
+def _entries(listed: bytes, folder: str) -> Iterator[tuple[str, StoredFile]]:
+    for line in filter(None, listed.split(b"\0")):
+        match = _ENTRY.fullmatch(line)
+        path = os.fsdecode(match[5]) if match else ""
+        if not match or _NOT_A_NAME & set(path.split("/")):
+            raise UsageError(f"{printable(path) or folder}: git has a path there that no work tree may have")
+        if match[1] != _SUBMODULE:
+            size = int(match[4]) if match[4] != b"-" else 0
+            yield path.removeprefix(f"{folder}/"), StoredFile(match[3].decode(), match[1], size)
+
+
+def write_files(repository: Path, files: Mapping[str, StoredFile], folder: Path) -> None:
+    """Write these files below a new ``folder``. A link becomes a link that leads nowhere. Raises ``UsageError``."""
+    regular = {path: file for path, file in files.items() if not file.is_link}
+    texts = _contents(repository, [file.object_id for file in regular.values()])
+    try:
+        folder.mkdir(parents=True)
+        for path, text in zip(regular, texts, strict=True):
+            _place(folder, path).write_bytes(text)
+        for path in sorted(files.keys() - regular.keys()):
+            _place(folder, path).symlink_to(_NO_FILE)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the files of the branch cannot be written: {printable(str(error))}") from error
+
+
+def _place(folder: Path, path: str) -> Path:
+    place = folder / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _contents(repository: Path, object_ids: Sequence[str]) -> Iterator[bytes]:
+    if not object_ids:
+        return
+    answer = _git(repository, "cat-file", "--batch", asked="".join(f"{name}\n" for name in object_ids).encode())
+    position = 0
+    for name in object_ids:
+        end = answer.stdout.find(b"\n", position)
+        head = answer.stdout[position:end].split()
+        if end < 0 or len(head) != 3 or head[1] != b"blob":
+            raise UsageError(f"git has no content for {name[:12]}: fetch the branch again, without --filter")
+        size = int(head[2])
+        yield answer.stdout[end + 1 : end + 1 + size]
+        position = end + 2 + size
+
+
+def _git(repository: Path, *arguments: str, asked: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    # No hook or monitor of the repository, no lock, and nobody is asked for a password.
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(repository), *arguments]
+    try:
+        return subprocess.run(
+            command,
+            input=asked,
+            stdin=DEVNULL if asked is None else None,
+            capture_output=True,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UsageError("git is not installed here, and pull requests are read from git") from error
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"git {arguments[0]} has not ended within {_TIMEOUT_S} s") from error

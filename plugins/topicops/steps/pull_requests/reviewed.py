@@ -1,0 +1,132 @@
+"""Which held changes the reviews of a pull request approve.
+
+A review approves the changes that the comment showed when the review was given, if the reviewer may approve for their
+owner. The newest word of a reviewer counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from topicops.model.plans.plan import GatedChange
+from topicops.model.pull_requests.forge import Review, ReviewVerdict
+from topicops.model.pull_requests.planned import ReviewState
+from topicops.model.pull_requests.pull_request_plan import ReviewRules
+from topicops.model.pull_requests.review import REVIEW_KEY
+from topicops.model.pull_requests.shown import Shown, ShownByDigest
+
+Members = Callable[[str], frozenset[str]]
+"""Logins of a team."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFacts:
+    """What the forge says about the reviews of one pull request."""
+
+    reviews: Sequence[Review]
+    authors: frozenset[str]
+    reviewers: Mapping[str, tuple[str, ...]]
+    """Logins and teams by owner."""
+    members: Members
+
+    def may_approve(self, owner: str, login: str) -> bool:
+        named = self.reviewers.get(owner, ())
+        return login in named or any(login in self.members(team) for team in named if "/" in team)
+
+    def newest(self) -> Mapping[str, Review]:
+        """The last review of each reviewer that says yes or no; a mere comment changes nothing."""
+        said = [review for review in self.reviews if review.verdict is not ReviewVerdict.COMMENTED]
+        return {review.reviewer: review for review in sorted(said, key=lambda review: review.submitted_at)}
+
+
+def approved_digests(shown: ShownByDigest, facts: ReviewFacts) -> Mapping[str, tuple[datetime, tuple[str, ...]]]:
+    """By reviewer, when the review was given and which of the shown changes it approves, sorted.
+
+    Each change is approved by its first reviewer. Whether an author may, the policy says when the change is sent.
+    """
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    newest = facts.newest()
+    for digest, entry in shown.items():
+        if reviewer := _approver(entry, facts, newest):
+            found[reviewer].append(digest)
+    return {name: (newest[name].submitted_at, tuple(sorted(digests))) for name, digests in sorted(found.items())}
+
+
+def _approver(entry: Shown, facts: ReviewFacts, newest: Mapping[str, Review]) -> str | None:
+    owners_words = [review for name, review in newest.items() if facts.may_approve(entry.owner, name)]
+    if any(review.verdict is ReviewVerdict.CHANGES_REQUESTED for review in owners_words):
+        return None
+    counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and r.submitted_at >= entry.since]
+    # Somebody else than an author first, because above a risk an author's own word does not count.
+    counting.sort(key=lambda review: (review.reviewer in facts.authors, review.submitted_at))
+    return counting[0].reviewer if counting else None
+
+
+def review_states(
+    held: Iterable[GatedChange],
+    owners: Mapping[str, str],
+    shown: ShownByDigest,
+    facts: ReviewFacts,
+    rules: ReviewRules,
+    *,
+    has_key: bool,
+) -> Mapping[str, ReviewState]:
+    """By digest, how far each held change is approved.
+
+    Args:
+        held: The changes that an approval could let run.
+        owners: By topic.
+        shown: What the comment showed before this plan, where it is still the same.
+    """
+    newest = facts.newest()
+    return {
+        gated.digest: _state(gated, owners[gated.change.topic], shown.get(gated.digest), facts, rules, newest, has_key)
+        for gated in held
+    }
+
+
+def _state(
+    gated: GatedChange,
+    owner: str,
+    entry: Shown | None,
+    facts: ReviewFacts,
+    rules: ReviewRules,
+    newest: Mapping[str, Review],
+    has_key: bool,
+) -> ReviewState:
+    reviewers = facts.reviewers.get(owner, ())
+    if reason := _no_review_counts(owner, reviewers, rules, has_key):
+        return ReviewState(reviewers=reviewers, why_not=reason)
+    approver = _approver(entry, facts, newest) if entry else None
+    if approver is None:
+        return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts, newest))
+    if approver in facts.authors and gated.change.risk.rank > rules.author_approves.rank:
+        return ReviewState(
+            reviewers=reviewers, why_not=f"{approver} is an author, and above risk {rules.author_approves} not alone"
+        )
+    return ReviewState(reviewers=reviewers, approved_by=approver)
+
+
+def _no_review_counts(owner: str, reviewers: Collection[str], rules: ReviewRules, has_key: bool) -> str:
+    if not rules.counts:
+        return f"no review counts here ({rules.place}): approve it in Airflow after the merge"
+    if not has_key:
+        return f"{REVIEW_KEY} is not set in this job: approve it in Airflow after the merge"
+    if not reviewers:
+        return f"owners.yaml of the base branch names no reviewers of {owner}: approve it in Airflow after the merge"
+    return ""
+
+
+def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mapping[str, Review]) -> str:
+    for name, review in newest.items():
+        may = facts.may_approve(owner, name)
+        if may and review.verdict is ReviewVerdict.CHANGES_REQUESTED:
+            return f"{name} wants changes"
+        if may and review.verdict is ReviewVerdict.APPROVED and (entry is None or review.submitted_at < entry.since):
+            return f"{name} approved before this comment showed the change as it is now; a new review is needed"
+        if not may and review.verdict is ReviewVerdict.APPROVED:
+            return f"{name} approved, and is no reviewer of {owner}"
+    return ""

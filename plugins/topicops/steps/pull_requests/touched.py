@@ -1,0 +1,72 @@
+"""What a pull request changes: which topics as an environment has them, and which files are policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from topicops.model.printable import plural
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.diagnostics import Location
+
+POLICY_FOLDERS = ("environments/", "profiles/")
+OWNERS = "owners.yaml"
+_NAMES_SHOWN = 10
+_NOWHERE = Location("")
+
+
+def is_policy(path: str) -> bool:
+    """Whether the file, named relative to the folder of topics, is policy: an environment, a profile or the owners."""
+    return path.startswith(POLICY_FOLDERS) or path == OWNERS
+
+
+def is_topic_file(path: str) -> bool:
+    return path.endswith(".yaml") and not is_policy(path)
+
+
+def changed_topics(before: Desired, after: Desired) -> tuple[str, ...]:
+    """Topics that one of the two has, or that the two want differently, sorted; places in files do not count."""
+    names = before.topics.keys() | after.topics.keys()
+    return tuple(sorted(n for n in names if _wanted(before.topics.get(n)) != _wanted(after.topics.get(n))))
+
+
+def _wanted(topic: DesiredTopic | None) -> DesiredTopic | None:
+    return None if topic is None else replace(topic, location=_NOWHERE, locations={})
+
+
+def owner_of(topic: str, before: Desired, after: Desired) -> str:
+    """As the base branch says, so that no pull request chooses its own reviewers; of a new topic as the branch says."""
+    found = before.topics.get(topic) or after.topics.get(topic)
+    return found.owner if found else ""
+
+
+def policy_remarks(
+    policy_files: Collection[str], topic_files: Collection[str], effects: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    """Yield what a reviewer must know about changed policy, which the plan does not use.
+
+    Args:
+        policy_files: Changed ones, named from the repository's root.
+        topic_files: Changed ones.
+        effects: By environment, the topics that the changed policy will want differently after the merge.
+    """
+    if not policy_files:
+        return
+    yield (
+        f"This pull request changes {_some(policy_files)}. The plan uses these files as the base branch has them; "
+        "the change counts only after the merge."
+    )
+    for environment, topics in effects.items():
+        if topics:
+            yield f"After the merge they change {plural(len(topics), 'topic')} of {environment}: {_some(topics)}."
+    if topic_files:
+        yield (
+            "TOP702: policy and topics change together. Split the pull request in two: the policy first, then the "
+            "topics that need it."
+        )
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    more = len(listed) - _NAMES_SHOWN
+    return ", ".join(listed[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
