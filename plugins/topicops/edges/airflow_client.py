@@ -49,6 +49,10 @@ class _Runs(msgspec.Struct):
     dag_runs: tuple[_Run, ...]
 
 
+class _Dag(msgspec.Struct):
+    bundle_version: str | None = None
+
+
 class _Token(msgspec.Struct):
     access_token: str
 
@@ -81,11 +85,16 @@ class _LogLine(msgspec.Struct):
 
 
 class AirflowClient:
-    """A session with one Airflow. ``sign_in`` comes before every request but ``healthy``."""
+    """A session with one Airflow. ``sign_in`` comes before every request but ``healthy``, unless there is a token."""
 
-    def __init__(self, url: str, username: str, password: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=30.0, trust_env=False)
+    def __init__(
+        self, url: str, username: str = "", password: str = "", *, token: str = "", through_proxies: bool = False
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=url, timeout=30.0, trust_env=through_proxies)
         self._login = {"username": username, "password": password}
+        if token:
+            self._http.headers["Authorization"] = f"Bearer {token}"
 
     def healthy(self) -> bool:
         """Whether the API answers, and scheduler and DAG processor have sent a heartbeat lately."""
@@ -107,10 +116,18 @@ class AirflowClient:
     def has_dag(self, dag_id: str) -> bool:
         return self._http.get(f"/api/v2/dags/{dag_id}").is_success
 
+    def bundle_version(self, dag_id: str) -> str | None:
+        """The commit of which Airflow has parsed the DAG; None: its bundle knows no versions."""
+        return self._send("GET", f"/api/v2/dags/{dag_id}", _Dag).bundle_version
+
     def import_errors(self) -> Mapping[str, str]:
         """Traceback by DAG file."""
         problems = self._send("GET", "/api/v2/importErrors", _Problems).import_errors
         return {problem.filename or "": problem.stack_trace for problem in problems}
+
+    def run_page(self, dag_id: str, run_id: str) -> str:
+        """Where people look at a run."""
+        return f"{self.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
         """Start a run with these params, and return its id."""
@@ -193,7 +210,11 @@ class AirflowClient:
         raise AirflowError(f"{dag_id}: task {task_id} of run {run_id} is {now}, not {state}")
 
     def _send(self, method: str, path: str, kind: type[T], *, body: Mapping[str, object] | None = None) -> T:
-        return msgspec.json.decode(self._answer(method, path, body=body).content, type=kind)
+        content = self._answer(method, path, body=body).content
+        try:
+            return msgspec.json.decode(content, type=kind)
+        except msgspec.DecodeError as error:
+            raise AirflowError(f"{method} {path} is not answered as Airflow does: {error}") from error
 
     def _answer(
         self,

@@ -37,7 +37,12 @@ def printable(text: str) -> str:
 
 def first_line(error: Exception) -> str:
     """The first line of an error's text, at most 300 characters; its type if it has no text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return first_line_of(str(error)) or type(error).__name__
+
+
+def first_line_of(text: str) -> str:
+    """At most 300 characters; empty if there is no text."""
+    return (text.strip().splitlines() or [""])[0][:300]
 
 
 def printable_lines(text: str) -> str:

@@ -62,10 +62,15 @@ def is_ancestor(repository: Path, earlier: str, later: str) -> bool | None:
     return status == 0 if status in (0, 1) else None
 
 
-def merge_base(repository: Path, one: str, other: str) -> str | None:
-    """The newest commit that both histories contain; None: there is none, or this clone is too shallow."""
-    found = _git(repository, "merge-base", one, other)
-    return found.stdout.decode().strip() or None
+def fetch(repository: Path) -> None:
+    """Bring what ``origin`` has. Nothing happens where it does not answer: the caller looks for what it needs."""
+    _git(repository, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin")
+
+
+def merge_base_of(repository: Path, base: str) -> str:
+    """The commit of ``base`` from which ``HEAD`` began; ``base`` itself where this clone is too shallow to know."""
+    commit = commit_id(repository, base)
+    return _git(repository, "merge-base", commit, "HEAD").stdout.decode().strip() or commit
 
 
 def merged_tree(repository: Path, base: str, head: str) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from topicops.edges.specs.git_trees import StoredFile, commit_id, merge_base, merged_tree, stored_files, write_files
+from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.git_trees import StoredFile, commit_id, merged_tree, stored_files, write_files
 from topicops.edges.specs.open_files import environment_files, shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Tree
 from topicops.steps.pull_requests.touched import is_policy, is_topic_file
 from topicops.steps.specs.needed import Needs, no_topic
@@ -69,18 +69,18 @@ class Branches:
 
 
 @contextmanager
-def open_branches(repository: Path, *, folder: str, base: str, head: str, merge: bool = True) -> Iterator[Branches]:
+def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> Iterator[Branches]:
     """Read both sides of a pull request from git's store; nothing is checked out.
 
     Args:
-        repository: A clone that has both commits.
-        folder: The folder of topics, from the repository's root.
+        topics: The folder of topics in a clone that has both commits; its place counts, not its files of now.
         base: Any name of a commit.
         merge: False: ``head`` holds ``base`` already, as after the merge.
 
     Raises:
         UsageError: A commit is missing, the two conflict, or git has paths that no work tree may have.
     """
+    repository, folder = topics.parent, name_in_repository(topics).rstrip("/")
     base_commit, head_commit = commit_id(repository, base), commit_id(repository, head)
     tree = merged_tree(repository, base_commit, head_commit) if merge else head_commit
     before, merged = stored_files(repository, base_commit, folder), stored_files(repository, tree, folder)
@@ -112,12 +112,6 @@ def _changed(before: Mapping[str, StoredFile], after: Mapping[str, StoredFile]) 
     return tuple(sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)))
 
 
-def base_of(repository: Path, base: str, head: str) -> str:
-    """The commit from which the branch began, as far as this clone knows; else the base itself."""
-    one, other = commit_id(repository, base), commit_id(repository, head)
-    return merge_base(repository, one, other) or one
-
-
 def reviewers_by_owner(topics: Path) -> Mapping[str, tuple[str, ...]]:
     """Logins and teams that ``owners.yaml`` names for each owner; an owner's entries add up."""
     return reviewers_in(read_tree(topics))
@@ -130,9 +124,3 @@ def reviewers_in(tree: Tree) -> Mapping[str, tuple[str, ...]]:
             named = tuple(name.removeprefix("@") for name in entry.texts("reviewers"))
             found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *named)))
     return found
-
-
-def new_diagnostics(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Those of ``after`` that ``before`` has not, in the same file and in the same words; lines may move."""
-    known = {(d.file, d.code, d.summary) for d in before}
-    return tuple(d for d in after if (d.file, d.code, d.summary) not in known)

@@ -56,9 +56,8 @@ class Planning:
 
 
 def plan_pull_request(
-    repository: Path,
+    topics: Path,
     *,
-    folder: str,
     base: str,
     head: str,
     number: int | None,
@@ -70,15 +69,14 @@ def plan_pull_request(
     What keeps one environment from being planned is told in its place, and stops no other.
 
     Args:
-        repository: A clone that has both commits.
-        folder: The folder of topics, from the repository's root.
+        topics: The folder of topics in a clone that has both commits.
         only: Environments to plan, if the pull request touches them; empty: all that it touches.
 
     Raises:
         UsageError: A commit or the folder is missing.
     """
     try:
-        with open_branches(repository, folder=folder, base=base, head=head) as branches:
+        with open_branches(topics, base=base, head=head) as branches:
             return _planned(branches, number, only, planning)
     except UsageError as error:
         if "conflicts with its base" not in str(error):

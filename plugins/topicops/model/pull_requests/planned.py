@@ -32,6 +32,8 @@ class ReviewState:
     """The login whose review covers it; None: nobody's does."""
     why_not: str = ""
     """Why no review covers it although there is one, or why none can; one sentence."""
+    can_be_reviewed: bool = True
+    """False: no review counts for it, whoever gives it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

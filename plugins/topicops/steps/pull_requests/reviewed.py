@@ -59,7 +59,7 @@ def _approver(entry: Shown, facts: ReviewFacts, newest: Mapping[str, Review]) ->
     owners_words = [review for name, review in newest.items() if facts.may_approve(entry.owner, name)]
     if any(review.verdict is ReviewVerdict.CHANGES_REQUESTED for review in owners_words):
         return None
-    counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and r.submitted_at >= entry.since]
+    counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and r.submitted_at > entry.since]
     # Somebody else than an author first, because above a risk an author's own word does not count.
     counting.sort(key=lambda review: (review.reviewer in facts.authors, review.submitted_at))
     return counting[0].reviewer if counting else None
@@ -99,7 +99,7 @@ def _state(
 ) -> ReviewState:
     reviewers = facts.reviewers.get(owner, ())
     if reason := _no_review_counts(owner, reviewers, rules, has_key):
-        return ReviewState(reviewers=reviewers, why_not=reason)
+        return ReviewState(reviewers=reviewers, why_not=reason, can_be_reviewed=False)
     approver = _approver(entry, facts, newest) if entry else None
     if approver is None:
         return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts, newest))
@@ -125,7 +125,7 @@ def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mappin
         may = facts.may_approve(owner, name)
         if may and review.verdict is ReviewVerdict.CHANGES_REQUESTED:
             return f"{name} wants changes"
-        if may and review.verdict is ReviewVerdict.APPROVED and (entry is None or review.submitted_at < entry.since):
+        if may and review.verdict is ReviewVerdict.APPROVED and (entry is None or review.submitted_at <= entry.since):
             return f"{name} approved before this comment showed the change as it is now; a new review is needed"
         if not may and review.verdict is ReviewVerdict.APPROVED:
             return f"{name} approved, and is no reviewer of {owner}"

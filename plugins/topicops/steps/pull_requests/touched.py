@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic
-from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.diagnostics import Diagnostic, Location
 
 POLICY_FOLDERS = ("environments/", "profiles/")
 OWNERS = "owners.yaml"
@@ -32,6 +32,14 @@ def changed_topics(before: Desired, after: Desired) -> tuple[str, ...]:
 
 def _wanted(topic: DesiredTopic | None) -> DesiredTopic | None:
     return None if topic is None else replace(topic, location=_NOWHERE, locations={})
+
+
+def new_diagnostics(
+    before: Iterable[Diagnostic], after: Iterable[Diagnostic], *, changed: Collection[str]
+) -> tuple[Diagnostic, ...]:
+    """Those in changed files, and those that ``before`` has not in the same file and words; lines may move."""
+    known = {(d.file, d.code, d.summary) for d in before}
+    return tuple(d for d in after if d.file in changed or (d.file, d.code, d.summary) not in known)
 
 
 def owner_of(topic: str, before: Desired, after: Desired) -> str:
