@@ -19,6 +19,8 @@ from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
+CONNECTIONS = "TOPICOPS_CONNECTIONS"
+"""Holds lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 ADDRESSES = frozenset({BOOTSTRAP_SERVERS, "metadata.broker.list"})
 
@@ -71,14 +73,14 @@ class ZooKeeperAddress:
 
 
 def from_environment(connection_id: str) -> ConnectionFields:
-    """The connection of the variable ``AIRFLOW_CONN_<ID>``, as JSON or as a URI.
+    """The connection of the variable ``AIRFLOW_CONN_<ID>``, or of the line of that name in ``TOPICOPS_CONNECTIONS``.
 
     Raises:
         UsageError: The variable is not set or cannot be read; the text never shows its value.
     Source: airflow.secrets.base_secrets.BaseSecretsBackend#deserialize_connection (3.3).
     """
     variable = VARIABLE_PREFIX + connection_id.upper()
-    text = os.environ.get(variable, "").strip()
+    text = os.environ.get(variable, "").strip() or _listed(variable)
     if not text:
         raise UnknownConnectionError(f"connection {connection_id!r} is not known; set the variable {variable}")
     try:
@@ -90,6 +92,12 @@ def from_environment(connection_id: str) -> ConnectionFields:
         raise UsageError(
             f"connection {connection_id!r}: the variable {variable} is neither a connection as JSON nor a URI"
         ) from None
+
+
+def _listed(variable: str) -> str:
+    """The value of the line with this name; empty if there is none."""
+    lines = (line.partition("=") for line in os.environ.get(CONNECTIONS, "").splitlines())
+    return next((value.strip() for name, _, value in lines if name.strip() == variable), "")
 
 
 @dataclass(frozen=True, slots=True)

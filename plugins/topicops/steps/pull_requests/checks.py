@@ -37,6 +37,12 @@ def failed_check(problem: str, *, url: str = "") -> Check:
     return Check(name=CHECK_NAME, result=CheckResult.FAILURE, title=title, summary=markdown(problem), url=url)
 
 
+def unplanned_check(reason: str, *, url: str = "") -> Check:
+    """Of a pull request that is not planned on purpose."""
+    title = first_line_of(reason)
+    return Check(name=CHECK_NAME, result=CheckResult.NEUTRAL, title=title, summary=markdown(reason), url=url)
+
+
 def labels_of(contents: Sequence[CommentContent]) -> Mapping[str, bool]:
     """Each of our labels, and whether it is the one of the highest risk; none is if nothing changes."""
     risks = [gated.change.risk for content in contents for gated in own_changes(content)]

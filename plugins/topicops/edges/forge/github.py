@@ -1,0 +1,217 @@
+"""GitHub's REST API (version 2022-11-28), as far as pull requests of topics need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from urllib.parse import quote
+
+import msgspec
+
+from topicops.edges.forge.rest import Rest
+from topicops.model.errors import ForgeError
+from topicops.model.pull_requests.forge import Check, Comment, PullRequest, Review, ReviewVerdict
+
+MOST_COMMENT = 65_536
+"""Characters of a comment."""
+_MOST_SUMMARY = 65_000
+_VERDICTS = {
+    "APPROVED": ReviewVerdict.APPROVED,
+    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
+    "DISMISSED": ReviewVerdict.DISMISSED,
+    "COMMENTED": ReviewVerdict.COMMENTED,
+}
+"""``PENDING`` is a review that its author has not sent."""
+
+
+class _User(msgspec.Struct):
+    login: str
+
+
+class _Repository(msgspec.Struct):
+    full_name: str
+
+
+class _Branch(msgspec.Struct):
+    ref: str
+    sha: str
+    repo: _Repository | None = None
+    """None: the fork is gone."""
+
+
+class _Label(msgspec.Struct):
+    name: str = ""
+
+
+class _Pull(msgspec.Struct):
+    number: int
+    html_url: str
+    title: str
+    state: str
+    head: _Branch
+    base: _Branch
+    user: _User | None = None
+    merged_at: datetime | None = None
+    merge_commit_sha: str | None = None
+    labels: list[_Label] = []
+
+
+class _IssueComment(msgspec.Struct):
+    id: int
+    updated_at: datetime
+    body: str | None = None
+    user: _User | None = None
+
+
+class _Review(msgspec.Struct):
+    state: str
+    user: _User | None = None
+    submitted_at: datetime | None = None
+
+
+class _File(msgspec.Struct):
+    filename: str
+    previous_filename: str | None = None
+
+
+class _Commit(msgspec.Struct):
+    author: _User | None = None
+    """The account; None: no account has the commit's address."""
+    committer: _User | None = None
+
+
+class _CheckRun(msgspec.Struct):
+    id: int
+
+
+class _CheckRuns(msgspec.Struct):
+    check_runs: list[_CheckRun]
+
+
+WEB_FLOW = "web-flow"
+"""The committer of what people do on GitHub's pages."""
+
+
+class GitHub:
+    """One repository on GitHub.
+
+    Args:
+        url: ``https://api.github.com``, or that of an Enterprise server.
+        login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
+    """
+
+    mark = "#"
+
+    def __init__(self, url: str, repository: str, token: str, *, login: str = "github-actions[bot]") -> None:
+        self.repository, self._login = repository, login
+        self._rest = Rest(
+            f"{url.rstrip('/')}",
+            {
+                "Accept": "application/vnd.github+json",
+                "Authorization": f"Bearer {token}",
+                "X-GitHub-Api-Version": "2022-11-28",
+            },
+        )
+        self._repo = f"/repos/{repository}"
+
+    def pull_request(self, number: int) -> PullRequest:
+        return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
+
+    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
+        found = map(_pull_request, self._rest.pages(f"{self._repo}/commits/{merge_commit}/pulls", _Pull))
+        return next((pull for pull in found if pull.merge_commit == merge_commit), None)
+
+    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
+        return sorted(map(_pull_request, found), key=lambda pull: pull.number)
+
+    def changed_files(self, number: int) -> frozenset[str]:
+        files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
+        return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
+
+    def authors(self, number: int) -> frozenset[str]:
+        opener = self.pull_request(number).author
+        commits = self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit)
+        people = {user.login for commit in commits for user in (commit.author, commit.committer) if user}
+        return frozenset({opener, *people} - {WEB_FLOW})
+
+    def own_comments(self, number: int) -> Sequence[Comment]:
+        found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
+        return [_comment(comment) for comment in found if comment.user and comment.user.login == self._login]
+
+    def add_comment(self, number: int, body: str) -> Comment:
+        path = f"{self._repo}/issues/{number}/comments"
+        return _comment(self._rest.send("POST", path, _IssueComment, {"body": _checked(body)}))
+
+    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:  # noqa: ARG002 - GitLab needs it
+        path = f"{self._repo}/issues/comments/{comment_id}"
+        return _comment(self._rest.send("PATCH", path, _IssueComment, {"body": _checked(body)}))
+
+    def remove_comment(self, number: int, comment_id: str) -> None:  # noqa: ARG002
+        self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
+
+    def reviews(self, number: int) -> Sequence[Review]:
+        return list(_reviews(self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)))
+
+    def members(self, team: str) -> frozenset[str]:
+        organisation, _, slug = team.partition("/")
+        path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
+        return frozenset(user.login for user in self._rest.pages(path, _User))
+
+    def set_check(self, commit: str, check: Check) -> None:
+        path = f"{self._repo}/commits/{commit}/check-runs"
+        there = self._rest.get(path, _CheckRuns, check_name=check.name, filter="latest").check_runs
+        body: dict[str, object] = {
+            "name": check.name,
+            "status": "completed",
+            "conclusion": str(check.result),
+            "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
+        }
+        if check.url:
+            body["details_url"] = check.url
+        if there:
+            self._rest.send("PATCH", f"{self._repo}/check-runs/{there[0].id}", _CheckRun, body)
+        else:
+            self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
+
+    def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
+        there = set(self.pull_request(number).labels)
+        path = f"{self._repo}/issues/{number}/labels"
+        if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
+            self._rest.send("POST", path, list[_Label], {"labels": missing})
+        for label in (label for label, is_wanted in wanted.items() if not is_wanted and label in there):
+            self._rest.remove(f"{path}/{quote(label, safe='')}")
+
+
+def _pull_request(pull: _Pull) -> PullRequest:
+    return PullRequest(
+        number=pull.number,
+        url=pull.html_url,
+        title=pull.title,
+        author=pull.user.login if pull.user else "",
+        state="merged" if pull.merged_at else "open" if pull.state == "open" else "closed",
+        base_branch=pull.base.ref,
+        head_commit=pull.head.sha,
+        is_from_fork=pull.head.repo is None or pull.base.repo is None or pull.head.repo != pull.base.repo,
+        # Before the merge the field holds a trial merge, which is on no branch.
+        merge_commit=pull.merge_commit_sha if pull.merged_at else None,
+        labels=tuple(label.name for label in pull.labels),
+    )
+
+
+def _comment(comment: _IssueComment) -> Comment:
+    author = comment.user.login if comment.user else ""
+    return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=comment.updated_at)
+
+
+def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
+    for review in reviews:
+        verdict = _VERDICTS.get(review.state)
+        if review.user is not None and review.submitted_at is not None and verdict is not None:
+            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=review.submitted_at)
+
+
+def _checked(body: str) -> str:
+    if len(body) > MOST_COMMENT:
+        raise ForgeError(f"the comment has {len(body)} characters, and GitHub takes {MOST_COMMENT}")
+    return body
