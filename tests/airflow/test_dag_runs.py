@@ -174,7 +174,7 @@ def test_an_approval_sends_what_was_asked_verifies_it_and_ends_well(tmp_path: Pa
     assert set(tasks.values()) == {"success"}
     assert sorted(kinds_sent(flow)) == ALL_KINDS
     assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
-    assert flow.approval.signature == "admin (id 1)"
+    assert [given.signature for given in flow.approvals] == ["admin (id 1)"]
 
 
 def test_a_rejection_sends_nothing_and_ends_well(tmp_path: Path) -> None:

@@ -8,14 +8,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import ParamValidationError
 
+from fixtures.reviews import as_param, review_of, signed
 from topicops.on_airflow.fleet import fleet_dags
+from topicops.testing import builders
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ("pipeline", "approval", "drift")
@@ -55,6 +60,13 @@ APPROVAL_UPSTREAM = {
     "quality_after": {"verify"},
     "report": {"quality_after", *CHANGES},
 }
+
+
+REVIEW: Mapping[str, Any] = as_param(signed(review_of(builders.delete_change("old"))))[0]
+
+
+def with_field(name: str, value: object) -> list[object]:
+    return [{**REVIEW, "review": {**REVIEW["review"], name: value}}]
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +197,35 @@ def test_drift_is_looked_for_on_a_schedule_of_its_own(project: Path, monkeypatch
         "approval": None,
         "drift": "@daily",
     }
+
+
+def test_a_run_takes_the_reviews_that_ci_signs(dags: Mapping[str, DAG]) -> None:
+    params = copy(dags["topic_pipeline_local"].params)
+    params["reviews"] = [REVIEW] * 50
+    assert params.validate()["reviews"] == [REVIEW] * 50
+
+
+@pytest.mark.parametrize(
+    "reviews",
+    [
+        pytest.param([REVIEW] * 51, id="more than 50 reviews"),
+        pytest.param([{**REVIEW, "approved": True}], id="a field that no review has"),
+        pytest.param([{"review": REVIEW["review"]}], id="no signature"),
+        pytest.param([{**REVIEW, "signature": "f" * 63}], id="a signature that is too short"),
+        pytest.param(with_field("digests", ["f" * 64] * 501), id="more than 500 digests"),
+        pytest.param(with_field("digests", ["all"]), id="a digest that is none"),
+        pytest.param(with_field("merge_commit", "--all"), id="a commit that is none"),
+        pytest.param(with_field("pull_request", "12"), id="a number in quotes"),
+        pytest.param(with_field("owner", "alice"), id="a field that no review has, within"),
+        pytest.param("alice", id="no list"),
+    ],
+)
+def test_params_that_are_no_reviews_are_refused_when_the_run_is_triggered(
+    dags: Mapping[str, DAG], reviews: object
+) -> None:
+    params = copy(dags["topic_pipeline_local"].params)
+    with pytest.raises(ParamValidationError):
+        params["reviews"] = reviews
 
 
 def test_an_unknown_mode_is_an_import_error_that_names_the_variable(

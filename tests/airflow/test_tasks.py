@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from fixtures.answered_run import answer, answered, approval_task, ask, run_of
+from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.scripted_flow import (
     CREATE,
     DELETE,
@@ -36,9 +39,12 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action
+from topicops.model.pull_requests.review import REVIEW_KEY
+from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.params import MOST_DIGESTS
 from topicops.testing import builders
 
 
@@ -138,10 +144,55 @@ def test_an_approval_by_parameter_names_who_triggered_the_run(tmp_path: Path, us
     flow = ScriptedFlow(tmp_path)
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=user))
     tasks.pipeline_change("delete")(site(flow), context(task, approved=[digest(DELETE)]))
-    assert flow.approval
-    assert (flow.approval.way, flow.approval.approver) == ("parameter", user)
-    assert flow.approval.signature == signature
-    assert flow.approval.given_at == task.dag_run.run_after
+    (given,) = flow.approvals
+    assert (given.way, given.approver) == ("parameter", user)
+    assert given.signature == signature
+    assert given.given_at == task.dag_run.run_after
+
+
+@pytest.fixture
+def review_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key, in a folder of which git knows nothing."""
+    monkeypatch.setenv(REVIEW_KEY, KEY)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("review_key")
+def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    reviews = as_param(signed(review_of(DELETE)), signed(review_of(OTHER_DELETE, reviewer="ann")))
+    task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))
+    params = {"approved": [digest(CREATE)], "reviews": reviews}
+    tasks.pipeline_change("delete")(site(flow), context(task, **params))
+    assert [(given.way, given.approver, set(given.digests)) for given in flow.approvals] == [
+        ("parameter", "carol", {digest(CREATE)}),
+        ("review", "alice", {digest(DELETE)}),
+        ("review", "ann", {digest(OTHER_DELETE)}),
+    ]
+
+
+@pytest.mark.usefixtures("review_key")
+def test_a_gate_lets_run_what_a_signed_review_approves(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
+    facts = tasks.gate(site(flow), context(ScriptedTask(), reviews=as_param(signed(review_of(DELETE)))))
+    assert facts["digests"] == [digest(OTHER_DELETE)]
+
+
+@pytest.mark.usefixtures("review_key")
+def test_a_forged_review_leaves_its_change_held_and_log_and_report_say_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    task = ScriptedTask()
+    reviews = as_param(signed(review_of(DELETE), "a key that Airflow does not know at all"))
+    facts = tasks.gate(site(flow), context(task, reviews=reviews))
+    assert facts["digests"] == [digest(DELETE)]
+    tasks.report(site(flow), context(task, reviews=reviews))
+    (sentence,) = task.pushed["result"]["notes"]  # type: ignore[index]
+    assert "its signature was not made with the TOPICOPS_REVIEW_KEY of this Airflow" in sentence
+    assert sentence in caplog.messages
+    tasks.pipeline_change("delete")(site(flow), context(task, reviews=reviews))
+    assert flow.approvals == ()
 
 
 @pytest.mark.parametrize(
@@ -298,6 +349,20 @@ def test_a_check_that_failed_fails_the_run_although_every_task_was_green(tmp_pat
         tasks.report(site(flow), context(ScriptedTask(states={"verify": "success"})))
 
 
+def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    task = ScriptedTask(states={"verify": "failed"})
+    tasks.gate(site(flow), context(task))
+    tasks.pipeline_change("create")(site(flow), context(task))
+    with pytest.raises(AirflowFailException, match="verify failed"):
+        tasks.report(site(flow), context(task))
+    result = msgspec.convert(task.pushed["result"], RunResult)
+    assert json.loads(json.dumps(task.pushed["result"])) == task.pushed["result"]
+    assert (result.success, result.headline) == (False, "The run did not end as it should.")
+    assert [(change.topic, change.status) for change in result.changes] == [("tmp-import", "held"), ("orders", "done")]
+    assert result.notes == ("Task verify failed; its log says why.",)
+
+
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 SET = "f" * 64
@@ -350,9 +415,9 @@ def flow(tmp_path: Path, delete_is_held: None) -> ScriptedFlow:
 def test_an_approval_sends_exactly_what_was_asked(flow: ScriptedFlow) -> None:
     approval.approved_change("delete")(site(flow), context(answered(flow, "Approve")))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
-    assert flow.approval
-    assert (flow.approval.way, flow.approval.approver) == ("question", "admin")
-    assert flow.approval.signature == "admin (id 1)"
+    (given,) = flow.approvals
+    assert (given.way, given.approver) == ("question", "admin")
+    assert given.signature == "admin (id 1)"
 
 
 @pytest.mark.parametrize(
@@ -424,9 +489,9 @@ def test_a_run_asks_about_the_set_of_its_first_try_whatever_is_held_by_now(
 def test_a_set_too_large_for_xcom_is_named_by_its_digest_and_asked_about_only_while_it_is_held(
     flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
 ) -> None:
-    many = HeldSet(addresses={f"{n:064x}": f"delete topic.t{n}" for n in range(tasks.MOST_DIGESTS + 1)})
+    many = HeldSet(addresses={f"{n:064x}": f"delete topic.t{n}" for n in range(MOST_DIGESTS + 1)})
     asked = tasks.asked_about(many, many)
-    assert (asked["digests"], asked["held_set"], asked["asked"]) == ([], many.digest, tasks.MOST_DIGESTS + 1)
+    assert (asked["digests"], asked["held_set"], asked["asked"]) == ([], many.digest, MOST_DIGESTS + 1)
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with pytest.raises(AirflowSkipException, match="due no more"):
         approval.load(site(flow), context(approval_task(), held_set=many.digest))
@@ -459,8 +524,8 @@ def test_an_approval_names_as_authors_who_found_the_changes_and_who_started_the_
     ask(flow, task)
     answer(flow, task, "Approve")
     approval.approved_change("delete")(site(flow), context(task))
-    assert flow.approval
-    assert flow.approval.authors == {"carol", "dave"}
+    (given,) = flow.approvals
+    assert given.authors == {"carol", "dave"}
 
 
 def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
@@ -511,7 +576,11 @@ def test_a_set_that_only_grew_may_still_be_approved_in_part(flow: ScriptedFlow, 
 
 
 def test_a_rejection_is_reported_as_one_and_the_run_ends_well(flow: ScriptedFlow) -> None:
-    assert approval.report(site(flow), context(answered(flow, "Reject")))["answer"] == "rejected"
+    task = answered(flow, "Reject")
+    assert approval.report(site(flow), context(task))["answer"] == "rejected"
+    result = msgspec.convert(task.pushed["result"], RunResult)
+    assert (result.headline, result.success) == ("Rejected: nothing was sent.", True)
+    assert [(change.topic, change.status) for change in result.changes] == [("tmp-import", "held")]
 
 
 def test_a_task_that_was_marked_as_successful_is_no_answer(flow: ScriptedFlow) -> None:

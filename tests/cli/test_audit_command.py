@@ -21,8 +21,8 @@ ORIGIN = AuditOrigin(
     run="cli/r1",
     plan="f" * 64,
     commit=None,
-    approver="ann",
     principals=dict.fromkeys(("create", "expand", "configure", "delete"), "User:applier"),  # type: ignore[arg-type]
+    approvers={"d" * 64: "ann"},
 )
 
 
@@ -39,10 +39,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
     folder = tmp_path / "audit"
     FileAuditLog(folder, ORIGIN, now=lambda: NOW).append([mutation("a"), mutation("b")])
-    later = FileAuditLog(folder, replace(ORIGIN, run="dag/r2", approver=None), now=lambda: NOW)
+    later = FileAuditLog(folder, replace(ORIGIN, run="dag/r2", approvers={}), now=lambda: NOW)
     later.append([mutation("a", answer="POLICY_VIOLATION (44): no", status=OutcomeStatus.FAILED)])
     FileAuditLog(folder, replace(ORIGIN, environment="test"), now=lambda: NOW).append([mutation("a")])
     return folder
+
+
+def test_a_run_names_everybody_who_approved_one_of_its_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    origin = replace(ORIGIN, approvers={"b" * 64: "alice (review)", "c" * 64: "bob (review)"})
+    mutations = [replace(mutation(name), digest=name * 64) for name in ("a", "b", "c")]
+    FileAuditLog(tmp_path / "audit", origin, now=lambda: NOW).append(mutations)
+
+    assert run(["audit", "runs"]) == 0
+
+    assert "by User:applier, approved by alice (review), bob (review), commit none" in capsys.readouterr().out
 
 
 def test_a_topic_shows_who_changed_it_when_and_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

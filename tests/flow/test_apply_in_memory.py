@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops import flow
+from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, log_path
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
@@ -184,7 +185,6 @@ def killed_after_its_create(simulated: Simulated, run: flow.Run) -> None:
         run=run.name,
         plan=plan.fingerprint,
         commit=None,
-        approver=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
     created = [gated for gated in plan.changes if gated.change.action == "create"]
@@ -258,10 +258,28 @@ def test_an_author_does_not_approve_alone_what_is_too_risky_by_now(simulated: Si
     assert [gated.change.risk for gated in run.read_plan().changes] == [Risk.NOTICE]
     simulated.workspace.topic("clicks", partitions=2, keyed=True)
     approval = replace(approval_of_all(run), authors=frozenset({"bob"}))
-    flow.apply(run, approval=approval)
+    flow.apply(run, approvals=[approval])
     assert simulated.cluster.requests == []
-    flow.apply(run, approval=replace(approval, approver="ann"))
+    flow.apply(run, approvals=[replace(approval, approver="ann")])
     assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
+
+
+def test_each_line_of_the_audit_log_names_who_approved_its_own_change(simulated: Simulated) -> None:
+    simulated.workspace.policy |= {"unattended": "notice", "approvals": ["question", "review"]}
+    for name in ("old", "older"):
+        simulated.workspace.tombstone(name)
+        simulated.cluster.put_topic(name, (1, 2, 3))
+    simulated.workspace.topic("orders")
+    run = simulated.planned()
+    digests = {gated.change.topic: frozenset({gated.digest}) for gated in run.read_plan().changes}
+    of_alice = replace(builders.approval(way="review"), digests=digests["old"], signature="alice (review)")
+    flow.apply(run, approvals=[of_alice, replace(builders.approval(), digests=digests["older"])])
+    lines = read_audit_log(audit_folder(run.home), "local").lines
+    assert {line.topic: line.approver for line in lines} == {
+        "orders": None,
+        "old": "alice (review)",
+        "older": "bob (by question)",
+    }
 
 
 def test_what_an_earlier_run_has_written_to_the_audit_log_is_not_written_again(simulated: Simulated) -> None:

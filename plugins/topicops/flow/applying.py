@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ def apply(
     run: Run,
     *,
     actions: Collection[Action] = ACTIONS,
-    approval: Approval | None = None,
+    approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
@@ -65,7 +65,7 @@ def apply(
     """``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
-        approval: Lets the held changes run that it names, as far as the policy counts it.
+        approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
 
     Raises:
@@ -74,7 +74,7 @@ def apply(
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
     """
     plan = run.read_plan()
-    if not any(_may_run(gated, approval) for gated in plan.changes if gated.change.action in actions):
+    if not any(_may_run(gated, approvals) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
     environment, desired = read_specs(run, needs=needs_again(plan)).require()
     require_files(run, environment, desired)
@@ -92,7 +92,7 @@ def apply(
             live = reader.snapshot(states=True)
             require_whole(run, environment, live)
             live = with_lost_topics(run, with_needed_defaults(access, live, plan), plan, desired)
-            judged = judge_now(run, environment, plan, desired=desired, live=live, approval=approval)
+            judged = judge_now(run, environment, plan, desired=desired, live=live, approvals=approvals)
             note(run, [*safety_notes(environment)])
             note(run, recover_earlier_runs(run, reader))
             unsent = judged.outcomes(actions)
@@ -101,9 +101,7 @@ def apply(
             if reason := _reason_to_wait(run, final, actions):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
                 return write_outcomes(run, actions, [*unsent, *waiting])
-            sending = _Sending(
-                run, access, final, plan.fingerprint, tuple(actions), _signature(approval, judged.approved), interrupted
-            )
+            sending = _Sending(run, access, final, plan.fingerprint, tuple(actions), judged.approved, interrupted)
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
@@ -121,7 +119,8 @@ class _Sending:
     fingerprint: str
     """Of the plan as it was approved."""
     actions: tuple[Action, ...]
-    approver: str | None
+    approvers: Mapping[str, str]
+    """Who approved each change whose approval counts, by digest."""
     interrupted: Callable[[], bool]
 
     def send(self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal) -> Sequence[Outcome]:
@@ -176,7 +175,7 @@ class _Sending:
             run=self.run.name,
             plan=self.fingerprint,
             commit=self.plan.change_set.source.commit,
-            approver=self.approver,
+            approvers=self.approvers,
             principals=principals,
         )
         return FileAuditLog(audit_folder(self.run.home), origin)
@@ -194,15 +193,10 @@ def _role_of(action: Action) -> Role:
     return "deleter" if action == "delete" else "applier"
 
 
-def _may_run(gated: GatedChange, approval: Approval | None) -> bool:
+def _may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
     """Whether the gate may let the change run: only an approval can soften the gate's first word."""
-    is_named = approval is not None and gated.digest in approval.digests
+    is_named = any(gated.digest in approval.digests for approval in approvals)
     return gated.gate is GateWord.RUN or (gated.approvable and is_named)
-
-
-def _signature(approval: Approval | None, approved: Collection[str]) -> str | None:
-    """Who approved, for the audit log; None unless a part of the approval counts."""
-    return approval.signature if approval and approved else None
 
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.guards import counted_digests
+from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import Run, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -46,15 +46,15 @@ def judge_now(
     *,
     desired: Desired,
     live: ClusterSnapshot,
-    approval: Approval | None,
+    approvals: Sequence[Approval],
 ) -> Judged:
-    """The plan as it may run now, and what may not. Whether the approval counts depends on the risk of now.
+    """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
         live: With partition states, and with what ``with_needed_defaults`` and ``with_lost_topics`` give.
     """
     anew = _planned_anew(environment, plan, desired, live)
-    approved = counted_digests(run, environment, approval, with_risk_of_now(plan, anew))
+    approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew))
     return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved)
 
 

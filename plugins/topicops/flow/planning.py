@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.facts import write_facts
-from topicops.flow.runs.guards import counted_digests
+from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import remember_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
@@ -280,8 +280,8 @@ def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnap
     return replace(change_set, changes=with_notes_of_lost_files(change_set.changes, lost, partitions))
 
 
-def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
-    """``plan.json``: each change sorted into run, held or skipped; the approval lets run what the policy counts.
+def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
+    """``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
     """
@@ -289,7 +289,7 @@ def gate(run: Run, *, approval: Approval | None = None) -> GateSummary:
     run.store.remove("quality-after.json", facts_file("after"))
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
     environment, change_set = read_environment(run), run.read_change_set()
-    approved = counted_digests(run, environment, approval, gate_step(change_set, environment).changes)
+    approved = counted_signatures(run, environment, approvals, gate_step(change_set, environment).changes)
     gated = gate_step(change_set, environment, approved=approved)
     path = run.store.write_text("plan.json", plan_to_json(gated))
     counts = {word.value: len(gated.with_gate(word)) for word in GateWord}

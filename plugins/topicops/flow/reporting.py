@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
@@ -12,6 +12,7 @@ from topicops.flow.runs.run import Run, Summary, notes_of
 from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
 from topicops.steps.reporting.runs.run_report import (
@@ -79,6 +80,20 @@ def report(
         skipped=found.summary.skipped,
         blocked=found.summary.blocked,
     )
+
+
+def run_result(
+    run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
+) -> RunResult:
+    """What CI shows of the run, from what it has left in its folder so far.
+
+    Args:
+        headline: Instead of that of the report, where the run has not come to one.
+    """
+    from topicops.steps.reporting.runs.run_result import run_result
+
+    found = run_result(run_report(run, failed_tasks=failed_tasks), remarks=remarks)
+    return replace(found, headline=headline) if headline else found
 
 
 def write_report(run: Run, found: RunReport) -> None:

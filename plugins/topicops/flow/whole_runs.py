@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from topicops.flow.applying import apply
 from topicops.flow.history import record
@@ -29,7 +29,7 @@ def apply_plan(
     run: Run,
     saved: Plan,
     *,
-    approval: Approval | None = None,
+    approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> ExitStatus:
@@ -42,15 +42,15 @@ def apply_plan(
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run, environment, desired)
     live = with_lost_topics(run, with_needed_defaults(run.access(environment), live, saved), saved, desired)
-    judged = judge_now(run, environment, saved, desired=desired, live=live, approval=approval)
+    judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals)
     run.store.write_text("plan.json", plan_to_json(judged.plan))
-    return _apply_and_verify(run, approval, lock_timeout_s, interrupted)
+    return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)
 
 
 def apply_own_plan(
     run: Run,
     *,
-    approval: Approval | None = None,
+    approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> ExitStatus:
@@ -58,15 +58,15 @@ def apply_own_plan(
 
     ``apply`` judges each change again, by the files, the policy and the cluster of now, as it does for a saved plan.
     """
-    if approval is not None:
-        gate(run, approval=approval)
-    return _apply_and_verify(run, approval, lock_timeout_s, interrupted)
+    if approvals:
+        gate(run, approvals=approvals)
+    return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)
 
 
 def _apply_and_verify(
-    run: Run, approval: Approval | None, lock_timeout_s: float, interrupted: Callable[[], bool]
+    run: Run, approvals: Sequence[Approval], lock_timeout_s: float, interrupted: Callable[[], bool]
 ) -> ExitStatus:
-    apply(run, approval=approval, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
+    apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     if read_outcomes(run):
         verify_or_note_failure(run, interrupted=interrupted)
     report(run, interrupted=interrupted())

@@ -22,6 +22,7 @@ from airflow.sdk.execution_time.hitl import HITLUser
 
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
+from topicops.on_airflow.params import triggered_by
 from topicops.on_airflow.tasks import Flow, Site, XComValue, step
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HIGHEST_ASK = 1000
+HEADLINES = {
+    "approved": "Approved, and nothing was sent.",
+    "rejected": "Rejected: nothing was sent.",
+    "none": "Not answered: nothing was sent.",
+}
+"""Of a run that sent nothing, by its answer."""
 
 
 class AskForApproval(TriggerDagRunOperator):
@@ -88,7 +95,7 @@ def load(site: Site, context: Context) -> XComValue:
             run_after=context["dag_run"].run_after,
             wanted=context["params"]["digests"],
             held_set=context["params"]["held_set"],
-            started_by=tasks.triggered_by(context),
+            started_by=triggered_by(context),
         )
         summary = plan_of(asked.digests, flow, run)
         plan = run.read_plan()
@@ -111,7 +118,7 @@ def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
     flow.snapshot(run, states=True)
     flow.diff(run, engine="python")
     flow.plan(run, only=None)
-    flow.gate(run, approval=None)
+    flow.gate(run)
     # Only what an approval can lift: a part of too many deletes must not pass as few.
     wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
     if not digests or len(wanted) < len(digests):
@@ -119,7 +126,7 @@ def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
         skip(f"{missing} of {len(digests)} changes are due no more, or wait for no approval: nobody is asked")
     narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
     run.store.write_text("changes.json", changes_to_json(narrowed))
-    return flow.gate(run, approval=None).to_xcom()
+    return flow.gate(run).to_xcom()
 
 
 class AskPerson(ApprovalOperator):
@@ -214,7 +221,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
             if replaced := replacement(run, given.digests):
                 note_refused(run, action, replaced)
                 skip(f"{replaced}: nothing is sent")
-        return tasks.send(site, context, action, approval=given)
+        return tasks.send(site, context, action, approvals=(given,))
 
     return change
 
@@ -249,9 +256,12 @@ def report(site: Site, context: Context) -> XComValue:
     why = given if isinstance(given, str) else replaced
     facts: XComValue = {"answer": answer, "replaced": replaced}
     log.info("answer: %s%s", answer, f"; {why}" if why else "")
+    remarks = [why] if why else []
     if not was_sent and not tasks.failed_tasks(context):
+        with step(site, context) as (flow, run):
+            tasks.hand_over(flow.run_result(run, remarks=remarks, headline=HEADLINES[answer]), context)
         return facts
-    reported = tasks.report(site, context)
+    reported = tasks.report(site, context, remarks=remarks)
     if states.get("verify") == "skipped":
         raise AirflowFailException("the set was replaced while it was being sent; what was sent is not verified")
     return {**reported, **facts}

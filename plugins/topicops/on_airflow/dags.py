@@ -27,11 +27,11 @@ from topicops.model.printable import printable
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
+from topicops.on_airflow.params import digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
 
 log = logging.getLogger(__name__)
 
-MODES = ("plan", "apply")
 TAGS = ("topicops", "kafka")
 DEFAULT_ARGS: Mapping[str, object] = {
     "owner": "topicops",
@@ -47,8 +47,9 @@ PIPELINE_DOC = """
 Compares the topic files with the live cluster, sends the changes that may run unattended, and verifies them.
 It never waits for a person: what needs an approval is held, and asked about in `{approval}`.
 
-`mode` **plan** changes nothing; **apply** sends changes. `approved` takes the digests of changes that a review has
-approved; `only` limits the run to topics whose name matches the pattern.
+`mode` **plan** changes nothing; **apply** sends changes. `approved` takes the digests of changes that somebody has
+approved elsewhere, `reviews` the signed reviews of a pull request; `only` limits the run to topics whose name matches
+the pattern.
 """
 DRIFT_DOC = """
 Shows where the live cluster of `{environment}` differs from the topic files, and what `{pipeline}` would change.
@@ -201,32 +202,8 @@ def _changes_to_report(
     return report
 
 
-def pipeline_params() -> dict[str, Param]:
-    return {
-        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan only reads; apply sends."),
-        "approved": digests_param("Digests of changes that may run although they need an approval."),
-        "only": only_param(),
-    }
-
-
-def only_param() -> Param:
-    return Param(None, type=["null", "string"], description="Glob: only topics whose name matches.")
-
-
-def digests_param(description: str) -> Param:
-    return Param([], type="array", items={"type": "string", "pattern": "^[0-9a-f]{64}$"}, description=description)
-
-
-def default_mode() -> str:
-    """``TOPICOPS_MODE``. Raises ``UsageError``, which Airflow shows as the import error of the DAG file."""
-    mode = os.environ.get("TOPICOPS_MODE") or MODES[0]
-    if mode not in MODES:
-        raise UsageError(f"TOPICOPS_MODE is {mode!r}; it takes {' or '.join(MODES)}")
-    return mode
-
-
 def answer_within() -> timedelta:
-    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError`` as ``default_mode`` does."""
+    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError``, as ``params.default_mode``."""
     text = os.environ.get("TOPICOPS_ANSWER_WITHIN") or ANSWER_WITHIN
     try:
         within = timedelta(milliseconds=read_duration_ms(text))

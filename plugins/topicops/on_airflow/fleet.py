@@ -14,8 +14,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.fleet import FleetReport, Standing
-from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments, only_param
-from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version, only_of
+from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments
+from topicops.on_airflow.params import only_of, only_param
+from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version
 
 if TYPE_CHECKING:
     from topicops.flow.fleet import Fleet

@@ -25,6 +25,14 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action, GateWord
+from topicops.on_airflow.params import (
+    MOST_DIGESTS,
+    approvals_by_parameter,
+    approvals_by_review,
+    mode_of,
+    only_of,
+    triggered_by,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
+    from topicops.model.pull_requests.run_result import RunResult
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +54,6 @@ XComValue = dict[str, object]
 
 NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot fix."""
-MOST_DIGESTS = 500
-"""How many digests XCom and the conf of a run carry; each has 64 characters."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""
 FAILED_STATES = ("failed", "upstream_failed")
@@ -73,20 +80,23 @@ class Flow(Protocol):
     def diff(self, run: Run, *, engine: Engine) -> Summary: ...
     def diff_once(self, run: Run, *, engine: Engine) -> Summary: ...
     def plan(self, run: Run, *, only: str | None) -> Summary: ...
-    def gate(self, run: Run, *, approval: Approval | None) -> Summary: ...
+    def gate(self, run: Run, *, approvals: Sequence[Approval] = ()) -> Summary: ...
     def record_drift(self, run: Run, *, only: str | None) -> Summary: ...
     def apply(
         self,
         run: Run,
         *,
         actions: Collection[Action],
-        approval: Approval | None,
+        approvals: Sequence[Approval],
         lock_timeout_s: float,
         attempt: int,
     ) -> ApplySummary: ...
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
+    def run_result(
+        self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
+    ) -> RunResult: ...
 
 
 def installed_flow() -> Flow:
@@ -210,11 +220,15 @@ def gate(site: Site, context: Context) -> XComValue:
     """Which changes run, which are held, which are skipped; in mode apply, also the newest held set."""
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
     from topicops.flow.runs.latest_plan import LatestPlan, note_plan
+    from topicops.flow.runs.run import note
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
             refuse_overtaken(run, context)
-        summary = flow.gate(run, approval=approval_by_parameter(context)).to_xcom()
+        reviewed = approvals_by_review(run, context)
+        approvals = (*approvals_by_parameter(context), *reviewed.approvals)
+        summary = flow.gate(run, approvals=approvals).to_xcom()
+        note(run, reviewed.objections)  # the gate has removed the notes of an earlier try
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
@@ -246,7 +260,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
-        gated = flow.gate(run, approval=None)
+        gated = flow.gate(run)
         log_changes(run.read_plan())
         return {**planned.to_xcom(), **gated.to_xcom()}
 
@@ -258,14 +272,15 @@ def drift(site: Site, context: Context) -> XComValue:
 
 
 def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
-    """The task that sends one kind of change: what the gate let run, and what the run's params approve by digest."""
+    """The task that sends one kind of change: what the gate let run, and what the run's params approve."""
 
     def change(site: Site, context: Context) -> XComValue:
         if mode_of(context) != "apply":
             raise AirflowSkipException("mode is plan: nothing is sent")
         with step(site, context) as (_, run):
             refuse_overtaken(run, context)
-        return send(site, context, action, approval=approval_by_parameter(context))
+            approvals = (*approvals_by_parameter(context), *approvals_by_review(run, context).approvals)
+        return send(site, context, action, approvals=approvals)
 
     return change
 
@@ -284,13 +299,13 @@ def refuse_overtaken(run: Run, context: Context) -> None:
         )
 
 
-def send(site: Site, context: Context, action: Action, *, approval: Approval | None) -> XComValue:
+def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Approval]) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with step(site, context) as (flow, run), logged_once():
         summary = flow.apply(
             run,
             actions=(action,),
-            approval=approval,
+            approvals=approvals,
             lock_timeout_s=LEASE_PATIENCE_S,
             attempt=context["ti"].try_number,
         )
@@ -317,14 +332,18 @@ def quality_after(site: Site, context: Context) -> XComValue:
         return show_quality(flow.quality_after(run), run, "quality-after.json", context)
 
 
-def report(site: Site, context: Context) -> XComValue:
-    """What was done, what failed and what to do next. Fails the run when any task, outcome or check failed."""
+def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XComValue:
+    """What was done, what failed and what to do next. Fails the run when any task, outcome or check failed.
+
+    The XCom ``result`` has the same for CI, also when the run fails.
+    """
     failed = failed_tasks(context)
     with step(site, context) as (flow, run):
         summary = flow.report(run, failed_tasks=failed)
         log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
+        hand_over(flow.run_result(run, failed_tasks=failed, remarks=remarks), context)
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:
         problems.append(f"the run is not good: {summary.summary}")
@@ -332,6 +351,15 @@ def report(site: Site, context: Context) -> XComValue:
         context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
     return summary.to_xcom()
+
+
+def hand_over(result: RunResult, context: Context) -> None:
+    """Push the result as plain JSON, which CI reads through the REST API; Airflow would wrap a tuple."""
+    import msgspec
+
+    from topicops.model.pull_requests.run_result import RESULT_KEY
+
+    context["ti"].xcom_push(key=RESULT_KEY, value=msgspec.json.decode(msgspec.json.encode(result)))
 
 
 def failed_tasks(context: Context) -> list[str]:
@@ -395,37 +423,3 @@ def approvable_changes(plan: Plan) -> dict[str, str]:
     """The changes that an approval could let run: ``<action> topic.<name>`` by digest."""
     held = plan.with_gate(GateWord.HELD)
     return {g.digest: f"{g.change.action} {g.change.address}" for g in held if g.approvable}
-
-
-def mode_of(context: Context) -> str:
-    return str(context["params"]["mode"])
-
-
-def only_of(context: Context) -> str | None:
-    return context["params"].get("only") or None
-
-
-def approval_by_parameter(context: Context) -> Approval | None:
-    """What the run's param ``approved`` names, by whoever triggered the run and when; None: it names nothing.
-
-    The author of the run's changes is not known any better: he who triggers it is taken for the author too.
-    """
-    from topicops.model.plans.approval import Approval
-
-    digests = frozenset(context["params"].get("approved") or ())
-    if not digests:
-        return None
-    name = triggered_by(context)
-    return Approval(
-        digests=digests,
-        way="parameter",
-        approver=name,
-        signature=f"{name or 'unknown'} (by parameter)",
-        given_at=context["dag_run"].run_after,
-        authors=frozenset({name} if name else ()),
-    )
-
-
-def triggered_by(context: Context) -> str | None:
-    """The Airflow user who triggered the run, or the run that triggered it; None: the schedule did."""
-    return context["dag_run"].triggering_user_name or None

@@ -200,7 +200,6 @@ def leave_open(run: flow.Run) -> None:
         run="cli/killed",
         plan=run.read_plan().fingerprint,
         commit=None,
-        approver=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
     with registered(run.home / "unsettled" / "local", journal.path, origin):
@@ -217,7 +216,7 @@ def test_a_delete_whose_tombstone_was_taken_back_is_not_sent_and_says_why(
     run = planned_run(world)
     world.path_of("tmp-import").unlink()
 
-    flow.apply(run, actions=["delete"], approval=approval_of_all(run))
+    flow.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
 
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
@@ -243,7 +242,7 @@ def test_an_approval_that_the_policy_of_now_does_not_count_leaves_the_change_hel
     world.write_environment()
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1, seconds=1)
 
-    flow.apply(run, actions=["delete"], approval=replace(approval_of_all(run), given_at=an_hour_ago))
+    flow.apply(run, actions=["delete"], approvals=[replace(approval_of_all(run), given_at=an_hour_ago)])
     flow.report(run)
 
     assert outcomes_of(run, "delete") == ()
@@ -256,7 +255,7 @@ def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Work
     lay(chroot.client, OLD_TOPIC)
     run = planned_run(world)
 
-    flow.apply(run, actions=["delete"], approval=approval_of_all(run))
+    flow.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
 
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)

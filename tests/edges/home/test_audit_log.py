@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,15 @@ ORIGIN = AuditOrigin(
     run="cli/1",
     plan="f" * 64,
     commit="c0ffee",
-    approver="User:ann",
     principals={"create": "User:applier", "expand": "User:applier", "configure": "User:applier", "delete": "User:d"},
+    approvers={"d" * 64: "User:ann"},
 )
 
 
-def mutation(topic: str) -> Mutation:
+def mutation(topic: str, digest: str = "d" * 64) -> Mutation:
     return Mutation(
         change=create_topic(topic, (1, 2), configs={"retention.ms": "1"}),
-        digest="d" * 64,
+        digest=digest,
         requests=1,
         answer="accepted",
         status=OutcomeStatus.DONE,
@@ -57,6 +58,12 @@ def lines(folder: Path) -> list[bytes]:
 
 def rewrite(folder: Path, changed: list[bytes]) -> None:
     (folder / "local.jsonl").write_bytes(b"".join(line + b"\n" for line in changed))
+
+
+def test_a_line_names_who_approved_its_own_change(tmp_path: Path) -> None:
+    log = FileAuditLog(tmp_path, replace(ORIGIN, approvers={"a" * 64: "alice", "b" * 64: "bob"}))
+    log.append([mutation(name, name * 64) for name in ("a", "b", "c")])
+    assert [json.loads(line)["approver"] for line in lines(tmp_path)] == ["alice", "bob", None]
 
 
 def test_a_line_says_who_sent_what_why_and_what_came_of_it(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from topicops.model.specs.environment import Environment
 
 DEPTHS = (*range(850, 1010, 4), 100_000)
 """Python gives up at about a thousand; how deep exactly depends on where the reader is called."""
-ORIGIN = AuditOrigin(environment="local", run="cli/1", plan="f" * 64, commit=None, approver=None, principals={})
+ORIGIN = AuditOrigin(environment="local", run="cli/1", plan="f" * 64, commit=None, principals={})
 
 Reader = Callable[[Path], object]
 

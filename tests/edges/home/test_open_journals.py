@@ -18,7 +18,6 @@ ORIGIN = AuditOrigin(
     run="cli/1",
     plan="f" * 64,
     commit=None,
-    approver=None,
     principals={"create": "User:a", "expand": "User:a", "configure": "User:a", "delete": "User:d"},
 )
 (GATED,) = plan_of(create_topic("a", (1, 2))).changes

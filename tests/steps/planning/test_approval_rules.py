@@ -20,8 +20,8 @@ PLAN = gate(builders.change_set((RISKY, DELETE)), builders.environment())
 BOTH = builders.approval(RISKY, DELETE, given_at=NOW)
 
 
-def judged(approval: Approval | None, policy: Policy, changes: tuple[GatedChange, ...] = PLAN.changes) -> Counted:
-    return counted(approval, changes, builders.environment(policy=policy), now=NOW)
+def judged(*approvals: Approval, policy: Policy, changes: tuple[GatedChange, ...] = PLAN.changes) -> Counted:
+    return counted(approvals, changes, builders.environment(policy=policy), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def judged(approval: Approval | None, policy: Policy, changes: tuple[GatedChange
     ],
 )
 def test_an_approval_that_counts(approval: Approval, policy: Policy) -> None:
-    assert judged(approval, policy) == Counted(approval.digests)
+    assert judged(approval, policy=policy) == Counted(dict.fromkeys(approval.digests, approval.signature))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_approval_that_counts(approval: Approval, policy: Policy) -> None:
 def test_an_approval_that_does_not_count_counts_for_nothing_and_says_why(
     approval: Approval, policy: Policy, reason: str
 ) -> None:
-    found = judged(approval, policy)
+    found = judged(approval, policy=policy)
     assert found.digests == frozenset()
     (objection,) = found.objections
     assert objection.startswith(f"The approval of 2 changes by {approval.signature} does not count: ")
@@ -72,16 +72,64 @@ def test_an_approval_that_does_not_count_counts_for_nothing_and_says_why(
 )
 def test_the_author_approves_alone_only_up_to_the_risk_that_the_policy_names(approver: str | None) -> None:
     own = replace(BOTH, approver=approver, authors=frozenset({"bob"}))
-    found = judged(own, Policy(author_approves=Risk.RISKY))
+    found = judged(own, policy=Policy(author_approves=Risk.RISKY))
     assert found.digests == builders.approval(RISKY).digests
     assert "another person must approve it" in found.objections[0]
     assert "1 change by" in found.objections[0]
 
 
 def test_an_approval_covers_no_change_that_it_does_not_name() -> None:
-    assert judged(builders.approval(DELETE, given_at=NOW), Policy()).digests == builders.approval(DELETE).digests
-    assert judged(None, Policy()) == Counted()
+    assert judged(builders.approval(DELETE, given_at=NOW), policy=Policy()).digests == builders.approval(DELETE).digests
+    assert judged(policy=Policy()) == Counted()
 
 
 def test_an_approval_of_other_changes_is_no_news() -> None:
-    assert judged(builders.approval(builders.create_change("x")), Policy(approvals=())) == Counted()
+    assert judged(builders.approval(builders.create_change("x")), policy=Policy(approvals=())) == Counted()
+
+
+REVIEW = replace(BOTH, way="review", approver="alice", signature="alice (review of acme/topics#12)")
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        pytest.param(Policy(), "an approval by review is not accepted, only by question or parameter", id="by default"),
+        pytest.param(
+            Policy(approvals=("review",), approval_lasts=timedelta(0)), "an approval lasts 0 h", id="it is too old"
+        ),
+        pytest.param(
+            Policy(approvals=("review",), author_approves=Risk.SAFE),
+            "another person must approve it",
+            id="the author's",
+        ),
+    ],
+)
+def test_a_review_counts_only_by_the_policy(policy: Policy, reason: str) -> None:
+    old = replace(REVIEW, given_at=NOW - timedelta(seconds=1), authors=frozenset({"alice"}))
+    found = judged(old, policy=policy)
+    assert found.digests == frozenset()
+    assert reason in found.objections[0]
+
+
+def test_approvers_name_users_of_airflow_and_no_reviewers() -> None:
+    policy = Policy(approvals=("question", "review"), approvers=("ann",))
+    assert judged(REVIEW, policy=policy).digests == REVIEW.digests
+    assert judged(replace(REVIEW, way="question"), policy=policy).digests == frozenset()
+
+
+def test_of_several_approvals_each_change_names_the_first_that_counts_for_it() -> None:
+    of_delete = builders.approval(DELETE, approver="ann", given_at=NOW)
+    too_old = replace(BOTH, given_at=NOW - timedelta(days=2))
+    found = judged(too_old, of_delete, BOTH, policy=Policy())
+    assert {found.signatures[digest] for digest in of_delete.digests} == {"ann (by question)"}
+    assert {found.signatures[digest] for digest in builders.approval(RISKY).digests} == {"bob (by question)"}
+    assert found.objections == ()
+
+
+def test_one_approval_that_counts_is_enough_and_the_rest_of_another_is_objected_to() -> None:
+    of_delete = builders.approval(DELETE, approver="ann", given_at=NOW)
+    too_old = replace(BOTH, given_at=NOW - timedelta(days=2))
+    found = judged(of_delete, too_old, policy=Policy())
+    assert found.digests == of_delete.digests
+    (objection,) = found.objections
+    assert objection.startswith("The approval of 1 change by bob (by question) does not count: it was given at ")

@@ -57,13 +57,13 @@ def apply_command(
             raise UsageError("a plan has its environment and its topics: leave --environment and --only out")
         saved = flow.load_plan(plan)
         run = new_run(saved.target.environment, topics)
-        approval = approval_of(saved, approve) if approve else None
-        work = partial(flow.apply_plan, run, saved, approval=approval, lock_timeout_s=wait_s)
+        approvals = approvals_of(saved, approve)
+        work = partial(flow.apply_plan, run, saved, approvals=approvals, lock_timeout_s=wait_s)
     else:
         require_answer(yes)
         run = new_run(one_environment(environment, topics), topics)
-        approval = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
-        work = partial(flow.apply_own_plan, run, approval=approval, lock_timeout_s=wait_s)
+        approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
+        work = partial(flow.apply_own_plan, run, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
     print_result(flow.render_report(run, output), output)
@@ -83,7 +83,7 @@ def require_answer(yes: bool) -> None:
 
 def planned_and_confirmed(
     run: Run, *, only: str | None, approve: str | None, yes: bool, output: Format
-) -> Approval | None:
+) -> tuple[Approval, ...]:
     """Plan, show the plan, and ask; gives what the person approves. Exits with status 1 unless the answer is yes.
 
     Nothing is asked where nothing could be sent.
@@ -93,17 +93,17 @@ def planned_and_confirmed(
     plan = flow.make_plan(run, states=True, only=only)
     shown = flow.render(plan, "text", flow.read_facts(run, "before"))
     print_result(shown, output) if output == "text" else print_error(shown)
-    approval = approval_of(plan, approve) if approve else None
+    approvals = approvals_of(plan, approve)
     ready, held = len(plan.with_gate(GateWord.RUN)), sum(gated.approvable for gated in plan.with_gate(GateWord.HELD))
-    if approval is not None:
+    if approvals:
         ready, held = ready + held, 0
     if yes or not ready + held:
-        return approval
+        return approvals
     answer = asked(question(ready, held))
     if answer == plan.fingerprint and held:
-        return approval_of(plan, answer)
+        return approvals_of(plan, answer)
     if ready and answer.lower() in ("y", "yes"):
-        return approval
+        return approvals
     print_error("Nothing was sent.")
     raise typer.Exit(ExitStatus.ERROR)
 
@@ -132,12 +132,14 @@ def asked(text: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def approval_of(saved: Plan, fingerprint: str) -> Approval:
-    """``--approve``: by the policy an approval by parameter, whose author is the approver himself."""
+def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
+    """``--approve``: by the policy an approval by parameter, whose author is the approver himself; empty without it."""
     from topicops import flow
 
+    if not fingerprint:
+        return ()
     name = user_name()
-    return Approval(
+    approval = Approval(
         digests=flow.approved_digests(saved, fingerprint),
         way="parameter",
         approver=name,
@@ -145,6 +147,7 @@ def approval_of(saved: Plan, fingerprint: str) -> Approval:
         given_at=datetime.now(UTC),
         authors=frozenset({name}),
     )
+    return (approval,)
 
 
 def user_name() -> str:

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,8 +60,9 @@ class AuditOrigin:
     run: str
     plan: str
     commit: str | None
-    approver: str | None
     principals: Mapping[Action, str]
+    approvers: Mapping[str, str] = field(default_factory=dict)
+    """Who approved each change that was approved, by digest."""
 
 
 class FileAuditLog:
@@ -187,7 +188,7 @@ class FileAuditLog:
             run=origin.run,
             plan=origin.plan,
             commit=origin.commit,
-            approver=origin.approver,
+            approver=origin.approvers.get(mutation.digest),
             principal=origin.principals[change.action],
             action=change.action,
             topic=change.topic,

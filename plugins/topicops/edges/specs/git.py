@@ -27,6 +27,7 @@ _IN_NO_INDEX = ":(top,literal).git/"
 """Beside this git finds no common folder. It would look for the attributes of paths without it (2.39)."""
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")
 """What ``os.fsdecode`` makes of other bytes."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
 """Tag, mode, blob id, stage and path."""
 
@@ -42,6 +43,23 @@ def commit_of(topics: Path) -> str | None:
         return None
     changed = _ask(topics, "status", "--porcelain", "--untracked-files=all", "--ignored", "--", ".")
     return commit if changed == "" else None
+
+
+def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
+    """Whether the commit ``of`` is ``earlier`` or follows it; both are full ids.
+
+    None where git cannot say: it does not know ``folder`` or the later commit, or the clone is shallow. A clone with
+    its whole history that lacks the earlier commit says no.
+    """
+    if not (_COMMIT.fullmatch(earlier) and _COMMIT.fullmatch(of)):
+        return None
+    if earlier == of:
+        return True
+    if _ask(folder, "cat-file", "-e", f"{of}^{{commit}}") is None:
+        return None
+    if _ask(folder, "rev-list", "--max-count=1", earlier, f"^{of}", "--") == "":
+        return True
+    return False if _ask(folder, "rev-parse", "--is-shallow-repository") == "false" else None
 
 
 def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:

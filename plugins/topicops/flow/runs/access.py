@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from topicops.model.cluster.doctor_facts import ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
 from topicops.model.ports import AuditLog, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.pull_requests.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 
 if TYPE_CHECKING:
@@ -132,14 +134,14 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
 
 def secret_settings() -> Sequence[str]:
-    """Secrets in variables of this process, a token of Spark Connect: for a log that can mask them.
+    """Secrets in variables of this process, as a token of Spark Connect: for a log that can mask them.
 
     Raises:
         UsageError: A variable cannot be used.
     """
     from topicops.edges.spark.settings import secrets_of_settings
 
-    return secrets_of_settings()
+    return [*secrets_of_settings(), *filter(None, [os.environ.get(REVIEW_KEY)])]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from topicops.edges.home.topic_count import TopicCount
 from topicops.flow.runs.run import Run, note, now
@@ -53,12 +53,15 @@ def require_files(run: Run, environment: Environment, desired: Desired) -> None:
     )
 
 
-def counted_digests(
-    run: Run, environment: Environment, approval: Approval | None, changes: Sequence[GatedChange]
-) -> frozenset[str]:
-    """The changes that the approval lets run by the policy of now; the report says why the others do not count."""
-    found = counted(approval, changes, environment, now=now())
+def counted_signatures(
+    run: Run, environment: Environment, approvals: Sequence[Approval], changes: Sequence[GatedChange]
+) -> Mapping[str, str]:
+    """Who approved each change that may run by the policy of now, by digest.
+
+    The report says why the other approvals do not count.
+    """
+    found = counted(approvals, changes, environment, now=now())
     for objection in found.objections:
         run.progress(objection)
     note(run, found.objections)
-    return found.digests
+    return found.signatures

@@ -15,9 +15,9 @@ class Approval:
     digests: frozenset[str]
     way: ApprovalWay
     approver: str | None
-    """Airflow's user name, or the account that runs the command; None: not known."""
+    """Airflow's user name, the account that runs the command, or the reviewer's login; None: not known."""
     signature: str
-    """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``."""
+    """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``, or a review."""
     given_at: datetime
     authors: frozenset[str] = frozenset()
-    """Who started the runs that found these changes or asked about them."""
+    """Who started the runs that found these changes or asked about them, or who wrote the pull request."""

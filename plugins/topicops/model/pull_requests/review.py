@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 REVIEW_KEY = "TOPICOPS_REVIEW_KEY"
 """Names the environment variable that holds the key."""
@@ -31,7 +33,7 @@ class ReviewApproval:
     """Login on the forge."""
     authors: tuple[str, ...]
     """Who opened the pull request and wrote its commits, sorted."""
-    given_at: datetime
+    given_at: Annotated[datetime, msgspec.Meta(tz=True)]
     """UTC."""
     digests: tuple[str, ...]
     """Of the approved changes, sorted."""

@@ -10,7 +10,10 @@ from topicops.model.plans.changes import Action
 RESULT_KEY = "result"
 """Names the XCom of the task ``report``."""
 MOST_CHANGES = 500
-"""How many changes of each kind the result lists."""
+"""How many changes the result lists."""
+MOST_NOTES = 50
+LONGEST_TEXT = 300
+"""Characters of the headline, of a message and of a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,7 @@ class ChangeResult:
     status: str
     """Of its outcome, such as ``done`` or ``refused``; ``held`` or ``skipped`` where it was not to be sent."""
     message: str = ""
-    """Why it is not done; at most 300 characters."""
+    """Why it is not done; at most ``LONGEST_TEXT`` characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +40,4 @@ class RunResult:
     left_out: int = 0
     """How many changes are not listed."""
     notes: tuple[str, ...] = ()
-    """Such as why an approval does not count."""
+    """Such as why an approval does not count; at most ``MOST_NOTES``, each of at most ``LONGEST_TEXT`` characters."""

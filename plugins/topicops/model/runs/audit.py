@@ -30,7 +30,7 @@ class AuditLine:
     """The plan's fingerprint."""
     commit: str | None
     approver: str | None
-    """Who approved the plan's held changes; None: there was no approval, or it is not known who gave it."""
+    """Who approved this change; None: there was no approval, or it is not known who gave it."""
     principal: str
     """The identity that the brokers saw."""
     action: Action

@@ -7,7 +7,8 @@ risk, limits and the gate's word come from a plan that was made just now.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import assert_never
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, TopicTraces
@@ -27,13 +28,15 @@ from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
-from topicops.steps.planning.gate import NO_APPROVALS, gate, strictest_of, with_approval
+from topicops.steps.planning.gate import gate, strictest_of, with_approval
 
 OTHER_VALUES = "its file asks for something else than the plan (TOP501); plan again"
 
 Verdict = tuple[OutcomeStatus, str]
 """What a change came to without being sent, and why."""
 IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
+NOBODY: Mapping[str, str] = MappingProxyType({})
+"""Approved anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +47,8 @@ class Judged:
     """With the risk and the cluster's state of now, and the stricter word of both gates on each change."""
     decided: Mapping[str, Verdict]
     """The changes that were to run and are not sent, by digest."""
-    approved: frozenset[str] = frozenset()
-    """Digests whose approval counts."""
+    approved: Mapping[str, str] = field(default_factory=dict)
+    """Who approved each change whose approval counts, by digest."""
 
     def outcomes(self, actions: Collection[Action]) -> tuple[Outcome, ...]:
         """Of the changes of these actions that are not sent. No delete runs beside a refused change."""
@@ -75,13 +78,13 @@ def judge_again(
     desired: Desired,
     live: ClusterSnapshot,
     environment: Environment,
-    approved: Collection[str] = NO_APPROVALS,
+    approved: Mapping[str, str] = NOBODY,
 ) -> Judged:
     """Keep what a plan of now asks for as well; decide all others without sending them.
 
     Args:
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
-        approved: Digests of changes that a person has approved.
+        approved: Who approved the changes that a person has approved, by digest.
     """
     counted, decided = _held_against(anew, plan, desired, live)
     entries = {
@@ -96,7 +99,7 @@ def judge_again(
     return Judged(
         plan=Plan(change_set=replace(plan.change_set, cluster=anew.cluster, changes=changes), changes=final),
         decided={digest: verdict for digest, verdict in decided.items() if planned[digest].gate is GateWord.RUN},
-        approved=frozenset(approved),
+        approved=approved,
     )
 
 

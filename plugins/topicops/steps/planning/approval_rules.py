@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from topicops.model.plans.approval import Approval
@@ -14,30 +14,49 @@ from topicops.model.specs.environment import Environment, Risk
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The part of an approval that counts."""
+    """The part of the approvals that counts."""
 
-    digests: frozenset[str] = frozenset()
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    """Who approved each change, as the audit log names him; by the digest of the change."""
     objections: tuple[str, ...] = ()
     """Why the rest does not count: one sentence for each reason, with the place of the rule."""
 
+    @property
+    def digests(self) -> frozenset[str]:
+        return frozenset(self.signatures)
+
 
 def counted(
-    approval: Approval | None, changes: Sequence[GatedChange], environment: Environment, *, now: datetime
+    approvals: Sequence[Approval], changes: Sequence[GatedChange], environment: Environment, *, now: datetime
 ) -> Counted:
-    """Which of the changes the approval lets run, as far as the policy goes; the gate may still hold them."""
-    if approval is None:
-        return Counted()
-    named = [gated for gated in changes if gated.digest in approval.digests]
+    """Which of the changes the approvals let run, as far as the policy goes; the gate may still hold them.
+
+    One approval that counts is enough; of several the first one is named.
+    """
+    signatures: dict[str, str] = {}
+    rejected = list[tuple[Approval, Sequence[GatedChange], str]]()
+    for approval in approvals:
+        named = [gated for gated in changes if gated.digest in approval.digests]
+        uncounted, reason = _uncounted(approval, named, environment, now=now)
+        for digest in {gated.digest for gated in named} - {gated.digest for gated in uncounted}:
+            signatures.setdefault(digest, approval.signature)
+        rejected.append((approval, uncounted, reason))
+    left = [(a, [gated for gated in found if gated.digest not in signatures], why) for a, found, why in rejected]
+    return Counted(
+        signatures, tuple(f"{_named(approval, found)} does not count: {why}" for approval, found, why in left if found)
+    )
+
+
+def _uncounted(
+    approval: Approval, named: Sequence[GatedChange], environment: Environment, *, now: datetime
+) -> tuple[Sequence[GatedChange], str]:
+    """Those of the named changes that the approval does not let run, and why."""
     if objection := next(objections(approval, environment, now=now), ""):
-        return Counted(objections=(f"{_named(approval, named)} does not count: {objection}",) if named else ())
+        return named, objection
     own = [gated for gated in named if is_own_and_too_risky(approval, gated.change.risk, environment)]
-    counting = frozenset(gated.digest for gated in named) - {gated.digest for gated in own}
-    if not own:
-        return Counted(counting)
     highest = environment.spec.policy.author_approves
     place = environment.place_of("policy.authorApproves")
-    reason = f"the author of a change approves alone up to risk {highest} ({place}); another person must approve it"
-    return Counted(counting, (f"{_named(approval, own)} does not count: {reason}",))
+    return own, f"the author of a change approves alone up to risk {highest} ({place}); another person must approve it"
 
 
 def objections(approval: Approval, environment: Environment, *, now: datetime) -> Iterator[str]:
@@ -47,7 +66,9 @@ def objections(approval: Approval, environment: Environment, *, now: datetime) -
         ways = " or ".join(policy.approvals) or "no way"
         place = environment.place_of("policy.approvals")
         yield f"an approval by {approval.way} is not accepted, only by {ways} ({place})"
-    if policy.approvers and approval.approver not in policy.approvers:
+    # Who may review, owners.yaml of the base branch says, and CI has asked it before it signed.
+    is_review = approval.way == "review"
+    if policy.approvers and not is_review and approval.approver not in policy.approvers:
         place = environment.place_of("policy.approvers")
         yield f"{approval.approver or 'an unknown user'} is not one of the approvers ({place})"
     if now - approval.given_at > policy.approval_lasts:

@@ -35,6 +35,7 @@ class AuditedRunJson(TypedDict):
     plan: str
     commit: str | None
     approver: str | None
+    """Everybody who approved one of its changes, with commas."""
     principal: str
     outcomes: Mapping[str, int]
 
@@ -136,8 +137,8 @@ def audit_runs_json(runs: Sequence[Sequence[AuditLine]]) -> str:
 
 
 def _run_line(lines: Sequence[AuditLine]) -> str:
-    first = lines[0]
-    approver = f", approved by {first.approver}" if first.approver else ""
+    first, named = lines[0], _approvers(lines)
+    approver = f", approved by {named}" if named else ""
     ended = ", ".join(
         f"{count} {outcome}" for outcome, count in sorted(Counter(line.outcome for line in lines).items())
     )
@@ -156,7 +157,11 @@ def _run_json(lines: Sequence[AuditLine]) -> AuditedRunJson:
         "at": first.at,
         "plan": first.plan,
         "commit": first.commit,
-        "approver": first.approver,
+        "approver": _approvers(lines),
         "principal": first.principal,
         "outcomes": dict(sorted(outcomes.items())),
     }
+
+
+def _approvers(lines: Sequence[AuditLine]) -> str | None:
+    return ", ".join(dict.fromkeys(line.approver for line in lines if line.approver)) or None

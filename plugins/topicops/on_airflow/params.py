@@ -1,0 +1,129 @@
+"""The params of runs: their JSON schemas, and what tasks read of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow.sdk import Context, Param
+
+from topicops.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicops.flow import Run
+    from topicops.model.plans.approval import Approval
+    from topicops.steps.pull_requests.review_approvals import ReviewApprovals
+
+log = logging.getLogger(__name__)
+
+MODES = ("plan", "apply")
+MOST_REVIEWS = 50
+MOST_DIGESTS = 500
+"""How many digests XCom, the conf of a run and a review carry; each has 64 characters."""
+MOST_AUTHORS = 200
+
+HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+COMMIT = {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"}
+LOGIN = {"type": "string", "minLength": 1, "maxLength": 255}
+REVIEW_FIELDS: Mapping[str, object] = {
+    "format_version": {"const": "1.0"},
+    "repository": {"type": "string", "minLength": 1, "maxLength": 500},
+    "pull_request": {"type": "integer", "minimum": 1},
+    "url": {"type": "string", "maxLength": 2000},
+    "merge_commit": COMMIT,
+    "environment": {"type": "string", "minLength": 1, "maxLength": 100},
+    "reviewer": LOGIN,
+    "authors": {"type": "array", "items": LOGIN, "maxItems": MOST_AUTHORS},
+    "given_at": {"type": "string", "format": "date-time", "maxLength": 40},
+    "digests": {"type": "array", "items": HEX_64, "maxItems": MOST_DIGESTS},
+}
+"""Of ``model.pull_requests.review.ReviewApproval``."""
+
+
+def pipeline_params() -> dict[str, Param]:
+    return {
+        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan only reads; apply sends."),
+        "approved": digests_param("Digests of changes that may run although they need an approval."),
+        "reviews": reviews_param(),
+        "only": only_param(),
+    }
+
+
+def only_param() -> Param:
+    return Param(None, type=["null", "string"], description="Glob: only topics whose name matches.")
+
+
+def digests_param(description: str) -> Param:
+    return Param([], type="array", items=HEX_64, description=description)
+
+
+def reviews_param() -> Param:
+    """Entries are the JSON of ``model.pull_requests.review.SignedReview``."""
+    review = _object(REVIEW_FIELDS)
+    return Param(
+        [],
+        type="array",
+        items=_object({"review": review, "signature": HEX_64}),
+        maxItems=MOST_REVIEWS,
+        description="Approving reviews of pull requests, as `topicops ci trigger` signs them.",
+    )
+
+
+def default_mode() -> str:
+    """``TOPICOPS_MODE``. Raises ``UsageError``, which Airflow shows as the import error of the DAG file."""
+    mode = os.environ.get("TOPICOPS_MODE") or MODES[0]
+    if mode not in MODES:
+        raise UsageError(f"TOPICOPS_MODE is {mode!r}; it takes {' or '.join(MODES)}")
+    return mode
+
+
+def mode_of(context: Context) -> str:
+    return str(context["params"]["mode"])
+
+
+def only_of(context: Context) -> str | None:
+    return context["params"].get("only") or None
+
+
+def triggered_by(context: Context) -> str | None:
+    """The Airflow user who triggered the run, or the run that triggered it; None: the schedule did."""
+    return context["dag_run"].triggering_user_name or None
+
+
+def approvals_by_parameter(context: Context) -> tuple[Approval, ...]:
+    """What the run's param ``approved`` names, by whoever triggered the run and when; empty: it names nothing.
+
+    The author of the run's changes is not known any better: he who triggers it is taken for the author too.
+    """
+    from topicops.model.plans.approval import Approval
+
+    digests = frozenset(context["params"].get("approved") or ())
+    if not digests:
+        return ()
+    name = triggered_by(context)
+    approval = Approval(
+        digests=digests,
+        way="parameter",
+        approver=name,
+        signature=f"{name or 'unknown'} (by parameter)",
+        given_at=context["dag_run"].run_after,
+        authors=frozenset({name} if name else ()),
+    )
+    return (approval,)
+
+
+def approvals_by_review(run: Run, context: Context) -> ReviewApprovals:
+    """What the run's param ``reviews`` approves; the log says why a review does not count."""
+    from topicops.flow.runs.reviews import approvals_of_reviews
+
+    found = approvals_of_reviews(run, context["params"].get("reviews") or ())
+    for objection in found.objections:
+        log.warning("%s", objection)
+    return found
+
+
+def _object(fields: Mapping[str, object]) -> dict[str, object]:
+    """The schema of an object that has all these fields and no other."""
+    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}

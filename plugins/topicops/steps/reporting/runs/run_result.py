@@ -1,0 +1,97 @@
+"""The result of a run for CI: small enough for an XCom, whatever the run did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import GatedChange
+from topicops.model.printable import plural, printable
+from topicops.model.pull_requests.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.steps.reporting.runs.run_report import RunReport, headline
+
+HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value
+GRAVITY = (
+    OutcomeStatus.UNKNOWN.value,
+    OutcomeStatus.FAILED.value,
+    OutcomeStatus.REFUSED.value,
+    OutcomeStatus.NOT_SENT.value,
+    HELD,
+    SKIPPED,
+    OutcomeStatus.DONE.value,
+    OutcomeStatus.ALREADY_SO.value,
+)
+"""Every status of a change, the gravest first."""
+
+
+def run_result(report: RunReport, *, remarks: Sequence[str] = ()) -> RunResult:
+    """What CI shows of the run.
+
+    Args:
+        remarks: Sentences that come before the notes of the run.
+    """
+    found = sorted(_changes(report), key=lambda change: GRAVITY.index(change.status))
+    plan = report.plan
+    return RunResult(
+        headline=_short(headline(report)),
+        success=report.is_success,
+        commit=plan.change_set.source.commit if plan else None,
+        changes=tuple(found[:MOST_CHANGES]),
+        left_out=max(0, len(found) - MOST_CHANGES),
+        notes=_notes([*remarks, *_problems(report), *report.notes]),
+    )
+
+
+def _changes(report: RunReport) -> Iterator[ChangeResult]:
+    """Every change of the plan, and every outcome, once."""
+    outcomes = {outcome.digest: outcome for outcome in report.outcomes}
+    for gated in report.plan.changes if report.plan else ():
+        outcome = outcomes.pop(gated.digest, None)
+        yield _of_outcome(outcome) if outcome else _of_change(gated)
+    yield from map(_of_outcome, outcomes.values())
+
+
+def _of_outcome(outcome: Outcome) -> ChangeResult:
+    is_in_place = outcome.status in IN_PLACE
+    return ChangeResult(
+        topic=outcome.topic,
+        action=outcome.action,
+        digest=outcome.digest,
+        status=outcome.status.value,
+        message="" if is_in_place else _short(outcome.message),
+    )
+
+
+def _of_change(gated: GatedChange) -> ChangeResult:
+    """Of a change without an outcome: it was held or skipped, or the run ended before it."""
+    is_left = gated.gate is GateWord.RUN
+    return ChangeResult(
+        topic=gated.change.topic,
+        action=gated.change.action,
+        digest=gated.digest,
+        status=OutcomeStatus.NOT_SENT.value if is_left else gated.gate.value,
+        message="" if is_left else _short("; ".join(gated.reasons)),
+    )
+
+
+def _problems(report: RunReport) -> Iterator[str]:
+    """Sentences about what no change has."""
+    if report.problem:
+        yield report.problem
+    yield from (f"Task {task} failed; its log says why." for task in report.failed_tasks)
+    yield from (f"{check.topic}: {check.message}" for check in report.summary.unhealthy)
+    if blocked := report.summary.blocked:
+        yield f"{plural(blocked, 'topic')} blocked: the plan names the way out of each."
+
+
+def _notes(sentences: Sequence[str]) -> tuple[str, ...]:
+    if len(sentences) <= MOST_NOTES:
+        return tuple(map(_short, sentences))
+    more = len(sentences) - MOST_NOTES + 1
+    return (*map(_short, sentences[: MOST_NOTES - 1]), f"{more} more; the report has them.")
+
+
+def _short(text: str) -> str:
+    line = printable(text)
+    return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"

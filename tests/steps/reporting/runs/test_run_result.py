@@ -1,0 +1,97 @@
+"""The result of a run for CI: every change with its end, the gravest first, and never too large for an XCom."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.pull_requests.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
+from topicops.model.specs.diagnostics import Location
+from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.steps.reporting.runs.run_result import GRAVITY, run_result
+from topicops.testing.changes import create_topic, plan_of
+
+MOST_BYTES = 1_000_000
+"""Of a result, whatever a run did."""
+
+
+BLOCKED = Blocked(topic="b", codes=("TOP401",), reasons=("no",), way_out="wait", location=Location("b.yaml"))
+
+
+def outcome(gated: GatedChange, status: OutcomeStatus, message: str = "") -> Outcome:
+    return Outcome.of(gated, status, message)
+
+
+def planned(*topics: str, held: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> Plan:
+    gates = dict.fromkeys(held, GateWord.HELD) | dict.fromkeys(skipped, GateWord.SKIPPED)
+    return plan_of(*(create_topic(topic, (1, 2)) for topic in (*topics, *held, *skipped)), gates=gates)
+
+
+def test_every_change_is_in_the_result_once_with_its_end_and_the_gravest_comes_first() -> None:
+    plan = planned("done", "failed", "left", held=("held",), skipped=("skipped",))
+    by_topic = {gated.change.topic: gated for gated in plan.changes}
+    outcomes = (
+        outcome(by_topic["done"], OutcomeStatus.DONE, "said on the way"),
+        outcome(by_topic["failed"], OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
+    )
+    result = run_result(RunReport(environment="local", plan=plan, outcomes=outcomes))
+    assert [(change.topic, change.status, change.message) for change in result.changes] == [
+        ("failed", "failed", "POLICY_VIOLATION (44)"),
+        ("left", "not sent", ""),
+        ("held", "held", "needs an approval"),
+        ("skipped", "skipped", "needs an approval"),
+        ("done", "done", ""),
+    ]
+    assert (result.success, result.headline) == (False, "Applied in part: 1 done, 1 failed.")
+
+
+def test_every_status_has_its_place() -> None:
+    assert set(GRAVITY) == {*map(str, OutcomeStatus), "held", "skipped"}
+
+
+def test_the_notes_say_what_no_change_says() -> None:
+    plan = planned("a")
+    plan = replace(plan, change_set=replace(plan.change_set, blocked=(BLOCKED,)))
+    report = RunReport(
+        environment="local",
+        plan=plan,
+        outcomes=(outcome(plan.changes[0], OutcomeStatus.DONE),),
+        checks=(Check(id="V07", topic="a", verdict=Verdict.DEGRADED, message="partition 0 lacks broker 3"),),
+        failed_tasks=("quality_after",),
+        notes=("no lease",),
+    )
+    assert run_result(report, remarks=["the question has no answer"]).notes == (
+        "the question has no answer",
+        "Task quality_after failed; its log says why.",
+        "a: partition 0 lacks broker 3",
+        "1 topic blocked: the plan names the way out of each.",
+        "no lease",
+    )
+
+
+@pytest.mark.parametrize("message", ["x" * 10_000, "ü\n" * 5_000])
+def test_a_result_is_small_whatever_the_run_did(message: str) -> None:
+    plan = planned(*(f"{n:04}{'t' * 245}" for n in range(MOST_CHANGES + 7)))
+    report = RunReport(
+        environment="local",
+        plan=plan,
+        outcomes=tuple(outcome(gated, OutcomeStatus.REFUSED, message) for gated in plan.changes),
+        notes=(message,) * (MOST_NOTES + 3),
+    )
+    result = run_result(report)
+    assert (len(result.changes), result.left_out) == (MOST_CHANGES, 7)
+    assert {len(change.message) for change in result.changes} == {LONGEST_TEXT}
+    assert len(result.notes) == MOST_NOTES
+    assert result.notes[-1] == "4 more; the report has them."
+    assert len(json.dumps(msgspec.to_builtins(result))) < MOST_BYTES
+
+
+def test_a_run_without_a_plan_has_a_result_too() -> None:
+    result = run_result(RunReport(environment="local", failed_tasks=("validate",)))
+    assert (result.success, result.commit, result.changes) == (False, None, ())
