@@ -115,7 +115,7 @@ class Rest:
 
     def _read(self, answer: httpx.Response, kind: type[T]) -> T:
         if kind is type(None):
-            return None  # type: ignore[return-value]
+            return None
         try:
             return msgspec.json.decode(answer.content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
