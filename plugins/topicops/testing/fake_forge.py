@@ -1,6 +1,7 @@
 """A forge for tests: pull requests in memory, behind the REST paths of GitHub and of GitLab, on the loopback interface.
 
-Tests play the people (``open``, ``push``, ``review``, ``merge``) by its methods, and look at what was written.
+Tests play the people (``open``, ``push``, ``review``, ``merge``) by its methods, and look at what was written
+(``bodies``, ``check``, ``labels``). ``refusals``, ``refused``, ``page`` and ``delay_s`` make it answer badly.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from topicops.model.pull_requests.forge import Review, ReviewVerdict
@@ -21,6 +23,10 @@ from topicops.model.pull_requests.forge import Review, ReviewVerdict
 REPOSITORY = "acme/topics"
 BOT = "github-actions[bot]"
 TOKEN = "token-of-the-job"  # noqa: S105 - of the fake alone
+PERSON = "topics-account"
+PERSONAL_TOKEN = "token-of-a-person"  # noqa: S105
+"""Of ``PERSON``. On GitHub it may write no checks."""
+MergeMethod = Literal["merge", "squash", "fast-forward"]
 _STATES = {
     ReviewVerdict.APPROVED: "APPROVED",
     ReviewVerdict.CHANGES_REQUESTED: "CHANGES_REQUESTED",
@@ -54,12 +60,33 @@ class FakePullRequest:
     renamed: dict[str, str] = field(default_factory=dict)
     """Old path by new path."""
     committers: set[str] = field(default_factory=set)
+    pushes: list[tuple[str, datetime]] = field(default_factory=list)
+    """Who pushed since it was opened, and when."""
     is_from_fork: bool = False
     merge_commit: str | None = None
+    merge_method: MergeMethod = "merge"
     is_closed: bool = False
     labels: set[str] = field(default_factory=set)
     comments: list[FakeComment] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
+    """Oldest first, and each as it was given. A dismissal is an entry too, behind what it ends."""
+    reset_at: int = 0
+    """The approvals before this index do not stand."""
+
+    def reset_approvals(self) -> None:
+        """As GitLab does after a push, where the project is set so: no note of the approvers says so."""
+        self.reset_at = len(self.reviews)
+
+    @property
+    def approvers(self) -> dict[str, datetime]:
+        """Since when each approval stands that still does, by login."""
+        found: dict[str, datetime] = {}
+        for review in self.reviews[self.reset_at :]:
+            if review.verdict is ReviewVerdict.APPROVED:
+                found[review.reviewer] = review.submitted_at
+            elif review.verdict is not ReviewVerdict.COMMENTED:
+                found.pop(review.reviewer, None)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +97,8 @@ class FakeCheck:
     title: str
     summary: str = ""
     url: str = ""
+    app: str = "github-actions"
+    external_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +107,8 @@ class _Request:
     path: str
     query: Mapping[str, str]
     body: Mapping[str, Any]
+    login: str
+    """Of the account that asks."""
 
 
 class _NotFoundError(Exception):
@@ -96,10 +127,22 @@ class FakeForge:
         self.teams: dict[str, set[str]] = {}
         self.refusals: list[tuple[int, Mapping[str, str]]] = []
         """Status and headers of the answers to the next requests, instead of true ones."""
+        self.refusal: object = {"message": "refused by the test"}
+        """The body of each of them."""
+        self.answers: list[bytes] = []
+        """The bodies of the next answers, instead of true ones."""
+        self.refused: dict[str, int] = {}
+        """The status of each request whose ``GET /path`` the pattern is found in."""
+        self.zone: timedelta | None = timedelta(0)
+        """Of the times in its answers; None: they name no zone."""
+        self.delay_s = 0.0
+        """How long each answer takes."""
         self.requests: list[str] = []
         """``GET /repos/…`` of each request, in order."""
         self.tokens: set[str] = set()
         """Those that came with the requests."""
+        self.logins = {TOKEN: BOT, PERSONAL_TOKEN: PERSON}
+        """The account of each token that is valid."""
         self._now = datetime.now(UTC).replace(microsecond=0)
         self._ids = 100
         self._lock = threading.RLock()
@@ -139,15 +182,29 @@ class FakeForge:
             self.pulls[number].head = head
             self.pulls[number].files |= set(files)
             self.pulls[number].committers |= {committer} - {""}
+            self.pulls[number].pushes.append((committer or self.pulls[number].author, self.now()))
+
+    def close(self, number: int) -> None:
+        with self._lock:
+            self.pulls[number].is_closed = True
 
     def review(self, number: int, reviewer: str, verdict: ReviewVerdict = ReviewVerdict.APPROVED) -> None:
+        """``DISMISSED`` ends what the reviewer said before, whoever dismisses it."""
         with self._lock:
             review = Review(reviewer=reviewer, verdict=verdict, submitted_at=self.now())
             self.pulls[number].reviews.append(review)
 
-    def merge(self, number: int, commit: str) -> None:
+    def merge(self, number: int, commit: str, *, method: MergeMethod = "merge") -> None:
+        """``commit`` is the one on the base branch; a fast-forward makes it the newest of the branch too."""
         with self._lock:
-            self.pulls[number].merge_commit = commit
+            pull = self.pulls[number]
+            pull.merge_commit, pull.merge_method = commit, method
+            if method == "fast-forward":
+                pull.head = commit
+
+    def limit(self, times: int, *, retry_after_s: int = 0) -> None:
+        """The next requests are too many."""
+        self.refusals += [(429, {"Retry-After": str(retry_after_s)})] * times
 
     def comment(self, number: int, author: str, body: str) -> FakeComment:
         """A comment of a person, or of the bot."""
@@ -166,6 +223,9 @@ class FakeForge:
     def check(self, commit: str, name: str = "topicops") -> FakeCheck | None:
         return self.checks.get(commit, {}).get(name)
 
+    def labels(self, number: int) -> set[str]:
+        return self.pulls[number].labels
+
     # ---- the server ----
 
     def _next_id(self) -> int:
@@ -177,6 +237,8 @@ class FakeForge:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1
 
             def log_message(self, *_: object) -> None:
                 """Nothing: tests look at ``requests``."""
@@ -184,8 +246,10 @@ class FakeForge:
             def _serve(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 text = self.rfile.read(length)
+                time.sleep(forge.delay_s)
                 status, headers, answer = forge._answered(self.command, self.path, dict(self.headers.items()), text)
                 content = b"" if answer is None else json.dumps(answer).encode()
+                content = forge.answers.pop(0) if forge.answers else content
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
@@ -193,6 +257,7 @@ class FakeForge:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+                self.wfile.flush()
 
             do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve  # noqa: N815 - http.server looks for these names
 
@@ -209,11 +274,15 @@ class FakeForge:
             self.tokens.add(token)
             if self.refusals:
                 status, more = self.refusals.pop(0)
-                return status, more, {"message": "refused by the test"}
-            if token != TOKEN:
+                return status, more, self.refusal
+            for pattern, status in self.refused.items():
+                if re.search(pattern, f"{method} {target}"):
+                    return status, {}, self.refusal
+            if token not in self.logins:
                 return 401, {}, {"message": "Bad credentials"}
             query = {name: values[-1] for name, values in parse_qs(place.query).items()}
-            request = _Request(method, place.path, query, json.loads(text) if text else {})
+            body = json.loads(text) if text else {}
+            request = _Request(method, place.path, query, body, self.logins[token])
             try:
                 status, answer = self._route(request)
             except (_NotFoundError, KeyError):
@@ -227,6 +296,9 @@ class FakeForge:
         number = int(request.query.get("page", "1"))
         shown = entries[(number - 1) * size : number * size]
         headers = {}
+        is_gitlab = request.path.startswith(("/projects/", "/groups/"))
+        if is_gitlab:
+            headers["X-Next-Page"] = str(number + 1) if number * size < len(entries) else ""
         if number * size < len(entries):
             query = "&".join(f"{name}={value}" for name, value in {**request.query, "page": number + 1}.items())
             headers["Link"] = f'<{self.url}{request.path}?{query}>; rel="next"'
@@ -243,7 +315,7 @@ class FakeForge:
     def _routes(self) -> Iterator[tuple[str, Mapping[str, Callable[..., tuple[int, Any]]]]]:
         repo, project = f"/repos/{re.escape(REPOSITORY)}", "/projects/acme%2Ftopics"
         yield f"{repo}/pulls", {"GET": self._github_pulls}
-        yield rf"{repo}/pulls/(\d+)", {"GET": lambda _, n: (200, self._github_pull(self._pull(n)))}
+        yield rf"{repo}/pulls/(\d+)", {"GET": lambda _, n: (200, self._github_whole_pull(self._pull(n)))}
         yield rf"{repo}/pulls/(\d+)/files", {"GET": self._github_files}
         yield rf"{repo}/pulls/(\d+)/commits", {"GET": self._github_commits}
         yield rf"{repo}/pulls/(\d+)/reviews", {"GET": self._github_reviews}
@@ -256,7 +328,8 @@ class FakeForge:
         yield rf"{repo}/issues/(\d+)/labels", {"POST": self._github_add_labels}
         yield rf"{repo}/issues/(\d+)/labels/(.+)", {"DELETE": self._github_remove_label}
         yield r"/orgs/([^/]+)/teams/([^/]+)/members", {"GET": self._github_members}
-        yield "/user", {"GET": lambda _: (200, _gitlab_user(BOT))}
+        yield "/user", {"GET": lambda request: (200, _gitlab_user(request.login))}
+        yield "/graphql", {"POST": self._gitlab_committers}
         yield f"{project}/merge_requests", {"GET": self._gitlab_requests}
         yield (
             rf"{project}/merge_requests/(\d+)",
@@ -265,6 +338,7 @@ class FakeForge:
                 "PUT": self._gitlab_labels,
             },
         )
+        yield rf"{project}/merge_requests/(\d+)/approvals", {"GET": self._gitlab_approvals}
         yield rf"{project}/merge_requests/(\d+)/diffs", {"GET": self._gitlab_diffs}
         yield rf"{project}/merge_requests/(\d+)/notes", {"GET": self._gitlab_notes, "POST": self._gitlab_add_note}
         yield (
@@ -298,6 +372,11 @@ class FakeForge:
         pull.comments.remove(comment)
         return 204, None
 
+    def _text(self, at: datetime) -> str:
+        if not self.zone:
+            return f"{at:%Y-%m-%dT%H:%M:%S}{'' if self.zone is None else 'Z'}"
+        return at.astimezone(timezone(self.zone)).isoformat(timespec="milliseconds")
+
     # ---- GitHub ----
 
     def _github_pulls(self, request: _Request) -> tuple[int, Any]:
@@ -318,7 +397,7 @@ class FakeForge:
             "user": _github_user(pull.author),
             "head": {"ref": "change", "sha": pull.head, "repo": {"full_name": head_repository}},
             "base": {"ref": pull.base, "sha": "0" * 40, "repo": {"full_name": REPOSITORY}},
-            "merged_at": _text(self._now) if pull.merge_commit else None,
+            "merged_at": self._text(self._now) if pull.merge_commit else None,
             # Of an open one this is the trial merge.
             "merge_commit_sha": pull.merge_commit or "f" * 40,
             "labels": [{"id": 1, "name": label} for label in sorted(pull.labels)],
@@ -331,46 +410,69 @@ class FakeForge:
             files.append({"filename": new, "status": "renamed", "previous_filename": old})
         return 200, files
 
+    def _github_whole_pull(self, pull: FakePullRequest) -> dict[str, Any]:
+        return {**self._github_pull(pull), "commits": len(self._commits_of(pull))}
+
     def _github_commits(self, _: _Request, number: str) -> tuple[int, Any]:
-        pull = self._pull(number)
-        people = sorted({pull.author, *pull.committers})
-        commits = [{"sha": pull.head, "author": _github_user(p), "committer": _github_user("web-flow")} for p in people]
-        return 200, [*commits, {"sha": pull.head, "author": None, "committer": None}]
+        return 200, self._commits_of(self._pull(number))[:250]
+
+    def _commits_of(self, pull: FakePullRequest) -> list[dict[str, Any]]:
+        """One of each committer, and two that no account has the address of."""
+        people: list[Any] = [_github_user(person) for person in sorted({pull.author, *pull.committers})]
+        commits = [{"sha": pull.head, "author": user, "committer": _github_user("web-flow")} for user in people]
+        nobody: list[dict[str, Any]] = [
+            {"sha": pull.head, "author": None, "committer": None},
+            {"sha": pull.head, "author": {}, "committer": {}},
+        ]
+        return [*commits, *nobody]
 
     def _github_reviews(self, _: _Request, number: str) -> tuple[int, Any]:
+        """A dismissal is no entry here: it changes the review that it ends."""
+        shown: list[Review] = []
+        for review in self._pull(number).reviews:
+            if review.verdict is ReviewVerdict.DISMISSED:
+                ended = [index for index, earlier in enumerate(shown) if earlier.reviewer == review.reviewer][-1:]
+                for index in ended:
+                    shown[index] = replace(shown[index], verdict=ReviewVerdict.DISMISSED)
+            else:
+                shown.append(review)
         found = [
             {
                 "id": index,
                 "user": _github_user(review.reviewer),
                 "state": _STATES[review.verdict],
-                "submitted_at": _text(review.submitted_at),
+                "submitted_at": self._text(review.submitted_at),
                 "commit_id": self._pull(number).head,
             }
-            for index, review in enumerate(self._pull(number).reviews, 1)
+            for index, review in enumerate(shown, 1)
         ]
         return 200, [*found, {"id": 0, "user": None, "state": "PENDING", "commit_id": None}]
 
     def _github_comments(self, _: _Request, number: str) -> tuple[int, Any]:
-        return 200, [_github_comment(comment) for comment in self._pull(number).comments]
+        return 200, [self._github_comment_shown(comment) for comment in self._pull(number).comments]
 
     def _github_add_comment(self, request: _Request, number: str) -> tuple[int, Any]:
         self._pull(number)
         if len(request.body["body"]) > 65_536:
             return 422, {"message": "Validation Failed"}
-        return 201, _github_comment(self.comment(int(number), BOT, request.body["body"]))
+        return 201, self._github_comment_shown(self.comment(int(number), request.login, request.body["body"]))
 
     def _github_edit_comment(self, request: _Request, comment_id: str) -> tuple[int, Any]:
-        return 200, _github_comment(self._edited(comment_id, request.body["body"]))
+        return 200, self._github_comment_shown(self._edited(comment_id, request.body["body"]))
 
     def _github_checks(self, request: _Request, commit: str) -> tuple[int, Any]:
         found = [c for c in self.checks.get(commit, {}).values() if request.query.get("check_name") in (None, c.name)]
-        return 200, {"total_count": len(found), "check_runs": [{"id": check.id, "name": check.name} for check in found]}
+        return 200, {"total_count": len(found), "check_runs": [_github_check(check) for check in found]}
 
     def _github_add_check(self, request: _Request) -> tuple[int, Any]:
+        if not request.login.endswith("[bot]"):
+            return 403, {"message": "You must authenticate via a GitHub App."}
         return 201, self._kept_check(request, request.body["head_sha"], self._next_id())
 
     def _github_edit_check(self, request: _Request, check_id: str) -> tuple[int, Any]:
-        commit = next(c for c, checks in self.checks.items() for check in checks.values() if check.id == int(check_id))
+        commit, there = next((c, k) for c, kept in self.checks.items() for k in kept.values() if k.id == int(check_id))
+        if there.app != request.login.removesuffix("[bot]"):
+            return 403, {"message": "Resource not accessible by integration"}
         return 200, self._kept_check(request, commit, int(check_id))
 
     def _kept_check(self, request: _Request, commit: str, check_id: int) -> dict[str, Any]:
@@ -382,9 +484,11 @@ class FakeForge:
             title=output["title"],
             summary=output["summary"],
             url=body.get("details_url", ""),
+            app=request.login.removesuffix("[bot]"),
+            external_id=body.get("external_id", ""),
         )
         self.checks.setdefault(commit, {})[check.name] = check
-        return {"id": check_id, "name": check.name}
+        return _github_check(check)
 
     def _github_add_labels(self, request: _Request, number: str) -> tuple[int, Any]:
         self._pull(number).labels |= set(request.body["labels"])
@@ -396,6 +500,15 @@ class FakeForge:
 
     def _github_members(self, _: _Request, organisation: str, team: str) -> tuple[int, Any]:
         return 200, [_github_user(login) for login in sorted(self.teams[f"{organisation}/{team}"])]
+
+    def _github_comment_shown(self, comment: FakeComment) -> dict[str, Any]:
+        return {
+            "id": comment.id,
+            "user": _github_user(comment.author),
+            "body": comment.body,
+            "created_at": self._text(comment.created_at),
+            "updated_at": self._text(comment.updated_at),
+        }
 
     # ---- GitLab ----
 
@@ -419,10 +532,31 @@ class FakeForge:
             "target_project_id": 7,
             "sha": pull.head,
             "author": _gitlab_user(pull.author),
-            "merge_commit_sha": pull.merge_commit,
-            "squash_commit_sha": None,
+            "merge_commit_sha": pull.merge_commit if pull.merge_method == "merge" else None,
+            "squash_commit_sha": pull.merge_commit if pull.merge_method == "squash" else None,
             "labels": sorted(pull.labels),
+            "references": {
+                "short": f"!{pull.number}",
+                "relative": f"!{pull.number}",
+                "full": f"{REPOSITORY}!{pull.number}",
+            },
         }
+
+    def _gitlab_approvals(self, _: _Request, number: str) -> tuple[int, Any]:
+        approvers = self._pull(number).approvers.items()
+        return 200, {
+            "approved_by": [{"user": _gitlab_user(who), "approved_at": self._text(at)} for who, at in approvers]
+        }
+
+    def _gitlab_committers(self, request: _Request) -> tuple[int, Any]:
+        """The one question of GraphQL that it knows."""
+        asked = request.body["variables"]
+        pull = self.pulls.get(int(asked["number"])) if asked["project"] == REPOSITORY else None
+        if "committers" not in request.body["query"] or pull is None:
+            return 200, {"data": {"project": None}}
+        people = [{"username": login} for login in sorted(pull.committers)]
+        connection = {"nodes": people, "pageInfo": {"hasNextPage": False}}
+        return 200, {"data": {"project": {"mergeRequest": {"committers": connection}}}}
 
     def _gitlab_labels(self, request: _Request, number: str) -> tuple[int, Any]:
         pull = self._pull(number)
@@ -437,21 +571,21 @@ class FakeForge:
 
     def _gitlab_notes(self, _: _Request, number: str) -> tuple[int, Any]:
         pull = self._pull(number)
-        notes = [_gitlab_note(comment) for comment in pull.comments]
+        notes = [self._gitlab_note(comment) for comment in pull.comments]
         notes += [
-            _system_note(self._next_id(), review.reviewer, _GITLAB_NOTES[review.verdict], review.submitted_at)
+            self._system_note(self._next_id(), review.reviewer, _GITLAB_NOTES[review.verdict], review.submitted_at)
             for review in pull.reviews
             if review.verdict in _GITLAB_NOTES
         ]
-        notes += [_system_note(self._next_id(), p, "added 1 commit", self._now) for p in sorted(pull.committers)]
+        notes += [self._system_note(self._next_id(), p, "added 1 commit", at) for p, at in pull.pushes]
         return 200, sorted(notes, key=lambda note: str(note["created_at"]))
 
     def _gitlab_add_note(self, request: _Request, number: str) -> tuple[int, Any]:
         self._pull(number)
-        return 201, _gitlab_note(self.comment(int(number), BOT, request.body["body"]))
+        return 201, self._gitlab_note(self.comment(int(number), request.login, request.body["body"]))
 
     def _gitlab_edit_note(self, request: _Request, comment_id: str) -> tuple[int, Any]:
-        return 200, _gitlab_note(self._edited(comment_id, request.body["body"]))
+        return 200, self._gitlab_note(self._edited(comment_id, request.body["body"]))
 
     def _gitlab_status(self, request: _Request, commit: str) -> tuple[int, Any]:
         body = request.body
@@ -465,55 +599,45 @@ class FakeForge:
             url=body.get("target_url", ""),
         )
         self.checks.setdefault(commit, {})[check.name] = check
-        return 201, {"id": check.id, "sha": commit, "status": check.result, "name": check.name}
+        shown = {"id": check.id, "sha": commit, "status": check.result, "name": check.name}
+        return 201, {**shown, "description": check.title}
 
     def _gitlab_members(self, _: _Request, group: str) -> tuple[int, Any]:
         return 200, [_gitlab_user(login) for login in sorted(self.teams[group])]
+
+    def _gitlab_note(self, comment: FakeComment) -> dict[str, Any]:
+        return {
+            "id": comment.id,
+            "body": comment.body,
+            "author": _gitlab_user(comment.author),
+            "created_at": self._text(comment.created_at),
+            "updated_at": self._text(comment.updated_at),
+            "system": False,
+        }
+
+    def _system_note(self, note_id: int, author: str, body: str, at: datetime) -> dict[str, Any]:
+        return {
+            "id": note_id,
+            "body": body,
+            "author": _gitlab_user(author),
+            "created_at": self._text(at),
+            "updated_at": self._text(at),
+            "system": True,
+        }
 
 
 def _is_open(pull: FakePullRequest) -> bool:
     return pull.merge_commit is None and not pull.is_closed
 
 
-def _text(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%S}Z"
-
-
 def _github_user(login: str) -> dict[str, Any]:
     return {"login": login, "id": 1, "type": "Bot" if login.endswith("[bot]") else "User"}
 
 
-def _github_comment(comment: FakeComment) -> dict[str, Any]:
-    return {
-        "id": comment.id,
-        "user": _github_user(comment.author),
-        "body": comment.body,
-        "created_at": _text(comment.created_at),
-        "updated_at": _text(comment.updated_at),
-    }
+def _github_check(check: FakeCheck) -> dict[str, Any]:
+    app = {"id": 15368, "slug": check.app, "name": check.app}
+    return {"id": check.id, "name": check.name, "external_id": check.external_id, "app": app}
 
 
 def _gitlab_user(login: str) -> dict[str, Any]:
     return {"id": 1, "username": login, "name": login, "state": "active"}
-
-
-def _gitlab_note(comment: FakeComment) -> dict[str, Any]:
-    return {
-        "id": comment.id,
-        "body": comment.body,
-        "author": _gitlab_user(comment.author),
-        "created_at": _text(comment.created_at),
-        "updated_at": _text(comment.updated_at),
-        "system": False,
-    }
-
-
-def _system_note(note_id: int, author: str, body: str, at: datetime) -> dict[str, Any]:
-    return {
-        "id": note_id,
-        "body": body,
-        "author": _gitlab_user(author),
-        "created_at": _text(at),
-        "updated_at": _text(at),
-        "system": True,
-    }

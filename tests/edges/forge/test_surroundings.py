@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from topicops.edges.forge.github import GitHub
 from topicops.edges.forge.gitlab import GitLab
 from topicops.edges.forge.surroundings import open_forge, surroundings_of
 from topicops.model.errors import UsageError
+from topicops.model.pull_requests.forge import Check, CheckResult
+from topicops.testing.fake_forge import PERSON, PERSONAL_TOKEN, TOKEN, FakeForge
 
 BASE, HEAD = "a" * 40, "b" * 40
 GITLAB = {
@@ -41,13 +44,14 @@ def test_outside_of_a_ci_nothing_is_known() -> None:
 
 
 def test_a_pull_request_on_github(tmp_path: Path) -> None:
-    event = {"pull_request": {"number": 12, "head": {"sha": HEAD}, "base": {"sha": BASE}, "title": "$(touch ran)"}}
+    pull = {"number": 12, "head": {"sha": HEAD}, "base": {"sha": BASE, "ref": "main"}, "title": "$(touch ran)"}
+    event = {"pull_request": pull}
 
     found = surroundings_of(on_github(tmp_path, event))
 
     assert found is not None
     assert (found.kind, found.repository, found.number) == ("github", "acme/topics", 12)
-    assert (found.base_commit, found.head_commit) == (BASE, HEAD)
+    assert (found.base_commit, found.head_commit, found.base_branch) == (BASE, HEAD, "main")
     assert (found.api_url, found.job_url) == (
         "https://api.github.com",
         "https://github.example/acme/topics/actions/runs/7",
@@ -64,12 +68,35 @@ def test_a_merge_on_github_is_between_two_commits_of_the_base_branch(tmp_path: P
     assert first.base_commit is None, "the first push has no commit before it"
 
 
+def test_a_workflow_that_runs_after_one_of_a_pull_request(tmp_path: Path) -> None:
+    pull = {"number": 12, "head": {"sha": HEAD}, "base": {"sha": BASE, "ref": "main"}}
+    mine = surroundings_of(on_github(tmp_path, {"workflow_run": {"head_sha": HEAD, "pull_requests": [pull]}}))
+    of_a_fork = surroundings_of(on_github(tmp_path, {"workflow_run": {"head_sha": HEAD, "pull_requests": []}}))
+
+    assert mine is not None
+    assert of_a_fork is not None
+    assert (mine.number, mine.base_commit, mine.head_commit) == (12, BASE, HEAD)
+    assert (of_a_fork.number, of_a_fork.base_commit, of_a_fork.head_commit) == (None, None, HEAD)
+
+
+def test_a_merge_queue_on_github(tmp_path: Path) -> None:
+    found = surroundings_of(on_github(tmp_path, {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}))
+
+    assert found is not None
+    assert (found.number, found.base_commit, found.head_commit) == (None, BASE, HEAD)
+
+
 def test_a_merge_request_on_gitlab_and_the_pipeline_that_plans_it() -> None:
-    request = {"CI_MERGE_REQUEST_IID": "12", "CI_MERGE_REQUEST_DIFF_BASE_SHA": BASE}
+    request = {
+        "CI_MERGE_REQUEST_IID": "12",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": BASE,
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+    }
     found = surroundings_of({**GITLAB, **request})
     assert found is not None
     assert (found.kind, found.repository, found.number) == ("gitlab", "acme/platform/topics", 12)
     assert (found.base_commit, found.head_commit, found.job_url) == (BASE, HEAD, "https://gitlab.example/job/7")
+    assert found.base_branch == "main"
 
     planning = surroundings_of({**GITLAB, "TOPICOPS_MERGE_REQUEST": "12"})
     assert planning is not None
@@ -80,9 +107,17 @@ def test_a_merge_request_on_gitlab_and_the_pipeline_that_plans_it() -> None:
     ("variables", "event", "said"),
     [
         ({"GITHUB_REPOSITORY": "acme/topics; touch ran"}, {}, "names the repository"),
+        ({"GITHUB_REPOSITORY": "acme/.."}, {}, "names the repository 'acme/..'"),
+        ({"GITHUB_REPOSITORY": "acme/topics/more"}, {}, "names the repository"),
+        ({"GITHUB_API_URL": "file:///etc/passwd"}, {}, "GITHUB_API_URL: 'file:///etc/passwd' is no address"),
         ({"GITHUB_SHA": "--output=x"}, {}, "names the commit '--output=x'"),
         ({}, {"before": "main; rm -rf"}, "names the commit"),
         ({}, {"pull_request": {"number": "12; x", "head": {}, "base": {}}}, "event of this run cannot be read"),
+        ({}, {"pull_request": {"number": -12, "head": {"sha": HEAD}, "base": {}}}, "'-12' is no number"),
+        ({}, {"pull_request": {"number": 1, "head": {"sha": "HEAD^{/x}"}, "base": {}}}, "names the commit"),
+        ({}, {"pull_request": {"number": 1, "head": {}, "base": {"ref": "--exec=x"}}}, "names the branch '--exec=x'"),
+        ({}, {"pull_request": {"number": 1, "head": {}, "base": {"ref": "a\nb"}}}, "names the branch"),
+        ({}, {"workflow_run": {"head_sha": "$(touch ran)"}}, "names the commit"),
         ({}, [], "event of this run cannot be read"),
     ],
 )
@@ -94,7 +129,7 @@ def test_values_that_no_ci_writes_are_refused(
 
 
 def test_a_number_that_is_none_is_refused_on_gitlab() -> None:
-    with pytest.raises(UsageError, match="'1 OR 1' is no number of a merge request"):
+    with pytest.raises(UsageError, match="'1 OR 1' is no number of a pull request"):
         surroundings_of({**GITLAB, "TOPICOPS_MERGE_REQUEST": "1 OR 1"})
 
 
@@ -105,10 +140,28 @@ def test_the_forge_of_the_job(tmp_path: Path) -> None:
 
     assert isinstance(open_forge(here, {"GITHUB_TOKEN": "t"}), GitHub)
     assert isinstance(open_forge(there, {"TOPICOPS_FORGE_TOKEN": "t"}), GitLab)
+    with pytest.raises(UsageError, match="TOPICOPS_FORGE_TOKEN is not set"):
+        open_forge(there, {"GITHUB_TOKEN": "t"})
+    with pytest.raises(UsageError, match="'acme' is no repository: give --repository organisation/name"):
+        open_forge(replace(here, repository="acme"), {"GITHUB_TOKEN": "t"})
     with pytest.raises(UsageError, match="TOPICOPS_FORGE_TOKEN or GITHUB_TOKEN is not set"):
         open_forge(here, {})
     with pytest.raises(UsageError, match="TOPICOPS_FORGE_USER is not set"):
         open_forge(here, {"TOPICOPS_FORGE_TOKEN": "t"})
+    assert open_forge(here, {"TOPICOPS_FORGE_TOKEN": "t", "GITHUB_TOKEN": "t"}), "the job's own token, given twice"
     with pytest.raises(UsageError, match="characters that no token has") as error:
         open_forge(there, {"TOPICOPS_FORGE_TOKEN": "secret\nvalue"})
     assert "secret" not in str(error.value)
+
+
+def test_each_token_on_github_has_its_use(tmp_path: Path) -> None:
+    here = surroundings_of(on_github(tmp_path, {}))
+    assert here is not None
+    tokens = {"GITHUB_TOKEN": TOKEN, "TOPICOPS_FORGE_TOKEN": PERSONAL_TOKEN, "TOPICOPS_FORGE_USER": PERSON}
+
+    with FakeForge() as fake:
+        fake.open(HEAD)
+        forge = open_forge(replace(here, api_url=fake.url), tokens)
+        forge.set_check(HEAD, Check(name="topicops", result=CheckResult.SUCCESS, title="t"))
+        assert fake.tokens == {TOKEN}
+        assert forge.add_comment(1, "text").author == PERSON

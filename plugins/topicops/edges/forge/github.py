@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC
 from urllib.parse import quote
 
 import msgspec
 
-from topicops.edges.forge.rest import Rest
+from topicops.edges.forge.rest import PER_PAGE, Moment, Rest
 from topicops.model.errors import ForgeError
 from topicops.model.pull_requests.forge import Check, Comment, PullRequest, Review, ReviewVerdict
 
 MOST_COMMENT = 65_536
 """Characters of a comment."""
 _MOST_SUMMARY = 65_000
+MOST_COMMITS = 250
+"""So many of one pull request GitHub lists."""
+ACTIONS = "github-actions[bot]"
+"""The account of ``GITHUB_TOKEN``."""
+WEB_FLOW = "web-flow"
+"""The committer of what people do on GitHub's pages."""
+_OURS = "topicops"
+"""Marks our check runs: a job of the workflow is a check run too, and may have the same name."""
 _VERDICTS = {
     "APPROVED": ReviewVerdict.APPROVED,
     "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
@@ -51,14 +60,20 @@ class _Pull(msgspec.Struct):
     head: _Branch
     base: _Branch
     user: _User | None = None
-    merged_at: datetime | None = None
+    merged_at: Moment | None = None
     merge_commit_sha: str | None = None
     labels: list[_Label] = []
 
 
+class _WholePull(_Pull):
+    """As it is asked for alone."""
+
+    commits: int = 0
+
+
 class _IssueComment(msgspec.Struct):
     id: int
-    updated_at: datetime
+    updated_at: Moment
     body: str | None = None
     user: _User | None = None
 
@@ -66,7 +81,7 @@ class _IssueComment(msgspec.Struct):
 class _Review(msgspec.Struct):
     state: str
     user: _User | None = None
-    submitted_at: datetime | None = None
+    submitted_at: Moment | None = None
 
 
 class _File(msgspec.Struct):
@@ -74,22 +89,29 @@ class _File(msgspec.Struct):
     previous_filename: str | None = None
 
 
+class _Person(msgspec.Struct):
+    """Whose address a commit has. Without an account GitHub gives null, or an empty object."""
+
+    login: str = ""
+
+
 class _Commit(msgspec.Struct):
-    author: _User | None = None
-    """The account; None: no account has the commit's address."""
-    committer: _User | None = None
+    author: _Person | None = None
+    committer: _Person | None = None
+
+
+class _App(msgspec.Struct):
+    slug: str = ""
 
 
 class _CheckRun(msgspec.Struct):
     id: int
+    external_id: str | None = None
+    app: _App | None = None
 
 
 class _CheckRuns(msgspec.Struct):
     check_runs: list[_CheckRun]
-
-
-WEB_FLOW = "web-flow"
-"""The committer of what people do on GitHub's pages."""
 
 
 class GitHub:
@@ -98,21 +120,28 @@ class GitHub:
     Args:
         url: ``https://api.github.com``, or that of an Enterprise server.
         login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
+        checks_token: ``GITHUB_TOKEN``, where ``token`` is a person's: GitHub lets only apps write checks. Empty:
+            ``token`` writes them.
+        sleep: Waits before a second try, in seconds.
     """
 
     mark = "#"
 
-    def __init__(self, url: str, repository: str, token: str, *, login: str = "github-actions[bot]") -> None:
+    def __init__(
+        self,
+        url: str,
+        repository: str,
+        token: str,
+        *,
+        login: str = ACTIONS,
+        checks_token: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.repository, self._login = repository, login
-        self._rest = Rest(
-            f"{url.rstrip('/')}",
-            {
-                "Accept": "application/vnd.github+json",
-                "Authorization": f"Bearer {token}",
-                "X-GitHub-Api-Version": "2022-11-28",
-            },
-        )
         self._repo = f"/repos/{repository}"
+        self._rest = _session(url, token, sleep)
+        self._checks = _session(url, checks_token, sleep) if checks_token else self._rest
+        self._app = (ACTIONS if checks_token else login).removesuffix("[bot]")
 
     def pull_request(self, number: int) -> PullRequest:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
@@ -126,18 +155,28 @@ class GitHub:
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
 
     def changed_files(self, number: int) -> frozenset[str]:
+        """The first 3,000: GitHub lists no more."""
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
     def authors(self, number: int) -> frozenset[str]:
-        opener = self.pull_request(number).author
-        commits = self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit)
+        """Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing."""
+        pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
+        commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
+        if MOST_COMMITS <= len(commits) < pull.commits:
+            raise ForgeError(
+                f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}: squash them, "
+                "so that all their authors are known"
+            )
         people = {user.login for commit in commits for user in (commit.author, commit.committer) if user}
-        return frozenset({opener, *people} - {WEB_FLOW})
+        return frozenset({pull.user.login if pull.user else "", *people} - {"", WEB_FLOW})
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
-        return [_comment(comment) for comment in found if comment.user and comment.user.login == self._login]
+        return [_comment(comment) for comment in found if self._is_own(comment)]
+
+    def _is_own(self, comment: _IssueComment) -> bool:
+        return comment.user is not None and comment.user.login.casefold() == self._login.casefold()
 
     def add_comment(self, number: int, body: str) -> Comment:
         path = f"{self._repo}/issues/{number}/comments"
@@ -159,20 +198,25 @@ class GitHub:
         return frozenset(user.login for user in self._rest.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
-        path = f"{self._repo}/commits/{commit}/check-runs"
-        there = self._rest.get(path, _CheckRuns, check_name=check.name, filter="latest").check_runs
         body: dict[str, object] = {
             "name": check.name,
+            "external_id": _OURS,
             "status": "completed",
             "conclusion": str(check.result),
             "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
         }
         if check.url:
             body["details_url"] = check.url
-        if there:
-            self._rest.send("PATCH", f"{self._repo}/check-runs/{there[0].id}", _CheckRun, body)
+        if (there := self._own_check(commit, check.name)) is not None:
+            self._checks.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
         else:
-            self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
+            self._checks.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
+
+    def _own_check(self, commit: str, name: str) -> int | None:
+        path = f"{self._repo}/commits/{commit}/check-runs"
+        found = self._checks.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
+        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == self._app]
+        return max(ours, default=None)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
         there = set(self.pull_request(number).labels)
@@ -181,6 +225,15 @@ class GitHub:
             self._rest.send("POST", path, list[_Label], {"labels": missing})
         for label in (label for label, is_wanted in wanted.items() if not is_wanted and label in there):
             self._rest.remove(f"{path}/{quote(label, safe='')}")
+
+
+def _session(url: str, token: str, sleep: Callable[[float], None]) -> Rest:
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "Authorization": f"Bearer {token}",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    return Rest(url, headers, token=token, sleep=sleep)
 
 
 def _pull_request(pull: _Pull) -> PullRequest:
@@ -201,14 +254,16 @@ def _pull_request(pull: _Pull) -> PullRequest:
 
 def _comment(comment: _IssueComment) -> Comment:
     author = comment.user.login if comment.user else ""
-    return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=comment.updated_at)
+    at = comment.updated_at.astimezone(UTC)
+    return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=at)
 
 
 def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
     for review in reviews:
         verdict = _VERDICTS.get(review.state)
         if review.user is not None and review.submitted_at is not None and verdict is not None:
-            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=review.submitted_at)
+            at = review.submitted_at.astimezone(UTC)
+            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at)
 
 
 def _checked(body: str) -> str:

@@ -13,17 +13,23 @@ from typing import Literal
 
 import msgspec
 
-from topicops.edges.forge.github import GitHub
+from topicops.edges.forge.github import ACTIONS, GitHub
 from topicops.edges.forge.gitlab import GitLab
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.model.pull_requests.forge import Forge
 
-TOKEN, LOGIN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER"
+TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB_TOKEN"
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)+|\d+", re.ASCII)
+_PART = r"(?!\.+(?:/|$))[\w.-]+"
+_REPOSITORIES = {
+    "github": re.compile(rf"{_PART}/{_PART}", re.ASCII),
+    "gitlab": re.compile(rf"{_PART}(/{_PART})+|\d+", re.ASCII),
+}
+_BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
+_URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _NO_COMMIT = "0" * 40
 """What both forges call the commit before the first one."""
@@ -39,15 +45,21 @@ class Surroundings:
     api_url: str
     repository: str
     number: int | None = None
+    base_branch: str = ""
+    """The branch that a pull request goes to; empty where the job is for none, or the CI names only commits."""
     base_commit: str | None = None
     """Of a pull request the branch that it goes to; after a merge the commit before it."""
     head_commit: str | None = None
-    """Of a pull request its newest commit; after a merge the merge commit."""
+    """Of a pull request its newest commit; after a merge the merge commit.
+
+    A workflow that runs after another one (``workflow_run``) has the commit alone where that was for a fork.
+    """
     job_url: str = ""
 
 
 class _Commit(msgspec.Struct):
     sha: str = ""
+    ref: str = ""
 
 
 class _Pull(msgspec.Struct):
@@ -56,9 +68,46 @@ class _Pull(msgspec.Struct):
     base: _Commit
 
 
+class _EarlierRun(msgspec.Struct):
+    """Of a ``workflow_run``. GitHub lists no pull request of a fork."""
+
+    head_sha: str
+    pull_requests: list[_Pull] = []
+
+    def pull(self) -> _Pull | None:
+        mine = [pull for pull in self.pull_requests if pull.head.sha == self.head_sha]
+        return mine[0] if len(mine) == 1 else None
+
+
+class _MergeGroup(msgspec.Struct):
+    """Of a merge queue."""
+
+    head_sha: str
+    base_sha: str
+
+
 class _Event(msgspec.Struct):
     pull_request: _Pull | None = None
+    workflow_run: _EarlierRun | None = None
+    merge_group: _MergeGroup | None = None
     before: str = ""
+
+    def pull(self) -> _Pull | None:
+        return self.workflow_run.pull() if self.workflow_run else self.pull_request
+
+    def commits(self, checked_out: str) -> tuple[str, str]:
+        """Base and head; empty: not known.
+
+        Args:
+            checked_out: The commit of the job, which of a pull request is a trial merge.
+        """
+        if (pull := self.pull()) is not None:
+            return pull.base.sha, pull.head.sha
+        if self.workflow_run is not None:
+            return "", self.workflow_run.head_sha
+        if self.merge_group is not None:
+            return self.merge_group.base_sha, self.merge_group.head_sha
+        return self.before, checked_out
 
 
 def surroundings_of(variables: Mapping[str, str]) -> Surroundings | None:
@@ -72,15 +121,17 @@ def surroundings_of(variables: Mapping[str, str]) -> Surroundings | None:
 
 def _on_github(variables: Mapping[str, str]) -> Surroundings:
     event = _event(variables.get("GITHUB_EVENT_PATH", ""))
-    pull, repository = event.pull_request, variables.get("GITHUB_REPOSITORY", "")
+    pull, repository = event.pull(), variables.get("GITHUB_REPOSITORY", "")
+    base, head = event.commits(variables.get("GITHUB_SHA", ""))
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
-        api_url=variables.get("GITHUB_API_URL") or "https://api.github.com",
-        repository=_repository(repository),
-        number=pull.number if pull else None,
-        base_commit=_commit(pull.base.sha if pull else event.before),
-        head_commit=_commit(pull.head.sha if pull else variables.get("GITHUB_SHA", "")),
+        api_url=_api("GITHUB_API_URL", variables, "https://api.github.com"),
+        repository=_repository("github", repository),
+        number=_number(str(pull.number)) if pull else None,
+        base_branch=_branch(pull.base.ref if pull else ""),
+        base_commit=_commit(base),
+        head_commit=_commit(head),
         job_url=f"{server}/{repository}/actions/runs/{run}" if server and run.isdecimal() else "",
     )
 
@@ -101,9 +152,10 @@ def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
     before = variables.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") if is_request else variables.get("CI_COMMIT_BEFORE_SHA")
     return Surroundings(
         kind="gitlab",
-        api_url=variables.get("CI_API_V4_URL") or "https://gitlab.com/api/v4",
-        repository=_repository(variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""),
+        api_url=_api("CI_API_V4_URL", variables, "https://gitlab.com/api/v4"),
+        repository=_repository("gitlab", variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""),
         number=_number(number) if number else None,
+        base_branch=_branch(variables.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "") if is_request else ""),
         base_commit=_commit(before or ""),
         head_commit=_commit(head),
         job_url=variables.get("CI_JOB_URL", ""),
@@ -114,36 +166,68 @@ def _commit(text: str) -> str | None:
     if not text or text == _NO_COMMIT:
         return None
     if not _COMMIT.fullmatch(text):
-        raise UsageError(f"the CI names the commit {printable(text)[:80]!r}, which is none")
+        raise UsageError(f"the CI names the commit {_shown(text)}, which is none")
     return text
 
 
-def _repository(text: str) -> str:
-    if not _REPOSITORY.fullmatch(text):
-        raise UsageError(f"the CI names the repository {printable(text)[:80]!r}, which is no organisation/name")
+def _branch(text: str) -> str:
+    if text and not _BRANCH.fullmatch(text):
+        raise UsageError(f"the CI names the branch {_shown(text)}, which is none")
     return text
+
+
+def _repository(kind: ForgeKind, text: str) -> str:
+    if not _REPOSITORIES[kind].fullmatch(text):
+        raise UsageError(f"the CI names the repository {_shown(text)}, which is no organisation/name")
+    return text
+
+
+def _api(name: str, variables: Mapping[str, str], otherwise: str) -> str:
+    url = variables.get(name) or otherwise
+    if not _URL.fullmatch(url):
+        raise UsageError(f"{name}: {_shown(url)} is no address of an API")
+    return url
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise UsageError(f"{printable(text)[:80]!r} is no number of a merge request")
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise UsageError(f"{_shown(text)} is no number of a pull request")
     return int(text)
 
 
+def _shown(text: str) -> str:
+    return f"'{printable(text)[:80]}'"
+
+
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
-    """The forge of this job. Raises ``UsageError`` if there is no token, or one that no header can carry."""
-    token = (variables.get(TOKEN) or "").strip()
-    is_own = bool(token)
-    if not token and surroundings.kind == "github":
-        token = (variables.get("GITHUB_TOKEN") or "").strip()
-    if not token:
-        also = " or GITHUB_TOKEN" if surroundings.kind == "github" else ""
-        raise UsageError(f"{TOKEN}{also} is not set: the token of an account that may write comments and checks")
-    if not _TOKEN.fullmatch(token):
-        raise UsageError(f"{TOKEN} has characters that no token has, such as blanks or line ends; copy it again")
+    """The forge of this job.
+
+    A person's token may not write checks on GitHub, so ``GITHUB_TOKEN`` writes them where both are there.
+
+    Raises:
+        UsageError: There is no token, or one that no header can carry, or nobody says whose it is.
+    """
+    if not _REPOSITORIES[surroundings.kind].fullmatch(surroundings.repository):
+        raise UsageError(f"{_shown(surroundings.repository)} is no repository: give --repository organisation/name")
+    own, login = _token(TOKEN, variables), variables.get(LOGIN, "")
     if surroundings.kind == "gitlab":
-        return GitLab(surroundings.api_url, surroundings.repository, token)
-    login = variables.get(LOGIN) or "github-actions[bot]"
-    if is_own and not variables.get(LOGIN):
+        if not own:
+            raise UsageError(f"{TOKEN} is not set: the token of an account that may write notes and statuses")
+        return GitLab(surroundings.api_url, surroundings.repository, own, login=login)
+    of_the_job = _token(JOB_TOKEN, variables)
+    if not own and not of_the_job:
+        raise UsageError(
+            f"{TOKEN} or {JOB_TOKEN} is not set: the token of an account that may write comments and checks"
+        )
+    if own in ("", of_the_job):
+        return GitHub(surroundings.api_url, surroundings.repository, of_the_job, login=login or ACTIONS)
+    if not login:
         raise UsageError(f"{LOGIN} is not set: the login of the account that {TOKEN} belongs to, to find its comments")
-    return GitHub(surroundings.api_url, surroundings.repository, token, login=login)
+    return GitHub(surroundings.api_url, surroundings.repository, own, login=login, checks_token=of_the_job)
+
+
+def _token(name: str, variables: Mapping[str, str]) -> str:
+    token = variables.get(name, "").strip()
+    if token and not _TOKEN.fullmatch(token):
+        raise UsageError(f"{name} has characters that no token has, such as blanks or line ends; copy it again")
+    return token
