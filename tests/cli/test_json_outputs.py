@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from fixtures.quality import quality_report
 from fixtures.simulated import Simulated
+from fixtures.workflow import git
 from topicops import flow
 from topicops.cli.json_outputs import OUTPUTS, PLAN, output_schema
 from topicops.edges.history.append import append
@@ -120,6 +121,13 @@ def spoiled(shop: Simulated) -> None:
     bills.rename(bills.with_name("bils.yaml"))
 
 
+def spoiled_since_a_commit(_: Simulated) -> None:
+    """The files of topics are new since then, and as ``spoiled`` has left them."""
+    git(Path(), "init", "-q")
+    git(Path(), "add", "topics/environments")
+    git(Path(), "commit", "-qm", "An environment")
+
+
 def servers_ended(shop: Simulated) -> None:
     """A local cluster and a Spark server that earlier commands started."""
     gone = ProcessMark(pid=2**22, started="long ago")
@@ -147,6 +155,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("drift", lost, "drift --environment local"),
     ("differences", planned, "drift --environment local --since 1d --engine python"),
     ("diagnostics", spoiled, "validate"),
+    ("diagnostics", spoiled_since_a_commit, "ci validate --since HEAD"),
     ("explanation", nothing, "explain bills --environment local"),
     ("doctor", nothing, "doctor --environment local"),
     ("topics", nothing, "topics --environment local"),

@@ -17,7 +17,6 @@ OF_EXTRAS = (
     "fastapi",
     "great_expectations",
     "grpc",
-    "httpx",
     "numpy",
     "pandas",
     "py4j",
@@ -31,8 +30,6 @@ BEHIND_A_CHECK = {
     "topicops.edges.history.files",
     "topicops.edges.history.reading",
     "topicops.edges.history.schemas",
-    "topicops.edges.local.airflow",
-    "topicops.edges.airflow_client",
 }
 """They import packages of an extra; who imports them has asked for the extra."""
 

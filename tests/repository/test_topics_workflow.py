@@ -1,4 +1,4 @@
-"""The pull-request workflow: who may see a secret, and that its shell steps do what they say."""
+"""The workflow of pull requests: who may see a secret, what is executed, and that its shell steps do what they say."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+import yaml
 
-from fixtures.workflow import BRANCH, JOBS, ROOT, TEXT, WORKFLOW, cloned, git, run_step, step
+from fixtures.workflow import ACTION, BRANCH, JOBS_FILE, MAIN, ROOT, Runner, cloned, git, jobs_of
+from topicops import __version__
+from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled
 
+TEXT = (ROOT / ".github/workflows/topics.yml").read_text(encoding="utf-8")
+PACKAGED = resources.files("topicops").joinpath("first_files")
+EXAMPLE = filled(
+    PACKAGED.joinpath("workflow.yml").read_text(encoding="utf-8"),
+    {"REPOSITORY": REPOSITORY, "VERSION": __version__, "TOPICS": "topics"},
+)
+JOBS = {name: job for name, (job, _) in jobs_of(TEXT).items()}
 CHANGES = {
     "topics/payments/payments.orders.yaml": ("  partitions: 6\n", "  partitions: six\n"),
     "topics/web/web.clicks.yaml": ("  owner: ", "  onwer: "),
@@ -23,132 +33,152 @@ def checkout(tmp_path: Path) -> Path:
     return cloned(ROOT / "topics", tmp_path)
 
 
-def test_it_runs_on_pull_requests_and_never_with_the_bases_rights() -> None:
-    assert "pull_request_target" not in TEXT
-    assert WORKFLOW["permissions"] == {"contents": "read"}
-    assert [name for name, job in JOBS.items() if "permissions" in job] == []
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(folder=tmp_path / "jobs", remote=tmp_path / "topics.git")
 
 
-def test_the_job_that_forks_may_run_is_given_no_secret() -> None:
+def pull_request(checkout: Path, *, fork: bool = False) -> dict[str, object]:
+    """Push the branch, and what GitHub says of it: the event, with the merge of the two as the commit to check out."""
+    git(checkout, "push", "-q", "origin", "HEAD:refs/pull/1/head", f"HEAD:{BRANCH}")
+    head, base = (git(checkout, "rev-parse", name).strip() for name in ("HEAD", f"origin/{MAIN}"))
+    return {
+        "pull_request": {
+            "number": 1,
+            "head": {"sha": head, "ref": BRANCH, "repo": {"full_name": "mallory/topics" if fork else "acme/topics"}},
+            "base": {"sha": base, "ref": MAIN},
+        }
+    }
+
+
+def test_a_job_that_the_branch_can_rewrite_gets_no_secret() -> None:
+    """On `pull_request` GitHub takes the workflow from the branch."""
     assert "secrets" not in str(JOBS["validate"])
     assert "environment" not in JOBS["validate"]
+    assert JOBS["validate"]["if"] == "github.event_name == 'pull_request'"
 
 
-@pytest.mark.parametrize("job", [name for name in JOBS if "secrets" in str(JOBS[name])])
-def test_a_job_with_a_secret_runs_for_branches_of_this_repository_only(job: str) -> None:
-    assert "github.event.pull_request.head.repo.full_name == github.repository" in JOBS[job]["if"]
+def test_secrets_belong_to_environments_that_allow_the_base_branch_only() -> None:
+    with_secrets = {name: job for name, job in JOBS.items() if "secrets." in str(job)}
+    assert {name: job["environment"] for name, job in with_secrets.items()} == {
+        "plan": "topicops-reader",
+        "apply": "topicops-airflow",
+    }
+    assert "github.event_name == 'pull_request_target'" in JOBS["plan"]["if"]
+    assert JOBS["apply"]["if"] == "github.event_name == 'push'"
 
 
-def test_only_the_step_that_plans_is_given_a_secret() -> None:
-    assert "secrets" not in str({name: rest for name, rest in WORKFLOW.items() if name != "jobs"})
-    with_secrets = [(name, s["name"]) for name, job in JOBS.items() for s in job["steps"] if "secrets" in str(s)]
-    assert with_secrets == [("plan", "Plan")]
-    assert [name for name, job in JOBS.items() if "secrets" in str({**job, "steps": []})] == []
+def test_only_the_step_that_plans_or_applies_is_given_a_secret() -> None:
+    with_secrets = [(name, s["name"]) for name, job in JOBS.items() for s in job["steps"] if "secrets." in str(s)]
+    assert with_secrets == [("plan", "Plan"), ("apply", "Apply")]
+    assert [name for name, job in JOBS.items() if "secrets." in str({**job, "steps": []})] == []
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_what_is_installed_and_run_is_the_base_branchs(job: str) -> None:
-    steps = {s["name"]: s for s in JOBS[job]["steps"] if "name" in s}
-    program = steps["Check out the program of the base branch"]["with"]
-    assert program["ref"] == "${{ github.event.pull_request.base.sha }}"
-    assert {name for name, s in steps.items() if "make" in s.get("run", "")} == {"Install"}
-    assert steps["Install"]["working-directory"] == program["path"]
-    assert all(s["working-directory"] in (program["path"], "change") for s in steps.values() if "run" in s)
+def test_a_job_with_a_secret_plans_for_branches_of_this_repository_only() -> None:
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in JOBS["plan"]["if"]
+    assert "github.event.pull_request.head.repo.full_name != github.repository" in JOBS["fork"]["if"]
+    assert "environment" not in JOBS["fork"]
 
 
-OURS = """\
-      - name: Check out the program of the base branch
-        uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683  # v4.2.2
-        with:
-          path: program
-          ref: ${{ github.event.pull_request.base.sha }}
-          persist-credentials: false
-@SETUP@      - name: Install
-        working-directory: program
-        run: |
-          make setup
-          echo "$PWD/.venv/bin" >> "$GITHUB_PATH"
-"""
-SETUP = """\
-      - uses: actions/setup-python@0b93645e9fea7318ecaed2b359559ac225c90a2b  # v5.3.0
-        with:
-          python-version: "3.11"
-      - uses: actions/setup-java@8df1039502a15bceb9433410b1a100fbe190c53b  # v4.5.0
-        with:
-          distribution: temurin
-          java-version: "17"
-"""
+def test_a_trusted_job_checks_out_the_base_branch_and_nothing_of_the_branch() -> None:
+    checkouts = [s for s in JOBS["plan"]["steps"] if s.get("uses", "").startswith("actions/checkout@")]
+    assert [s["with"]["ref"] for s in checkouts] == ["${{ github.event.pull_request.base.ref }}"]
+    fetches = [s["run"] for s in JOBS["plan"]["steps"] if "run" in s]
+    assert fetches == ['git fetch --quiet --no-tags --no-recurse-submodules origin "refs/pull/$NUMBER/head"']
 
 
-def test_the_workflow_that_init_writes_is_this_one_but_for_the_installation() -> None:
-    packaged = resources.files("topicops").joinpath("first_files", "workflow.yml").read_text(encoding="utf-8")
-    installs = {"INSTALL_ON_HOSTED": filled(OURS, {"SETUP": SETUP}), "INSTALL": filled(OURS, {"SETUP": ""})}
-
-    assert filled(packaged, {**installs, "TOPICS": "topics"}) == TEXT
-
-
-def merged(checkout: Path) -> None:
-    """As the runner gets a pull request: merged into its base branch."""
-    git(checkout, "checkout", "-q", "main")
-    git(checkout, "merge", "-q", "--no-ff", "-m", "Merge", BRANCH)
+def test_no_text_of_a_pull_request_becomes_a_part_of_a_shell_script() -> None:
+    """An expression inside a script is replaced before the shell reads it, so a title could end a string."""
+    steps = [*ACTION["runs"]["steps"], *(s for job in JOBS.values() for s in job["steps"])]
+    scripts = [s["run"] for s in steps if "run" in s]
+    assert len(scripts) >= 3
+    assert [script for script in scripts if "${{" in script] == []
 
 
-def test_the_plan_takes_the_base_branchs_environments(checkout: Path, tmp_path: Path) -> None:
-    local = checkout / "topics/environments/local.yaml"
-    before = local.read_bytes()
-    local.write_text(local.read_text(encoding="utf-8").replace("kafka_local", "kafka_production"), encoding="utf-8")
-    (local.parent / "other.yaml").write_bytes(before)
-    topic = checkout / "topics/web/web.clicks.yaml"
-    topic.write_text(topic.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    git(checkout, "add", "topics")
-    git(checkout, "commit", "-qm", "Change environments and a topic")
-    merged(checkout)
-    variables = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-
-    ended = run_step(step("plan", "Take the environments of the base branch"), checkout, variables)
-
-    assert ended.returncode == 0, ended.stderr
-    assert local.read_bytes() == before
-    assert [file.name for file in local.parent.iterdir()] == ["local.yaml"]
-    assert topic.read_text(encoding="utf-8").endswith("# changed\n")
-    assert "environment files of the base branch" in (tmp_path / "summary.md").read_text(encoding="utf-8")
-
-
-def test_a_pull_request_without_environment_files_gets_no_note(checkout: Path, tmp_path: Path) -> None:
-    topic = checkout / "topics/web/web.clicks.yaml"
-    topic.write_text(topic.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    git(checkout, "commit", "-qam", "Change a topic")
-    merged(checkout)
-    summary = tmp_path / "summary.md"
-
-    ended = run_step(
-        step("plan", "Take the environments of the base branch"), checkout, {"GITHUB_STEP_SUMMARY": str(summary)}
+def test_rights_are_given_job_by_job() -> None:
+    assert yaml.safe_load(JOBS_FILE.read_text(encoding="utf-8"))["permissions"] == {}
+    assert JOBS["validate"]["permissions"] == {"contents": "read"}
+    assert all(
+        "contents" not in job["permissions"] or job["permissions"]["contents"] == "read" for job in JOBS.values()
     )
-
-    assert (ended.returncode, summary.exists()) == (0, False), ended.stderr
 
 
 def test_every_action_is_pinned_to_a_commit() -> None:
-    used = [s["uses"] for job in JOBS.values() for s in job["steps"] if "uses" in s]
+    steps = [*ACTION["runs"]["steps"], *(s for job in JOBS.values() for s in job["steps"])]
+    used = [s["uses"] for s in steps if "uses" in s and not s["uses"].startswith(REPOSITORY)]
     assert used
     assert [u for u in used if not re.search(r"@[0-9a-f]{40}$", u)] == []
+    assert {s["uses"] for s in steps if s.get("uses", "").startswith(REPOSITORY)} == {f"{REPOSITORY}@v{__version__}"}
 
 
-def test_validate_annotates_the_lines_of_a_branch_that_breaks_topics(checkout: Path) -> None:
+def test_a_required_check_is_never_left_waiting() -> None:
+    """A workflow with a filter of paths does not run for other files, and a required check would wait for ever."""
+    assert "paths" not in TEXT + EXAMPLE
+    assert all(any(event in JOBS[name]["if"] for name in JOBS) for event in ("'pull_request'", "'push'"))
+
+
+def test_the_workflow_that_init_writes_is_this_one_but_for_the_address_and_short() -> None:
+    here = TEXT.replace("./.github/", f"{REPOSITORY}/.github/").replace(
+        "pull-request.yml\n", f"pull-request.yml@v{__version__}\n"
+    )
+    address = f"https://github.com/{REPOSITORY}/blob/v{__version__}/"
+    assert here == EXAMPLE.replace(address, "")
+    assert len(EXAMPLE.splitlines()) <= 25
+
+
+def test_the_page_shows_the_workflow_as_it_is_written() -> None:
+    page = (ROOT / "docs/how-to/review-in-pull-requests.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```yaml\n(name: topics\n.*?)```", page, re.DOTALL)
+    assert [yaml.safe_load(text) for text in shown] == [yaml.safe_load(EXAMPLE)]
+
+
+def test_validate_annotates_the_lines_of_a_branch_that_breaks_topics(checkout: Path, runner: Runner) -> None:
     for name, (old, new) in CHANGES.items():
         text = (checkout / name).read_text(encoding="utf-8")
         assert old in text
         (checkout / name).write_text(text.replace(old, new, 1), encoding="utf-8")
     git(checkout, "commit", "-qam", "Change topics")
 
-    ended = run_step(step("validate", "Validate"), checkout, {})
+    ended = runner.run(TEXT, "pull_request", pull_request(checkout), sha=BRANCH)
 
-    assert ended.returncode == 1
-    annotations = re.findall(r"^::error file=([^,]+),line=(\d+),", ended.stdout, re.MULTILINE)
+    assert list(ended) == ["validate"]
+    assert ended["validate"].status == 1
+    annotations = re.findall(r"^::error file=([^,]+),line=(\d+),", ended["validate"].output, re.MULTILINE)
     assert {name for name, _ in annotations} == set(CHANGES)
 
 
-def test_validate_passes_on_the_examples(checkout: Path) -> None:
-    ended = run_step(step("validate", "Validate"), checkout, {})
+def test_validate_counts_problems_of_before_and_passes(checkout: Path, runner: Runner) -> None:
+    name = "topics/web/web.clicks.yaml"
+    text = (checkout / name).read_text(encoding="utf-8")
+    (checkout / name).write_text(text.replace("  owner: ", "  onwer: ", 1), encoding="utf-8")
+    git(checkout, "commit", "-qam", "A mistake that is on main")
+    git(checkout, "push", "-q", "origin", f"HEAD:{MAIN}")
+    (checkout / "topics/shop").mkdir()
+    (checkout / "topics/shop/shop.baskets.yaml").write_text(
+        text.replace("web.clicks", "shop.baskets"), encoding="utf-8"
+    )
+    git(checkout, "add", "topics")
+    git(checkout, "commit", "-qm", "A good topic")
 
-    assert (ended.returncode, ended.stdout.count("::error")) == (0, 0), ended.stdout + ended.stderr
+    ended = runner.run(TEXT, "pull_request", pull_request(checkout), sha=BRANCH)["validate"]
+
+    assert (ended.status, ended.output.count("::error")) == (0, 0), ended.output
+    assert "2 errors from before this branch, in other files" in ended.output
+
+
+def test_validate_passes_on_the_examples_and_for_a_fork(checkout: Path, runner: Runner) -> None:
+    ended = runner.run(EXAMPLE, "pull_request", pull_request(checkout, fork=True), sha=BRANCH)
+
+    assert list(ended) == ["validate"]
+    assert (ended["validate"].status, ended["validate"].output.count("::error")) == (0, 0), ended["validate"].output
+
+
+def test_the_template_for_gitlab_runs_the_same_commands_and_keeps_secrets_off_merge_requests() -> None:
+    template = yaml.safe_load(PACKAGED.joinpath("gitlab-ci.yml").read_text(encoding="utf-8").replace("@", ""))
+    commands = re.findall(r"topicops ci \w+", str(template))
+    assert set(commands) == set(re.findall(r"topicops ci \w+", str(ACTION))) | set()
+    of_requests = [name for name, job in template.items() if "merge_request_event" in str(job)]
+    assert of_requests == ["validate", "ask-for-plan"]
+    assert template["ask-for-plan"]["trigger"]["branch"] == "$CI_DEFAULT_BRANCH"
+    for name in ("plan", "apply"):
+        assert all("$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" in rule["if"] for rule in template[name]["rules"])

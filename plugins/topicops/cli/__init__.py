@@ -48,6 +48,7 @@ COMMANDS = {
     "history": "cluster.history:app",
     "import": "cluster.importing:import_command",
     "demo": "sandbox.demo:demo_command",
+    "ci": "ci.app:app",
     "audit": "cluster.audit:app",
     "undo": "cluster.undo:undo_command",
     "local": "sandbox.local:app",

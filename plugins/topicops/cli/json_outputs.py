@@ -49,7 +49,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "fleet": JsonOutput(FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
     "differences": JsonOutput(DifferencesJson, ("drift",)),
-    "diagnostics": JsonOutput(DiagnosticsJson, ("validate",)),
+    "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(ExplanationJson, ("explain",)),
     "doctor": JsonOutput(DoctorJson, ("doctor",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),

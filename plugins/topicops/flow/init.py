@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from topicops.steps.authoring.first_files import FirstEnvironment
 
 ClusterClass = Literal["production", "sandbox"]
+ForgeKind = Literal["github", "gitlab"]
+REPOSITORY = "topicops/topicops"
+"""Of topicops itself, on GitHub: its action and its reusable workflow are there."""
 BOOTSTRAP_BROKERS = 3
 """How many of the registered addresses become bootstrap servers."""
 PLAIN = "PLAINTEXT"
@@ -40,6 +43,8 @@ class Start:
     """None: its addresses are read from ZooKeeper."""
     topics: str
     """The folder of specs, relative to the working folder, with ``/``."""
+    forge: ForgeKind = "github"
+    """Where the repository's pull requests are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,13 @@ class Started:
     left_alone: tuple[str, ...]
     hints: tuple[str, ...]
     """What to add by hand to a file that was left alone; sentences."""
+
+
+_FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
+    "github": {".github/CODEOWNERS": "CODEOWNERS", ".github/workflows/topics.yml": "workflow.yml"},
+    "gitlab": {".gitlab/CODEOWNERS": "CODEOWNERS", ".gitlab-ci.yml": "gitlab-ci.yml"},
+}
+"""The packaged file of each path."""
 
 
 def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
@@ -162,17 +174,20 @@ def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
     from topicops.steps.authoring.first_files import SCHEMA_KINDS, editor_settings, environment_text, filled
     from topicops.steps.authoring.schema_line import SCHEMAS
 
-    values = {"TOPICS": wanted.topics, "OWNER": wanted.owner, "ENVIRONMENT": wanted.name, "VERSION": __version__}
-    install = _packaged("install.yml")
-    workflow = _packaged("workflow.yml").replace("@INSTALL_ON_HOSTED@", install).replace("@INSTALL@", install)
+    values = {
+        "TOPICS": wanted.topics,
+        "OWNER": wanted.owner,
+        "ENVIRONMENT": wanted.name,
+        "VERSION": __version__,
+        "REPOSITORY": REPOSITORY,
+    }
     beside = wanted.topics.rpartition("/")[0]
     schemas = f"{beside}/{SCHEMAS}" if beside else SCHEMAS
     texts = {
         f"{wanted.topics}/README.md": _packaged("topics.md"),
         ".gitignore": _packaged("gitignore"),
         ".pre-commit-config.yaml": _packaged("pre-commit-config.yaml"),
-        ".github/CODEOWNERS": _packaged("CODEOWNERS"),
-        ".github/workflows/topics.yml": workflow,
+        **{name: _packaged(packaged) for name, packaged in _FORGE_FILES[wanted.forge].items()},
     }
     return {
         f"{wanted.topics}/environments/{wanted.name}.yaml": environment_text(found),

@@ -45,6 +45,9 @@ def init_command(
         Literal["production", "sandbox"] | None,
         typer.Option("--class", help="production or sandbox. Default: production; with --local: sandbox."),
     ] = None,
+    forge: Annotated[
+        Literal["github", "gitlab"], typer.Option("--forge", help="Where the pull requests of the repository are.")
+    ] = "github",
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
@@ -69,6 +72,7 @@ def init_command(
         zookeeper=zookeeper_endpoint,
         kafka=kafka_endpoint,
         topics=_below_working_folder(topics),
+        forge=forge,
     )
     done = start(wanted, progress=progress)
     print_result(

@@ -131,6 +131,8 @@ class Policy(Written):
     author_approves: Risk = Risk.DESTRUCTIVE
     """The highest risk that the author of a change may approve alone."""
     approval_lasts: timedelta = timedelta(hours=24)
+    after: tuple[str, ...] = ()
+    """Environments that must have been applied and verified first, at the same commit."""
     exceptions: tuple[PolicyException, ...] = ()
 
 

@@ -97,6 +97,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Policy.approvers": "The Airflow users who may approve; left out: all who may answer.",
     "Policy.authorApproves": "The highest risk that the author of a change may approve alone.",
     "Policy.approvalLasts": "The longest time between an approval and the change.",
+    "Policy.after": "Environments that must be applied and verified first, at the same commit.",
     "Policy.exceptions": "Each turns one error of one topic into a warning.",
     "Apply.validateOnly": "Whether the brokers check each change in a dry run before it is sent.",
     "Apply.topicsPerRequest": "The most topics in one request.",

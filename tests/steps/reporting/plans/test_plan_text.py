@@ -193,7 +193,7 @@ def test_a_comment_is_never_too_long_and_says_what_is_left_out() -> None:
     assert len(comment) <= MARKDOWN_LIMIT
     left_out = re.search(r"^\*(\d+) changes are left out here; the plan file has all\.\*$", comment, re.MULTILINE)
     assert left_out is not None
-    assert int(left_out[1]) + comment.count("**+ create**") == 2000
+    assert int(left_out[1]) + comment.count("**create**") == 2000
 
 
 def test_a_tombstones_words_cannot_draw_in_a_terminal_or_a_comment() -> None:
@@ -332,8 +332,8 @@ def test_where_not_even_the_names_fit_the_table_counts_them_all() -> None:
 
     comment = plan_markdown(plan)
 
-    assert "| **~ expand**, risky: 600 |" in comment
-    assert "| **- delete**, destructive: 3 | old-0, old-1, old-2 |" in comment
+    assert "| **expand**, risky: 600 |" in comment
+    assert "| **delete**, destructive: 3 | old-0, old-1, old-2 |" in comment
     more = re.search(r"\*\*and (\d+) more, which only the plan file names\*\*", comment)
     assert more is not None
     assert sum(name in comment for name in names) + int(more[1]) == 600

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
@@ -12,7 +12,6 @@ from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size, words
 from topicops.steps.reporting.plans.plan_wording import (
-    SIGNS,
     approval_lines,
     effect_lines,
     final_line,
@@ -30,10 +29,10 @@ from topicops.steps.reporting.plans.plan_wording import (
 GRAVE = "Look at these first"
 _ROWS_SHOWN = 12
 """The most replica lists of one change; a table's cell is narrow."""
-_TABLE = ("| change | what | risk | gate |", "|---|---|---|---|")
-_BRIEF_TABLE = ("| change | owner | risk | gate |", "|---|---|---|---|")
+CHANGES_TABLE = ("| change | what | risk | gate |", "|---|---|---|---|")
+BRIEF_TABLE = ("| change | owner | risk | gate |", "|---|---|---|---|")
 _NAME_TABLE = ("| change | topics |", "|---|---|")
-_BLOCKED_TABLE = ("| topic | why | way out |", "|---|---|---|")
+BLOCKED_TABLE = ("| topic | why | way out |", "|---|---|---|")
 _OWNERS_TABLE = (cells(*OWNERS_HEAD), "|---" * len(OWNERS_HEAD) + "|")
 _LOAD_TABLE = ("| if all of it runs | replicas | leaders |", "|---|---|---|")
 
@@ -63,8 +62,10 @@ def _other_sections(plan: Plan, others: Sequence[GatedChange], facts: Facts | No
     loads = tuple(cells(*map(words, row)) for row in load_rows(plan))
     moves = tuple(_reassignment(blocked) for blocked in found.blocked if blocked.reassignment)
     return [
-        Section(title="Blocked", head=_BLOCKED_TABLE, rows=tuple(map(_blocked_row, found.blocked)), noun="topics"),
-        Section(title="Other changes", head=_TABLE, rows=tuple(_row(plan, g) for g in others), noun="changes"),
+        Section(title="Blocked", head=BLOCKED_TABLE, rows=tuple(map(blocked_row, found.blocked)), noun="topics"),
+        Section(
+            title="Other changes", head=CHANGES_TABLE, rows=tuple(change_row(plan, g) for g in others), noun="changes"
+        ),
         Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="lines"),
         Section(title=OWNERS_TITLE, head=_OWNERS_TABLE, rows=_owner_rows(facts), noun="owners"),
         Section(title="Load of brokers and racks", head=_LOAD_TABLE, rows=loads, noun="rows"),
@@ -79,8 +80,10 @@ def _grave_lines(plan: Plan, grave: Sequence[GatedChange], room: int) -> list[st
     """All risky changes, with as much detail as fits."""
     if not grave:
         return []
-    full = Section(title=GRAVE, head=_TABLE, rows=tuple(_row(plan, gated) for gated in grave), noun="changes")
-    brief = Section(title=GRAVE, head=_BRIEF_TABLE, rows=tuple(map(_brief_row, grave)), noun="changes")
+    full = Section(
+        title=GRAVE, head=CHANGES_TABLE, rows=tuple(change_row(plan, gated) for gated in grave), noun="changes"
+    )
+    brief = Section(title=GRAVE, head=BRIEF_TABLE, rows=tuple(map(brief_row, grave)), noun="changes")
     for section in (full, brief):
         lines = section.lines(len(grave))
         if size(lines) <= room:
@@ -92,7 +95,7 @@ def _name_lines(grave: Sequence[GatedChange], room: int) -> list[str]:
     """A table of names, one row for each action and risk; its counts hold even where the names do not fit."""
     names: dict[str, list[str]] = {}
     for gated in grave:
-        names.setdefault(f"{_sign(gated)}, {gated.change.risk}", []).append(words(gated.change.topic))
+        names.setdefault(f"**{gated.change.action}**, {gated.change.risk}", []).append(words(gated.change.topic))
     share = (room - 300) // len(names)
     rows = tuple(cells(f"{kind}: {len(found)}", _names(found, share - 100)) for kind, found in names.items())
     return Section(title=GRAVE, head=_NAME_TABLE, rows=rows, noun="rows").lines(len(rows))
@@ -107,17 +110,17 @@ def _names(names: Sequence[str], room: int) -> str:
     return ", ".join(names[:kept]) + (f" **and {more} more, which only the plan file names**" if more else "")
 
 
-def _brief_row(gated: GatedChange) -> str:
-    change = gated.change
-    return cells(
-        f"{_sign(gated)} {words(change.topic)}", words(change.owner), words(risk_text(change)), str(gated.gate)
-    )
+def brief_row(gated: GatedChange, *, more: Iterable[str] = ()) -> str:
+    """A row of ``BRIEF_TABLE``; ``more`` is Markdown below the gate's word."""
+    change, gate = gated.change, "<br>".join([str(gated.gate), *more])
+    return cells(change_name(gated), words(change.owner), words(risk_text(change)), gate)
 
 
 # ---- rows ----
 
 
-def _row(plan: Plan, gated: GatedChange) -> str:
+def change_row(plan: Plan, gated: GatedChange, *, more: Iterable[str] = ()) -> str:
+    """A row of ``CHANGES_TABLE``; ``more`` is Markdown below the gate's reasons."""
     change = gated.change
     said = [*effect_lines(change, most_rows=_ROWS_SHOWN), *change.notes]
     if isinstance(change, DeleteTopic):
@@ -125,18 +128,17 @@ def _row(plan: Plan, gated: GatedChange) -> str:
     risk = [words(risk_text(change))]
     if final := why_final(change):
         risk.append(f"**cannot be undone**: {words(final)}")
-    gate = "<br>".join([f"**{gated.gate}**", *map(words, gated.reasons)])
+    gate = "<br>".join([f"**{gated.gate}**", *map(words, gated.reasons), *more])
     where = words(origin(change.location, change.owner))
-    return cells(
-        f"{_sign(gated)} {words(change.topic)}<br>{where}", "<br>".join(map(words, said)), "<br>".join(risk), gate
-    )
+    return cells(f"{change_name(gated)}<br>{where}", "<br>".join(map(words, said)), "<br>".join(risk), gate)
 
 
-def _sign(gated: GatedChange) -> str:
-    return f"**{SIGNS[gated.change.action]} {gated.change.action}**"
+def change_name(gated: GatedChange) -> str:
+    """``**configure** orders``. Signs would break it: after ``**`` GitHub takes a tilde for its own markup."""
+    return f"**{gated.change.action}** {words(gated.change.topic)}"
 
 
-def _blocked_row(blocked: Blocked) -> str:
+def blocked_row(blocked: Blocked) -> str:
     reasons = [f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False)]
     topic = f"{words(blocked.topic)}<br>{words(origin(blocked.location, blocked.owner))}"
     return cells(topic, "<br>".join(map(words, reasons)), words(blocked.way_out))
