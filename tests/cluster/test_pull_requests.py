@@ -1,122 +1,244 @@
-"""The pull-request workflow against a real cluster: a branch changes three topics, its plan names them, none moves."""
+"""A pull request in a team's own repository, against a real cluster: its jobs run as they stand, and nothing moves."""
 
 from __future__ import annotations
 
-import json
-import re
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+from confluent_kafka.admin import NewTopic
 
-from fixtures.live import look, remove_topics
-from fixtures.workflow import BRANCH, cloned, git, run_step, step
+from fixtures.admin import new_admin
+from fixtures.live import look, remove_topics, until
+from fixtures.team_repository import REVIEW_KEY, SECRET, TeamRepository, team_repository
+from fixtures.workflow import git
 from topicops.edges.local.cluster import LocalCluster
+from topicops.flow.init import REPOSITORY
+from topicops.steps.authoring.first_files import filled
+from topicops.steps.reporting.pull_requests.comment_markdown import marked
+from topicops.testing.fake_forge import FakeForge
 
-APPLY = "topicops plan -e local --engine python --out ../plan.json && topicops apply ../plan.json"
-ENVIRONMENT = {
-    "cluster": {
-        "class": "sandbox",
-        "zookeeper": {"connection": "kafka_zookeeper_tests"},
-        "kafka": {"connection": "kafka_tests"},
-    },
-    "defaults": {"partitions": 2, "replicationFactor": 3},
-}
-CHANGE_ROW = re.compile(r"^\| \*\*. (create|expand|configure|delete)\*\* (\S+?)<br>\S+ \S+ \| (.*?) \|", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Repository:
-    """A clone whose main is what the cluster has; topics of a prefix of its own."""
-
-    clone: Path
-    prefix: str
-    connections: Mapping[str, str]
-    """Variables as Airflow names them."""
-
-    def topic(self, word: str) -> str:
-        return f"{self.prefix}.{word}"
-
-    def variables(self) -> dict[str, str]:
-        return {"TOPICOPS_HOME": str(self.clone.parent / "home")}
-
-
-def write(topics: Path, path: str, kind: str, name: str, **rest: object) -> None:
-    file = topics / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {"name": name} if kind == "Environment" else {"name": name, "owner": "team-tests"}
-    document = {"apiVersion": "topicops/v1", "kind": kind, "metadata": metadata, **rest}
-    file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-
-
-def describe(topics: Path, topic: str, **spec: object) -> None:
-    write(topics, f"tests/{topic}.yaml", "Topic", topic, spec={"keyed": False, **spec})
+TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/first_files/workflow.yml"
+EXAMPLE = filled(
+    TEMPLATE.read_text(encoding="utf-8"), {"REPOSITORY": REPOSITORY, "VERSION": "0.1.0", "TOPICS": "topics"}
+)
 
 
 @pytest.fixture
-def repository(local_cluster: LocalCluster, tmp_path: Path) -> Iterator[Repository]:
-    prefix = f"pull-request-{uuid.uuid4().hex[:8]}"
-    topics = tmp_path / "described"
-    write(topics, "environments/local.yaml", "Environment", "local", spec=ENVIRONMENT)
-    describe(topics, f"{prefix}.grown")
-    describe(topics, f"{prefix}.tuned", configs={"retention.ms": "1h"})
-    describe(topics, f"{prefix}.kept")
-    host, _, chroot = local_cluster.zookeeper_hosts.partition("/")
-    zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
-    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": local_cluster.bootstrap_servers}}
-    connections = {
-        "AIRFLOW_CONN_KAFKA_ZOOKEEPER_TESTS": json.dumps(zookeeper),
-        "AIRFLOW_CONN_KAFKA_TESTS": json.dumps(kafka),
-    }
-    repository = Repository(cloned(topics, tmp_path), prefix, connections)
-    applied = run_step(APPLY, repository.clone, {**repository.variables(), **connections})
-    assert applied.returncode == 0, applied.stdout + applied.stderr
-    yield repository
-    remove_topics(local_cluster, [topic for topic in look(local_cluster).topics if topic.startswith(f"{prefix}.")])
+def repository(local_cluster: LocalCluster, tmp_path: Path) -> Iterator[TeamRepository]:
+    prefix = f"pull-{uuid.uuid4().hex[:8]}"
+    with FakeForge() as forge:
+        yield team_repository(tmp_path, forge, local_cluster, prefix=prefix, workflow=EXAMPLE)
+    remove_topics(local_cluster, [name for name in look(local_cluster).topics if name.startswith(f"{prefix}.")])
 
 
-def pull_request(repository: Repository) -> Path:
-    """Change three topics on the branch and push it; gives a fresh checkout of the branch, as a runner has it."""
-    topics = repository.clone / "topics"
-    describe(topics, repository.topic("new"), partitions=3)
-    describe(topics, repository.topic("grown"), partitions=4)
-    describe(topics, repository.topic("tuned"), configs={"retention.ms": "2h"})
-    git(repository.clone, "add", "topics")
-    git(repository.clone, "commit", "-qm", "Change three topics")
-    git(repository.clone, "push", "-q", "origin", BRANCH)
-    checkout = repository.clone.parent / "checkout"
-    git(repository.clone.parent, "clone", "-q", "--branch", BRANCH, "topics.git", str(checkout))
-    assert len(git(checkout, "diff", "--name-only", "origin/main").splitlines()) == 3
-    return checkout
-
-
-def test_a_pull_requests_plan_names_exactly_its_three_topics_and_writes_nothing(
-    repository: Repository, local_cluster: LocalCluster
+def test_a_pull_request_is_validated_planned_commented_and_checked_and_nothing_moves(
+    repository: TeamRepository, local_cluster: LocalCluster
 ) -> None:
-    checkout, summary = pull_request(repository), repository.clone.parent / "summary.md"
-    lines = "".join(f"{name}={value}\n" for name, value in repository.connections.items())
-    variables = {
-        "TOPICOPS_ENVIRONMENT": "local",
-        "TOPICOPS_CONNECTIONS": lines,
-        "GITHUB_STEP_SUMMARY": str(summary),
-    }
-    before = look(local_cluster)
+    repository.describe("pending")
+    repository.publish("A topic that nobody has applied yet")
+    with repository.branch("change"):
+        repository.describe("orders", partitions=3, configs={"retention.ms": "2h"})
+        repository.commit()
+    pull, before = repository.open("change"), look(local_cluster)
 
-    validated = run_step(step("validate", "Validate"), checkout, repository.variables())
-    planned = run_step(step("plan", "Plan"), checkout, {**repository.variables(), **variables})
+    ended = repository.check(pull.number)
 
-    assert (validated.returncode, "::error" in validated.stdout) == (0, False), validated.stdout + validated.stderr
-    assert planned.returncode == 0, planned.stdout + planned.stderr
-    comment = summary.read_text(encoding="utf-8")
-    told = {topic: (action, facts.split("<br>")[0]) for action, topic, facts in CHANGE_ROW.findall(comment)}
-    assert told == {
-        repository.topic("new"): ("create", "partitions: 3"),
-        repository.topic("grown"): ("expand", "partitions: 2 -> 4"),
-        repository.topic("tuned"): ("configure", "retention.ms: 3600000 (1h) -> 7200000 (2h)"),
-    }
-    assert repository.topic("kept") not in comment
-    assert "1 to create, 1 to expand, 1 to configure, 0 to delete" in comment
+    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "plan": 0}, ended
+    [comment] = repository.forge.bodies(pull.number)
+    assert marked(comment) == ("local", 1)
+    assert f"**create** {repository.topic('orders')}" in comment
+    mine, _, pending = comment.partition("Pending before this pull request")
+    assert repository.topic("orders") in mine
+    assert repository.topic("pending") in pending
+    assert repository.topic("pending") not in mine
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert (check.result, check.title) == ("success", "1 change after the merge, in local")
+    assert pull.labels == {"topics:safe"}
     assert look(local_cluster) == before
+    assert SECRET not in comment + "".join(job.output for job in ended.values())
+
+
+def test_a_second_push_edits_the_comment_and_an_environment_without_changes_loses_it(
+    repository: TeamRepository,
+) -> None:
+    with repository.branch("change"):
+        repository.describe("orders")
+        repository.commit()
+    pull = repository.open("change")
+    repository.check(pull.number)
+    [first] = repository.forge.pulls[pull.number].comments
+
+    repository.describe("orders", partitions=5)
+    repository.commit()
+    repository.push(pull.number)
+    repository.check(pull.number)
+
+    [second] = repository.forge.pulls[pull.number].comments
+    assert second.id == first.id
+    assert "partitions: 5" in second.body
+    (repository.topics / f"tests/{repository.topic('orders')}.yaml").unlink()
+    repository.commit()
+    repository.push(pull.number)
+    ended = repository.check(pull.number)
+    assert repository.forge.bodies(pull.number) == []
+    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "plan": 0}, ended
+    check = repository.forge.check(repository.head("change"))
+    assert check is not None
+    assert (check.result, check.title) == ("success", "No topic changes")
+
+
+def test_what_cannot_be_planned_fails_the_check_and_says_why(repository: TeamRepository) -> None:
+    with repository.branch("change"):
+        repository.describe("orders", partitions=-1)
+        repository.commit()
+    pull = repository.open("change")
+
+    ended = repository.check(pull.number)
+
+    assert ended["validate"].status == 1
+    assert "::error file=topics/tests/" in ended["validate"].output
+    [comment] = repository.forge.bodies(pull.number)
+    assert f"topics/tests/{repository.topic('orders')}.yaml:" in comment
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert check.result == "failure"
+
+
+def test_a_branch_that_conflicts_gets_a_failed_check_with_the_file(repository: TeamRepository) -> None:
+    repository.describe("orders", partitions=2)
+    repository.publish()
+    with repository.branch("change"):
+        repository.describe("orders", partitions=3)
+        repository.commit()
+    pull = repository.open("change")
+    with repository.branch("other"):
+        repository.describe("orders", partitions=4)
+        repository.publish()
+        git(repository.clone, "fetch", "--quiet", "origin")
+
+    ended = repository.runner.run(EXAMPLE, "pull_request_target", repository._event(pull.number))
+
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert (check.result, ended["plan"].status) == ("failure", 1)
+    assert f"conflicts with its base in topics/tests/{repository.topic('orders')}.yaml" in check.title
+
+
+def test_a_fork_is_validated_and_its_check_says_that_it_is_not_planned(repository: TeamRepository) -> None:
+    with repository.branch("change"):
+        repository.describe("orders")
+        repository.commit()
+    pull = repository.open("change", author="mallory")
+    pull.is_from_fork = True
+
+    ended = repository.check(pull.number)
+
+    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "fork": 0}, ended
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert (check.result, check.title) == ("neutral", "A pull request of a fork is validated, and not planned")
+    assert repository.forge.bodies(pull.number) == []
+
+
+def test_two_pull_requests_on_one_topic_see_each_other(repository: TeamRepository) -> None:
+    repository.describe("orders")
+    repository.publish()
+    numbers = []
+    for branch, partitions in (("first", 3), ("second", 4)):
+        with repository.branch(branch):
+            repository.describe("orders", partitions=partitions)
+            repository.commit()
+        numbers.append(repository.open(branch, author=f"author-of-{branch}").number)
+        repository.check(numbers[-1])
+
+    [first], [second] = (repository.forge.bodies(number) for number in numbers)
+
+    assert "author-of-first" in second
+    assert "author-of-second" in first, "the comment that was there first is brought up to date"
+
+
+HOSTILE = "**bold** | <script>alert(1)</script> @everyone #1 `$(touch ran)` ~~x~~ </details> <!-- topicops:record x -->"
+
+
+def test_a_hostile_branch_reads_no_secret_runs_nothing_and_lifts_no_limit(
+    repository: TeamRepository, local_cluster: LocalCluster
+) -> None:
+    """Workflow, policy, profile, names of files, Markdown in all fields, and three hundred topics."""
+    kept = NewTopic(repository.topic("kept"), num_partitions=2, replication_factor=3)
+    admin = new_admin(local_cluster.bootstrap_servers)
+    admin.create_topics([kept])[kept.topic].result(30)
+    repository.describe("kept")
+    repository.publish()
+    until(lambda: kept.topic in look(local_cluster).topics)
+    before = look(local_cluster)
+    evil = EXAMPLE.replace(f"    uses: {REPOSITORY}/.github/workflows/pull-request.yml@v0.1.0\n", "").partition(
+        "    with:"
+    )[0] + (
+        "    runs-on: ubuntu-24.04\n    environment: topicops-reader\n    steps:\n"
+        "      - name: Read the secrets\n        run: 'echo \"stolen: $CONNECTIONS $KEY\"'\n        env:\n"
+        "          CONNECTIONS: ${{ secrets.TOPICOPS_READER_CONNECTIONS }}\n"
+        "          KEY: ${{ secrets.TOPICOPS_REVIEW_KEY }}\n"
+    )
+    with repository.branch("evil"):
+        (repository.clone / repository.workflow).write_text(evil, encoding="utf-8")
+        environment = repository.topics / "environments/local.yaml"
+        text = environment.read_text(encoding="utf-8")
+        lifted = text.replace("unattended: safe", "unattended: destructive")
+        assert lifted != text
+        environment.write_text(lifted.replace("tests_kafka", "attackers_kafka"), encoding="utf-8")
+        owners = repository.topics / "owners.yaml"
+        owners.write_text(owners.read_text(encoding="utf-8").replace("alice", "mallory"), encoding="utf-8")
+        repository.write(
+            "topics/profiles/short.yaml", "Profile", {"name": "short"}, spec={"configs": {"retention.ms": "1"}}
+        )
+        for number in range(300):
+            word = f"t{number:03d}.{'x' * 150}"
+            repository.describe(word, description=HOSTILE, keyed=True, configs={"cleanup.policy": "compact"})
+        repository.describe("kept", configs={"retention.ms": "1"})
+        odd = ["$(touch ran).yaml", "`touch ran`.yaml", "; touch ran #.yaml", "a\nb.yaml", "link.yaml"]
+        for name in odd[:-1]:
+            (repository.topics / "tests" / name).write_text("apiVersion: $(touch ran)\n", encoding="utf-8")
+        (repository.topics / "tests" / odd[-1]).symlink_to("/etc/passwd")
+        (repository.clone / ".gitattributes").write_text("* filter=evil\n", encoding="utf-8")
+        repository.commit(HOSTILE)
+    pull = repository.open("evil", author="mallory")
+    pull.title = HOSTILE
+
+    first = repository.check(pull.number)
+
+    outputs = "".join(job.output for job in first.values())
+    assert "stolen:  \n" in outputs, "the job of the branch's own text has run, and got nothing"
+    [problems] = repository.forge.bodies(pull.number)
+    assert "There is no plan." in problems
+    assert "link.yaml" in problems
+    assert "root:" not in problems, "of a link, its target is not read"
+
+    for name in odd:
+        (repository.topics / "tests" / name).unlink()
+    repository.commit(HOSTILE)
+    repository.push(pull.number)
+    second = repository.check(pull.number)
+
+    outputs += "".join(job.output for job in second.values())
+    bodies = repository.forge.bodies(pull.number)
+    everything = outputs + problems + "".join(bodies)
+    assert [word for word in (SECRET, REVIEW_KEY) if word in everything] == []
+    assert [path for path in repository.folder.rglob("ran") if path.is_file()] == []
+    assert look(local_cluster) == before
+    assert [len(body) for body in bodies if len(body) >= 65_536] == []
+    named = "".join(bodies)
+    assert [f"t{number:03d}" for number in range(300) if f".t{number:03d}." not in named] == []
+    assert "attackers_kafka" not in named
+    assert "unattended" not in named or "up to safe allowed" in named
+    assert "uses these files as the base branch has them" in named
+    assert "TOP702" in named
+    assert "mallory" not in named, "neither as a reviewer nor as an approver"
+    check = repository.forge.check(repository.forge.pulls[pull.number].head)
+    assert check is not None
+    assert check.result == "neutral"
+    assert check.title == (
+        "local: 1 change held: a review by alice, or the question in Airflow after the merge lets them run"
+    )

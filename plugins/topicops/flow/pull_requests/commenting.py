@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 
 from topicops.flow.pull_requests.planning import PlannedPullRequest
 from topicops.model.errors import ForgeError
@@ -17,7 +17,7 @@ from topicops.steps.pull_requests.checks import check_of, failed_check, labels_o
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
 from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from
-from topicops.steps.reporting.pull_requests.comment_markdown import comment_parts, marked
+from topicops.steps.reporting.pull_requests.comment_markdown import comment_parts, marked, with_other
 
 MOST_OPEN = 100
 """How many other open pull requests are looked at; each costs a request."""
@@ -154,6 +154,7 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     comments = conversation.comments()
     for content in described.contents:
         _post(content, described, conversation, comments)
+    _tell_others(planned, conversation)
     known = {content.environment for content in described.contents}
     for (environment, _), comment in comments.items():
         if environment not in known:
@@ -179,6 +180,24 @@ def _post(
         since = {digest: known.since for digest, known in shown.items()}
         parts = {(name, part): comment for part, comment in enumerate(posted, 1)}
         write_parts(conversation, name, _recorded(replace(content, shown_since=since), shown, conversation), parts)
+
+
+def _tell_others(planned: PlannedPullRequest, conversation: Conversation) -> None:
+    """The comments of open pull requests on the same topics name this one."""
+    forge, this = conversation.forge, conversation.forge.pull_request(conversation.number)
+    for other in _others(planned, conversation):
+        number = int(other.mark.removeprefix(forge.mark))
+        here = OtherPullRequest(
+            mark=f"{forge.mark}{this.number}", url=this.url, author=this.author, topics=other.topics
+        )
+        edit_first_parts(replace(conversation, number=number), partial(with_other, other=here))
+
+
+def edit_first_parts(conversation: Conversation, edited: Callable[[str], str]) -> None:
+    """Edit the first comment about each environment, where that changes it."""
+    for (_, part), comment in conversation.comments().items():
+        if part == 1 and (body := edited(comment.body)) != comment.body:
+            conversation.forge.edit_comment(conversation.number, comment.id, body)
 
 
 def _is_named(digest: str, posted: Sequence[Comment]) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
-from topicops.flow.pull_requests.commenting import Conversation, open_beside, write_parts
+from topicops.flow.pull_requests.commenting import Conversation, edit_first_parts, open_beside, write_parts
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.planned import AfterMerge, CommentContent
 from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
@@ -43,12 +45,9 @@ def _tell_others(runs: TriggeredRuns, conversation: Conversation) -> None:
     this = forge.pull_request(conversation.number)
     files = {other: forge.changed_files(other.number) for other in open_beside(forge, this)}
     for other in overlaps(runs.topic_files, files, mark=forge.mark):
-        number = int(other.mark.removeprefix(forge.mark))
-        talk = Conversation(forge=forge, number=number, key=conversation.key, progress=conversation.progress)
-        for (_, part), comment in talk.comments().items():
-            if part == 1:
-                body = with_merged_note(comment.body, f"{forge.mark}{this.number}", this.url, other.topics)
-                forge.edit_comment(number, comment.id, body)
+        talk = replace(conversation, number=int(other.mark.removeprefix(forge.mark)))
+        note = partial(with_merged_note, mark=f"{forge.mark}{this.number}", url=this.url, topics=other.topics)
+        edit_first_parts(talk, note)
 
 
 def check_of_runs(runs: TriggeredRuns, *, url: str = "") -> Check:

@@ -34,6 +34,7 @@ _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([1-9]) -->\n")
 _OTHERS, _OTHERS_END = "<!-- topicops:others -->", "<!-- topicops:others end -->"
+_OTHERS_TITLE = "#### Open on the same topics"
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _DIGEST_SHOWN = 12
 _NO_STATE = ReviewState(reviewers=())
@@ -210,13 +211,28 @@ def _closing(content: CommentContent) -> list[str]:
 
 def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
     if others:
-        yield "#### Open on the same topics"
+        yield _OTHERS_TITLE
         yield ""
-    for other in others:
-        topics = ", ".join(map(words, other.topics))
-        yield f"- {_link(other.mark, other.url)} by {words(other.author)}: {topics}; the later merge is planned anew."
-    if others:
+        yield from map(_other_line, others)
         yield ""
+
+
+def _other_line(other: OtherPullRequest) -> str:
+    topics = ", ".join(map(words, other.topics))
+    return f"- {_link(other.mark, other.url)} by {words(other.author)}: {topics}; the later merge is planned anew."
+
+
+def with_other(body: str, other: OtherPullRequest) -> str:
+    """The comment with a line about another open pull request on the same topics; an earlier line about it goes."""
+    before, begin, rest = body.rpartition(_OTHERS)
+    found, end, after = rest.partition(_OTHERS_END)
+    if not (begin and end):
+        return body
+    about = f"- {_link(other.mark, other.url)} by "
+    lines = [line for line in found.splitlines() if line.startswith("- ") and not line.startswith(about)]
+    said = "\n".join(["", _OTHERS_TITLE, "", *lines, _other_line(other), "", ""])
+    longer = f"{before}{begin}{said}{end}{after}"
+    return longer if len(longer) <= COMMENT_LIMIT else body
 
 
 def _link(text: str, url: str) -> str:
