@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from topicops.edges.forge.github import GitHub
@@ -34,7 +35,8 @@ def fake() -> Iterator[FakeForge]:
 
 @pytest.fixture(params=[GitHub, GitLab])
 def forge(fake: FakeForge, request: pytest.FixtureRequest) -> Forge:
-    return request.param(fake.url, REPOSITORY, TOKEN, sleep=at_once)
+    more = {"members_token": PERSONAL_TOKEN} if request.param is GitHub else {}
+    return request.param(fake.url, REPOSITORY, TOKEN, sleep=at_once, **more)
 
 
 def at_once(_: float) -> None:
@@ -181,6 +183,28 @@ def test_an_approval_that_a_push_took_back_on_gitlab_is_dismissed(fake: FakeForg
     ]
 
 
+def test_an_older_gitlab_has_the_time_of_an_approval_in_its_note_alone(fake: FakeForge) -> None:
+    fake.open(HEAD)
+    fake.review(1, "alice")
+    fake.answers = [b'{"approved_by": [{"user": {"username": "alice"}}]}']
+
+    [review] = GitLab(fake.url, REPOSITORY, TOKEN).reviews(1)
+
+    assert review == fake.pulls[1].reviews[0]
+
+
+def test_an_approval_without_a_note_counts_from_the_time_that_gitlab_has_for_it(fake: FakeForge) -> None:
+    fake.open(HEAD)
+    fake.review(1, "alice")
+    given = fake.pulls[1].reviews[0].submitted_at
+    known, unknown = ({"user": {"username": name}, "approved_at": at} for name, at in (("alice", given), ("bob", None)))
+    fake.answers = [msgspec.json.encode({"approved_by": [known, unknown]}), b"[]"]
+
+    [review] = GitLab(fake.url, REPOSITORY, TOKEN).reviews(1)
+
+    assert review == fake.pulls[1].reviews[0], "without any time nobody knows what bob saw"
+
+
 def test_times_are_in_utc_whatever_the_zone_of_the_server(fake: FakeForge, forge: Forge) -> None:
     fake.open(HEAD)
     fake.zone = timedelta(hours=2)
@@ -226,19 +250,13 @@ def test_a_job_with_the_name_of_our_check_is_left_alone(fake: FakeForge) -> None
         assert [request.partition(" ")[0] for request in fake.requests] == ["GET", "POST"]
 
 
-def test_a_check_is_written_with_the_token_of_the_job_where_there_is_one(fake: FakeForge) -> None:
-    fake.open(HEAD)
+def test_on_github_only_an_app_writes_checks_and_only_another_token_reads_teams(fake: FakeForge) -> None:
     check = Check(name="topicops", result=CheckResult.SUCCESS, title="t")
+
     with pytest.raises(ForgeError, match=r"403 You must authenticate via a GitHub App\."):
         GitHub(fake.url, REPOSITORY, PERSONAL_TOKEN, login=PERSON).set_check(HEAD, check)
-
-    forge = GitHub(fake.url, REPOSITORY, PERSONAL_TOKEN, login=PERSON, checks_token=TOKEN)
-    forge.set_check(HEAD, check)
-    forge.set_check(HEAD, check)
-
-    assert fake.requests[-1].startswith("PATCH ")
-    assert forge.add_comment(1, "text").author == PERSON
-    assert [comment.body for comment in forge.own_comments(1)] == ["text"]
+    with pytest.raises(ForgeError, match="403 Resource not accessible by integration; the token may not do this"):
+        GitHub(fake.url, REPOSITORY, TOKEN).members("acme/shop")
 
 
 def test_a_line_of_a_comment_is_no_command_to_gitlab(fake: FakeForge) -> None:

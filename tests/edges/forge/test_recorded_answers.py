@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from topicops.edges.forge import github, gitlab
-from topicops.testing.fake_forge import BOT, TOKEN, FakeForge
+from topicops.testing.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 
 SHAPES = json.loads((Path(__file__).parents[2] / "data/forge-answers.json").read_text(encoding="utf-8"))
 HEAD, MERGED = "a" * 40, "b" * 40
@@ -72,7 +72,6 @@ BODIES = {
 def answers() -> Iterator[Mapping[tuple[str, str], Any]]:
     """The answer of the fake to each request, by forge and name."""
     with FakeForge() as fake, httpx.Client(base_url=fake.url, trust_env=False, verify=False) as http:
-        http.headers["Authorization"] = f"Bearer {TOKEN}"
         pull = fake.open(HEAD, ["topics/a.yaml"])
         pull.renamed, pull.labels = {"topics/new.yaml": "topics/old.yaml"}, {"topics:risky"}
         fake.push(1, HEAD, committer="carol")
@@ -81,7 +80,7 @@ def answers() -> Iterator[Mapping[tuple[str, str], Any]]:
         fake.review(1, "alice")
         fake.comment(1, BOT, "ours")
         fake.teams["acme/shop"] = {"alice"}
-        http.post("/repos/acme/topics/check-runs", json=CHECK).raise_for_status()
+        http.post("/repos/acme/topics/check-runs", json=CHECK, headers={"Authorization": f"Bearer {TOKEN}"})
         yield {
             (forge, name): _answer(http, fake, name, SHAPES[forge][name]["request"])
             for forge, named in READERS.items()
@@ -109,6 +108,7 @@ def _answer(http: httpx.Client, fake: FakeForge, name: str, request: str) -> Any
         ":sha": MERGED,
     }.items():
         path = path.replace(word, value)
+    http.headers["Authorization"] = f"Bearer {PERSONAL_TOKEN if '/teams/' in path else TOKEN}"
     body = None if method == "GET" else BODIES.get(name, {"body": "text"})
     return http.request(method, path, json=body).raise_for_status().json()
 

@@ -13,7 +13,7 @@ from topicops.edges.forge.gitlab import GitLab
 from topicops.edges.forge.surroundings import open_forge, surroundings_of
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.forge import Check, CheckResult
-from topicops.testing.fake_forge import PERSON, PERSONAL_TOKEN, TOKEN, FakeForge
+from topicops.testing.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 
 BASE, HEAD = "a" * 40, "b" * 40
 GITLAB = {
@@ -154,14 +154,17 @@ def test_the_forge_of_the_job(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_each_token_on_github_has_its_use(tmp_path: Path) -> None:
+def test_on_github_the_second_token_reads_teams_alone(tmp_path: Path) -> None:
     here = surroundings_of(on_github(tmp_path, {}))
     assert here is not None
-    tokens = {"GITHUB_TOKEN": TOKEN, "TOPICOPS_FORGE_TOKEN": PERSONAL_TOKEN, "TOPICOPS_FORGE_USER": PERSON}
 
     with FakeForge() as fake:
         fake.open(HEAD)
+        fake.teams["acme/shop"] = {"alice"}
+        tokens = {"GITHUB_TOKEN": TOKEN, "TOPICOPS_FORGE_TOKEN": PERSONAL_TOKEN}
         forge = open_forge(replace(here, api_url=fake.url), tokens)
         forge.set_check(HEAD, Check(name="topicops", result=CheckResult.SUCCESS, title="t"))
+        assert forge.add_comment(1, "text").author == BOT
+        assert [comment.body for comment in forge.own_comments(1)] == ["text"]
         assert fake.tokens == {TOKEN}
-        assert forge.add_comment(1, "text").author == PERSON
+        assert forge.members("acme/shop") == {"alice"}

@@ -119,9 +119,9 @@ class GitHub:
 
     Args:
         url: ``https://api.github.com``, or that of an Enterprise server.
+        token: ``GITHUB_TOKEN``, or that of another app: GitHub lets nobody else write checks.
         login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
-        checks_token: ``GITHUB_TOKEN``, where ``token`` is a person's: GitHub lets only apps write checks. Empty:
-            ``token`` writes them.
+        members_token: May read the members of teams, as ``GITHUB_TOKEN`` may not. Empty: ``token`` reads them.
         sleep: Waits before a second try, in seconds.
     """
 
@@ -134,14 +134,13 @@ class GitHub:
         token: str,
         *,
         login: str = ACTIONS,
-        checks_token: str = "",
+        members_token: str = "",
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.repository, self._login = repository, login
         self._repo = f"/repos/{repository}"
         self._rest = _session(url, token, sleep)
-        self._checks = _session(url, checks_token, sleep) if checks_token else self._rest
-        self._app = (ACTIONS if checks_token else login).removesuffix("[bot]")
+        self._teams = _session(url, members_token, sleep) if members_token else self._rest
 
     def pull_request(self, number: int) -> PullRequest:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
@@ -195,7 +194,7 @@ class GitHub:
     def members(self, team: str) -> frozenset[str]:
         organisation, _, slug = team.partition("/")
         path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
-        return frozenset(user.login for user in self._rest.pages(path, _User))
+        return frozenset(user.login for user in self._teams.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
         body: dict[str, object] = {
@@ -208,14 +207,15 @@ class GitHub:
         if check.url:
             body["details_url"] = check.url
         if (there := self._own_check(commit, check.name)) is not None:
-            self._checks.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
+            self._rest.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
         else:
-            self._checks.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
+            self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
 
     def _own_check(self, commit: str, name: str) -> int | None:
         path = f"{self._repo}/commits/{commit}/check-runs"
-        found = self._checks.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
-        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == self._app]
+        found = self._rest.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
+        app = self._login.removesuffix("[bot]")
+        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]
         return max(ours, default=None)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:

@@ -69,7 +69,11 @@ class Rest:
         raise ForgeError(f"GET {path}: more than {MOST_PAGES} pages")
 
     def send(self, method: str, path: str, kind: type[T], body: Mapping[str, object] | None = None) -> T:
-        """Change something, once: whether a request that got no answer took effect is not known."""
+        """Change something. Raises ``ForgeError``.
+
+        It is sent again only after a refusal for too many requests: whether one without an answer took effect is not
+        known.
+        """
         return self._read(self._answer(method, self._url + path, json=body), kind)
 
     def remove(self, path: str) -> None:

@@ -202,7 +202,8 @@ def _shown(text: str) -> str:
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
     """The forge of this job.
 
-    A person's token may not write checks on GitHub, so ``GITHUB_TOKEN`` writes them where both are there.
+    On GitHub ``GITHUB_TOKEN`` does everything where it is there, and the other token reads the members of teams alone:
+    so that one needs no other right.
 
     Raises:
         UsageError: There is no token, or one that no header can carry, or nobody says whose it is.
@@ -219,11 +220,13 @@ def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forg
         raise UsageError(
             f"{TOKEN} or {JOB_TOKEN} is not set: the token of an account that may write comments and checks"
         )
-    if own in ("", of_the_job):
-        return GitHub(surroundings.api_url, surroundings.repository, of_the_job, login=login or ACTIONS)
+    if of_the_job:
+        return GitHub(
+            surroundings.api_url, surroundings.repository, of_the_job, login=login or ACTIONS, members_token=own
+        )
     if not login:
         raise UsageError(f"{LOGIN} is not set: the login of the account that {TOKEN} belongs to, to find its comments")
-    return GitHub(surroundings.api_url, surroundings.repository, own, login=login, checks_token=of_the_job)
+    return GitHub(surroundings.api_url, surroundings.repository, own, login=login)
 
 
 def _token(name: str, variables: Mapping[str, str]) -> str:
