@@ -11,8 +11,9 @@ from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.live import look, remove_topics, until
-from fixtures.team_repository import REVIEW_KEY, SECRET, TeamRepository, team_repository
+from fixtures.team_repository import READER, REVIEW_KEY, SECRET, TeamRepository, team_repository
 from fixtures.workflow import git
+from topicops import cli
 from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled
@@ -242,3 +243,43 @@ def test_a_hostile_branch_reads_no_secret_runs_nothing_and_lifts_no_limit(
     assert check.title == (
         "local: 1 change held: a review by alice, or the question in Airflow after the merge lets them run"
     )
+
+
+@pytest.mark.soak
+def test_the_example_runs_as_it_stands_in_a_repository_with_topics_alone(
+    repository: TeamRepository, local_cluster: LocalCluster
+) -> None:
+    """Its action installs itself, from its own lock, into an environment of its own."""
+    repository.runner.installs = True
+    repository.runner.variables = {**repository.runner.variables, "PYTHONPATH": ""}
+    with repository.branch("change"):
+        repository.describe("orders")
+        repository.commit()
+    pull = repository.open("change")
+
+    ended = repository.check(pull.number)
+
+    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "plan": 0}, ended
+    assert f"**create** {repository.topic('orders')}" in repository.forge.bodies(pull.number)[0]
+    installed = [path for path in repository.folder.rglob("site-packages/topicops") if path.is_dir()]
+    assert len(installed) == 2, "each job has installed its own"
+    assert [path for folder in installed for path in folder.parent.glob("py4j*")] == [], "no Spark, so no Java"
+
+
+def test_the_commands_of_the_page_run_by_hand_in_a_clone(
+    repository: TeamRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with repository.branch("change"):
+        repository.describe("orders")
+        repository.commit()
+    monkeypatch.chdir(repository.clone)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    monkeypatch.setenv("TOPICOPS_HOME", str(repository.folder / "home"))
+    monkeypatch.setenv("TOPICOPS_CONNECTIONS", repository.runner.environments[READER]["TOPICOPS_READER_CONNECTIONS"])
+
+    assert cli.run(["ci", "validate", "--since", "origin/main"]) == 0
+    assert cli.run(["ci", "plan", "pull-request", "--base", "origin/main", "--head", "HEAD"]) == 0
+
+    assert f"topic.{repository.topic('orders')}" in capsys.readouterr().out
+    assert sorted(path.name for path in Path("pull-request").iterdir()) == ["local.plan.json", "pull-request.json"]
+    git(repository.clone, "status")

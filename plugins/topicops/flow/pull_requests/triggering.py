@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from topicops.edges.airflow_client import AirflowClient, AirflowError
+from topicops.edges.airflow_client import AirflowError, TaskState
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.git_trees import fetch, is_ancestor
@@ -20,7 +22,7 @@ from topicops.flow.pull_requests.commenting import Conversation
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.pull_requests.forge import Forge, PullRequest
-from topicops.model.pull_requests.review import ReviewApproval, SignedReview
+from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApproval, SignedReview
 from topicops.model.pull_requests.run_result import RESULT_KEY, RunResult
 from topicops.model.pull_requests.triggered import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
 from topicops.steps.pull_requests.reviewed import approved_digests
@@ -41,13 +43,24 @@ class Patience:
     """Until a run has ended."""
 
 
+class Airflow(Protocol):
+    """The part of ``AirflowClient`` that is needed here."""
+
+    def bundle_version(self, dag_id: str) -> str | None: ...
+    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str: ...
+    def run_page(self, dag_id: str, run_id: str) -> str: ...
+    def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]: ...
+    def run_state(self, dag_id: str, run_id: str) -> str: ...
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> object: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
     """What starts the runs of one merge."""
 
     topics: Path
     """The folder of topics in a clone that has the merge commit."""
-    airflow: AirflowClient
+    airflow: Airflow
     forge: Forge
     key: bytes | None
     """None: reviews approve nothing."""
@@ -93,26 +106,15 @@ class Trigger:
         talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
         # Who may approve is what the base branch says; after the merge that is the state before it.
         facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.comments()
+        about = _About(self.forge.repository, pull_request, merge_commit, tuple(sorted(facts.authors)))
         found = {}
         for environment in environments:
             shown = talk.read_record(comments.get((environment, 1)), environment)
-            found[environment] = tuple(
-                signed_review(
-                    ReviewApproval(
-                        repository=self.forge.repository,
-                        pull_request=pull_request.number,
-                        url=pull_request.url,
-                        merge_commit=merge_commit,
-                        environment=environment,
-                        reviewer=reviewer,
-                        authors=tuple(sorted(facts.authors)),
-                        given_at=given_at,
-                        digests=digests,
-                    ),
-                    self.key,
-                )
-                for reviewer, (given_at, digests) in approved_digests(shown, facts).items()
-            )
+            approved = approved_digests(shown, facts)
+            reviews = [
+                review for name, given in approved.items() for review in about.reviews(environment, name, *given)
+            ]
+            found[environment] = tuple(signed_review(review, self.key) for review in reviews[:MOST_REVIEWS])
         return found
 
     def _run(self, environment: str, merge_commit: str, reviews: Sequence[SignedReview]) -> TriggeredRun:
@@ -163,6 +165,33 @@ class Trigger:
         except (AirflowError, msgspec.ValidationError) as error:
             return replace(run, sentence=f"the run ended {state} and left no result: {first_line(error)}")
         return replace(run, state=_state(state, result), sentence=result.headline, result=result)
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What all reviews of a merge share."""
+
+    repository: str
+    pull_request: PullRequest
+    merge_commit: str
+    authors: tuple[str, ...]
+
+    def reviews(
+        self, environment: str, reviewer: str, given_at: datetime, digests: Sequence[str]
+    ) -> Iterator[ReviewApproval]:
+        """One review as several, where it approves more changes than one may name."""
+        for first in range(0, len(digests), MOST_DIGESTS):
+            yield ReviewApproval(
+                repository=self.repository,
+                pull_request=self.pull_request.number,
+                url=self.pull_request.url,
+                merge_commit=self.merge_commit,
+                environment=environment,
+                reviewer=reviewer,
+                authors=self.authors,
+                given_at=given_at,
+                digests=tuple(digests[first : first + MOST_DIGESTS]),
+            )
 
 
 def _touched(branches: Branches) -> tuple[str, ...]:

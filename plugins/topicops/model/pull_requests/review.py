@@ -16,6 +16,10 @@ REVIEW_KEY = "TOPICOPS_REVIEW_KEY"
 """Names the environment variable that holds the key."""
 SHORTEST_KEY = 32
 """Characters."""
+MOST_REVIEWS = 50
+"""Of one run."""
+MOST_DIGESTS = 500
+"""Of one review; each has 64 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
