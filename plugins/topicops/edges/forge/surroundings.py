@@ -23,11 +23,8 @@ TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PART = r"(?!\.+(?:/|$))[\w.-]+"
-_REPOSITORIES = {
-    "github": re.compile(rf"{_PART}/{_PART}", re.ASCII),
-    "gitlab": re.compile(rf"{_PART}(/{_PART})+|\d+", re.ASCII),
-}
+_ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
+_ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
 _BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
@@ -177,9 +174,14 @@ def _branch(text: str) -> str:
 
 
 def _repository(kind: ForgeKind, text: str) -> str:
-    if not _REPOSITORIES[kind].fullmatch(text):
+    if not _is_repository(kind, text):
         raise UsageError(f"the CI names the repository {_shown(text)}, which is no organisation/name")
     return text
+
+
+def _is_repository(kind: ForgeKind, text: str) -> bool:
+    found = _ON_GITHUB.fullmatch(text) if kind == "github" else _ON_GITLAB.fullmatch(text)
+    return found is not None
 
 
 def _api(name: str, variables: Mapping[str, str], otherwise: str) -> str:
@@ -208,7 +210,7 @@ def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forg
     Raises:
         UsageError: There is no token, or one that no header can carry, or nobody says whose it is.
     """
-    if not _REPOSITORIES[surroundings.kind].fullmatch(surroundings.repository):
+    if not _is_repository(surroundings.kind, surroundings.repository):
         raise UsageError(f"{_shown(surroundings.repository)} is no repository: give --repository organisation/name")
     own, login = _token(TOKEN, variables), variables.get(LOGIN, "")
     if surroundings.kind == "gitlab":

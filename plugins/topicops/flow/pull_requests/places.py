@@ -133,9 +133,7 @@ def _airflow() -> AirflowClient:
         raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
     login = _Login(*(os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)))
     if not all(text.isascii() and text.isprintable() and " " not in text for text in (login.token, login.user)):
-        raise UsageError(
-            f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again"
-        )
+        raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
     if login.token:
         return AirflowClient(url, token=login.token, through_proxies=True)
     if not (login.user and login.password):
