@@ -76,9 +76,9 @@ def clipped(lines: Sequence[str], limit: int) -> str:
     )
 
 
-def words(text: str) -> str:
+def words(text: str, *, most: int = _LONGEST_WORDS) -> str:
     """Clip and escape a text of a spec for Markdown."""
-    short = text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]}…"
+    short = text if len(text) <= most else f"{text[:most]}…"
     return markdown(short)
 
 

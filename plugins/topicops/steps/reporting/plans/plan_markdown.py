@@ -27,6 +27,8 @@ from topicops.steps.reporting.plans.plan_wording import (
 )
 
 GRAVE = "Look at these first"
+_SHORT = 60
+"""Characters of an owner where rows are brief."""
 _ROWS_SHOWN = 12
 """The most replica lists of one change; a table's cell is narrow."""
 CHANGES_TABLE = ("| change | what | risk | gate |", "|---|---|---|---|")
@@ -113,7 +115,7 @@ def _names(names: Sequence[str], room: int) -> str:
 def brief_row(gated: GatedChange, *, more: Iterable[str] = ()) -> str:
     """A row of ``BRIEF_TABLE``; ``more`` is Markdown below the gate's word."""
     change, gate = gated.change, "<br>".join([str(gated.gate), *more])
-    return cells(change_name(gated), words(change.owner), words(risk_text(change)), gate)
+    return cells(change_name(gated), words(change.owner, most=_SHORT), words(risk_text(change)), gate)
 
 
 # ---- rows ----

@@ -1,0 +1,276 @@
+"""The comments of a pull request, as GitHub's own library renders them: their text is what the plan says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.comments import HEAD, OTHER, RUN_URL, comment_contents, content_of, texts_of
+from fixtures.github_markdown import OURS, Rendered, rendered
+from fixtures.rich_plan import rich_plan
+from topicops.model.plans.changes import Change
+from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.pull_requests.planned import OtherPullRequest, ReviewState
+from topicops.model.pull_requests.run_result import ChangeResult
+from topicops.steps.planning.gate import gate
+from topicops.steps.reporting.plans.plan_wording import effect_lines, is_grave, risk_text
+from topicops.steps.reporting.pull_requests.comment_markdown import (
+    MOST_PARTS,
+    after_merge_parts,
+    comment_parts,
+    marked,
+    marker,
+    with_merged_note,
+    with_other,
+)
+from topicops.testing.builders import change_set, create_change, delete_change, environment
+
+CHANGES = ("change", "what", "risk", "gate")
+PICTURES = Path(__file__).parents[4] / "docs/pictures"
+HOSTILE = (
+    "**bold** | <b>x</b> <script>y</script> @team #1 `code` ~~gone~~ </details> <!-- topicops:record a b --> "
+    "[link](https://evil.example) \u202e :smile: \\| &amp; ![i](x)"
+)
+
+
+def without_space(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def plan_of(*changes: Change) -> Plan:
+    return gate(change_set(changes), environment())
+
+
+def cells_of(plan: Plan, gated: GatedChange) -> tuple[str, str]:
+    """What the first and the third cell of a change say, and no more."""
+    change = gated.change
+    final = "" if change.reversible else "cannot be undone"
+    return f"{change.action} {change.topic}{change.location}, {change.owner}", f"{risk_text(change)}{final}"
+
+
+@pytest.mark.parametrize("name", comment_contents())
+def test_nothing_of_a_comment_is_left_as_markup(name: str) -> None:
+    for text in texts_of(name):
+        seen = rendered(text)
+        assert seen.markup_in_text() == []
+        assert seen.found_by_github() == []
+        assert set(seen.tags) <= OURS
+
+
+def test_the_rendered_tables_say_what_the_plan_says() -> None:
+    """Each change of the plan, cell by cell: what it is, where it is written, its values, its risk, the gate's word."""
+    plan = rich_plan()
+    seen = rendered(texts_of("comment-held")[0])
+
+    rows = [row for row in seen.table(*CHANGES) if row != list(CHANGES)]
+    in_order = sorted(filter(is_grave, plan.changes), key=lambda g: -g.change.risk.rank)
+    in_order += [gated for gated in plan.changes if not is_grave(gated)]
+    assert len(rows) == len(plan.changes)
+    for row, gated in zip(rows, in_order, strict=True):
+        first, risk = cells_of(plan, gated)
+        assert without_space(row[0]) == without_space(first)
+        values = without_space("".join(effect_lines(gated.change, most_rows=12)))
+        assert without_space(row[1]).startswith(values)
+        assert without_space(row[2]).startswith(without_space(risk))
+        assert without_space(row[3]).startswith(without_space("".join([gated.gate, *gated.reasons])))
+    blocked = seen.table("topic", "why", "way out")
+    assert [without_space(row[0]) for row in blocked] == [
+        without_space(f"{b.topic}{b.location}, {b.owner}") for b in plan.change_set.blocked
+    ]
+    loads = seen.table("if all of it runs")
+    assert [row[1] for row in loads] == [
+        f"{load.before.replicas} → {load.after.replicas}" for load in plan.change_set.load.brokers
+    ]
+    assert all({len(row[3]), len(row[4])} == {20} for row in loads)
+    digests = seen.table("change", "digest", "shown since")
+    held = [gated for gated in plan.changes if gated.approvable]
+    assert [row[1] for row in digests] == [gated.digest[:12] for gated in held]
+
+
+def test_a_held_change_says_who_has_approved_it_who_can_or_why_nobody_has() -> None:
+    plan = plan_of(delete_change("a"), delete_change("b"), delete_change("c"))
+    states = (
+        ReviewState(reviewers=("alice",), approved_by="alice"),
+        ReviewState(reviewers=("alice", "acme/team")),
+        ReviewState(reviewers=("alice",), why_not="no review counts here", can_be_reviewed=False),
+    )
+    digests = [gated.digest for gated in plan.changes]
+    content = replace(content_of(plan), reviews=dict(zip(digests, states, strict=True)))
+
+    gates = [row[3] for row in rendered(comment_parts(content)[0]).table(*CHANGES)]
+
+    assert gates[0].endswith("approved by alice")
+    assert gates[1].endswith("waits for a review by alice or acme/team")
+    assert gates[2].endswith("no review counts here")
+    assert "waits" not in gates[2]
+
+
+def test_what_was_pending_before_is_apart_and_only_its_safe_part_is_folded() -> None:
+    plan = plan_of(create_change("mine"), create_change("old.safe"), delete_change("old.grave"))
+    content = replace(content_of(plan), own=frozenset({"mine"}))
+
+    [text] = comment_parts(content)
+
+    mine, _, pending = text.partition("#### Pending before this pull request, look at these too")
+    assert "old." not in mine
+    visible, _, folded = pending.partition("<details>")
+    assert ("old.grave" in visible, "old.safe" in visible) == (True, False)
+    assert "old.safe" in folded
+    assert "1 of this pull request, 2 pending before." in text
+
+
+@pytest.mark.parametrize("name", comment_contents())
+def test_each_form_has_its_picture_in_the_docs(name: str) -> None:
+    page = (PICTURES.parent / "how-to/review-in-pull-requests.md").read_text(encoding="utf-8")
+    assert (PICTURES / f"{name}.png").stat().st_size < 250_000
+    assert f"../pictures/{name}.png" in page
+
+
+# ---- hostile text, and too much of it ----
+
+
+def hostile_plan(count: int, *, long: bool = True) -> Plan:
+    filler = "x" * 200 if long else ""
+    changes = [
+        replace(delete_change(f"t{number:03d}.{filler}"), reason=HOSTILE * 3, owner=HOSTILE, notes=(HOSTILE,) * 3)
+        for number in range(count)
+    ]
+    return plan_of(*changes)
+
+
+def test_hostile_text_in_every_field_is_only_text() -> None:
+    content = replace(
+        content_of(hostile_plan(3, long=False)),
+        remarks=(HOSTILE,),
+        others=(OtherPullRequest(mark="#1", url="javascript:alert(1)", author=HOSTILE, topics=(HOSTILE,)),),
+    )
+    problem = replace(content, plan=None, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
+
+    for text in (*comment_parts(content), *comment_parts(problem)):
+        seen = rendered(text)
+        assert seen.found_by_github() == []
+        assert set(seen.tags) <= OURS
+        assert seen.links == []
+        assert seen.texts("h1") == []
+        assert not any("topicops:record" in comment for comment in seen.comments)
+
+
+def test_three_hundred_grave_changes_with_long_hostile_text_fit_one_comment_and_none_is_left_out() -> None:
+    content = content_of(hostile_plan(300, long=False))
+
+    parts = comment_parts(content)
+
+    assert len(parts) == 1
+    assert len(parts[0]) < 65_536
+    assert [n for n in range(300) if f"t{n:03d}." not in parts[0]] == []
+
+
+def test_what_does_not_fit_one_comment_goes_on_in_the_next_one_the_gravest_first() -> None:
+    plan = hostile_plan(300)
+    record = "<!-- topicops:record " + "a" * 17_000 + " " + "0" * 64 + " -->"
+
+    parts = comment_parts(replace(content_of(plan), record=record))
+
+    assert 1 < len(parts) <= MOST_PARTS
+    assert [marked(part) for part in parts] == [("local", number) for number in range(1, len(parts) + 1)]
+    assert max(map(len, parts)) < 65_536
+    assert parts[0].rstrip().endswith(record)
+    assert [n for n in range(300) if f"t{n:03d}." not in "".join(parts)] == []
+    rows = [row for part in parts for row in rendered(part).table("change", "owner")]
+    assert len(rows) == 300
+
+
+def test_what_fits_no_comment_is_counted() -> None:
+    parts = comment_parts(content_of(hostile_plan(1500)))
+
+    assert len(parts) == MOST_PARTS
+    assert max(map(len, parts)) < 65_536
+    left_out = re.search(r"^\*(\d+) rows are left out here; the plan of the job has all\.\*$", parts[-1], re.MULTILINE)
+    assert left_out is not None
+    named = {row[0].split()[1].split("\n")[0] for part in parts for row in rendered(part).table("change", "owner")}
+    assert int(left_out[1]) + len(named) == 1500
+
+
+# ---- markers, and what is edited later ----
+
+
+@pytest.mark.parametrize("name", comment_contents())
+def test_a_comment_is_found_by_its_first_line(name: str) -> None:
+    content = comment_contents()[name]
+    assert marked(texts_of(name)[0]) == (content.environment, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        f"text {marker('prod', 1)}\n",
+        f"\n{marker('prod', 1)}\n",
+        "<!-- topicops:comment environment=$(x) part=1 -->\n",
+        "<!-- topicops:comment environment=prod part=0 -->\n",
+        marker("prod", 1),
+    ],
+)
+def test_a_marker_anywhere_else_is_none(text: str) -> None:
+    assert marked(text) is None
+
+
+def test_another_pull_request_is_named_once_and_its_merge_too() -> None:
+    [text] = comment_parts(content_of(rich_plan()))
+    newer = replace(OTHER, topics=("shop.clicks",))
+    named = with_other(with_other(text, OTHER), newer)
+
+    assert named.count(OTHER.url) == 1
+    assert "shop.orders" not in rendered(named).texts("li")[-1]
+    merged = with_merged_note(
+        with_merged_note(named, "#41", OTHER.url, ["shop.clicks"]), "#41", OTHER.url, ["shop.clicks"]
+    )
+    assert merged.count("was merged after this plan was made") == 1
+    assert rendered(merged).markup_in_text() == []
+    assert [link for link, _ in rendered(merged).links] == [OTHER.url] * 2
+    assert with_other("somebody's text", OTHER) == "somebody's text"
+
+
+def test_after_the_merge_comes_what_became_of_each_change_then_the_plan_of_before() -> None:
+    seen = rendered(texts_of("comment-after-merge")[0])
+
+    assert seen.texts("h3")[0] == "prod: Applied and verified: 2 done."
+    assert seen.links[0] == (RUN_URL, "The run in Airflow")
+    rows = seen.table("change", "outcome", "why")
+    assert [(row[0], row[1]) for row in rows] == [
+        ("configure shop.clicks", "held"),
+        ("expand shop.orders", "done"),
+        ("create shop.refunds", "done"),
+    ]
+    assert seen.texts("summary")[0] == "The plan before the merge"
+    assert f"branch {HEAD[:12]}" in seen.texts("p")[-1]
+
+
+def test_where_both_do_not_fit_the_plan_of_before_goes() -> None:
+    content = comment_contents()["comment-after-merge"]
+    assert content.after_merge is not None
+    assert content.after_merge.result is not None
+    many = tuple(
+        ChangeResult(topic=f"t{n:03d}", action="create", digest="ab" * 32, status="failed", message=HOSTILE)
+        for n in range(500)
+    )
+    result = replace(content.after_merge.result, changes=many, left_out=7)
+    longer = replace(content, after_merge=replace(content.after_merge, result=result))
+
+    [text] = after_merge_parts(longer, earlier="x" * 60_000)
+
+    assert len(text) < 65_536
+    assert "x" * 100 not in text
+    shown = len(rendered(text).table("change", "outcome", "why"))
+    assert f"*{507 - shown} changes more; the report of the run has all.*" in text
+
+
+def test_the_environment_without_a_plan_shows_why_as_it_was_said() -> None:
+    content = comment_contents()["comment-problem"]
+    seen: Rendered = rendered(texts_of("comment-problem")[0])
+
+    assert without_space(seen.texts("pre")[0]) == without_space(content.problem)
+    assert seen.texts("li") == [content.remarks[0]]
