@@ -4,4 +4,4 @@ from pathlib import Path
 
 from topicops.on_airflow.dag_file import dags_of
 
-globals().update(dags_of(Path(__file__).resolve().parents[1] / "topics"))
+globals().update(dags_of(Path(__file__).absolute().parents[1] / "topics"))

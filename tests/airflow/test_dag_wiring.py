@@ -228,6 +228,15 @@ def test_params_that_are_no_reviews_are_refused_when_the_run_is_triggered(
         params["reviews"] = reviews
 
 
+@pytest.mark.parametrize("commit", ["main", "a" * 39, "A" * 40, "--all"])
+def test_a_run_is_pinned_to_a_full_commit_and_to_nothing_else(dags: Mapping[str, DAG], commit: str) -> None:
+    params = copy(dags["topic_pipeline_local"].params)
+    params["commit"] = "a" * 40
+    assert params.validate()["commit"] == "a" * 40
+    with pytest.raises(ParamValidationError):
+        params["commit"] = commit
+
+
 def test_an_unknown_mode_is_an_import_error_that_names_the_variable(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

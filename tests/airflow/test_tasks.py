@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,
     LoginRefusedError,
+    MovedFilesError,
     TopicopsError,
     WrongTargetError,
 )
@@ -284,12 +286,57 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
         pytest.param(WrongTargetError("another cluster"), False, id="the wrong cluster"),
         pytest.param(LoginRefusedError("zk1:2181: the login was refused"), False, id="a refused login"),
         pytest.param(CertificateError("zk1:2182: not trusted"), False, id="a certificate that is not trusted"),
+        pytest.param(MovedFilesError("the files moved"), False, id="files of another commit than the run's"),
     ],
 )
 def test_only_errors_that_may_pass_are_retried(tmp_path: Path, problem: TopicopsError, retried: bool) -> None:
     with pytest.raises(AirflowException, match=str(problem)) as caught:
         tasks.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
+
+
+COMMIT, OTHER = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 600.0), ("30s", 30.0)])
+def test_a_pinned_run_hands_its_commit_on_and_waits_for_it_as_long_as_the_variable_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, seconds: float
+) -> None:
+    monkeypatch.setenv("TOPICOPS_COMMIT_WITHIN", text)
+    flow = ScriptedFlow(tmp_path)
+    tasks.validate(site(flow), context(ScriptedTask(), commit=COMMIT))
+    assert flow.validated == [(None, COMMIT, seconds)]
+
+
+@dataclass
+class Bundle:
+    """What a versioned bundle of Airflow's shows of itself."""
+
+    path: Path
+    version: str | None = OTHER
+
+
+@pytest.mark.parametrize(
+    ("topics", "version"),
+    [
+        pytest.param("clone/topics", OTHER, id="in the bundle"),
+        pytest.param("elsewhere/topics", None, id="beside it"),
+    ],
+)
+def test_a_bundle_names_the_commit_of_the_topics_only_if_it_holds_them(
+    tmp_path: Path, topics: str, version: str | None
+) -> None:
+    class GitBundle(Bundle):
+        repo_path = tmp_path / "clone"
+
+    bundle = GitBundle(path=tmp_path / "clone/dags")
+    assert tasks.bundle_version(ScriptedTask(bundle_instance=bundle), tmp_path / topics) == version
+
+
+def test_a_bundle_that_is_one_folder_holds_what_lies_in_it(tmp_path: Path) -> None:
+    task = ScriptedTask(bundle_instance=Bundle(path=tmp_path))
+    assert tasks.bundle_version(task, tmp_path / "topics") == OTHER
+    assert tasks.bundle_version(ScriptedTask(), tmp_path / "topics") is None
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:

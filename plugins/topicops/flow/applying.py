@@ -13,6 +13,7 @@ from topicops.edges.home.open_journals import registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_defaults
 from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
+from topicops.flow.runs.commits import read_files
 from topicops.flow.runs.guards import (
     require_files,
     require_planned_target,
@@ -44,6 +45,7 @@ from topicops.steps.planning.only import needs_again
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
+    from topicops.steps.specs.validate import Validated
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
@@ -71,12 +73,13 @@ def apply(
     Raises:
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
         LeaseHeldError: Another run is changing the cluster; nothing was sent.
+        MovedFilesError: The files are not of the pinned commit, or git's history was rewritten; nothing was sent.
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
     """
     plan = run.read_plan()
     if not any(_may_run(gated, approvals) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
-    environment, desired = read_specs(run, needs=needs_again(plan)).require()
+    environment, desired = _files_of_now(run, plan).require()
     require_files(run, environment, desired)
     access, kind = run.access(environment), kind_of(actions)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
@@ -107,6 +110,16 @@ def apply(
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return ApplySummary.of(run, [*unsent, *outcomes])
     return _recorded(run, actions, [*unsent, *outcomes], live)
+
+
+def _files_of_now(run: Run, plan: Plan) -> Validated:
+    """The files as they are, unless main was rewritten since this run read them; a saved plan may be of a branch."""
+    since = plan.change_set.source.commit if run.store.has("desired.json") else None
+
+    def read() -> Validated:
+        return read_specs(run, needs=needs_again(plan))
+
+    return read() if run.pinned is None and since is None else read_files(run, read, since=since)[0]
 
 
 @dataclass(frozen=True, slots=True)

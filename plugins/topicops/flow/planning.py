@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.commits import commit_of_files, read_files, require_pinned_files, wait_for_pinned_files
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import remember_topics
@@ -40,6 +41,7 @@ from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
+from topicops.model.ports import Clock
 from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
 from topicops.model.topics_in_files import WithNewer, hold
@@ -104,20 +106,25 @@ class GateSummary(CountedSummary):
     fingerprint: str
 
 
-def validate(run: Run, *, as_tables: bool = False) -> ValidateSummary:
-    """``environment.json`` and ``desired.json``. Raises ``SpecError`` with every problem; opens no connection.
+def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
+    """``environment.json`` and ``desired.json``. Opens no connection.
 
     Args:
         as_tables: Keep the topics of this run, desired and live, in tables.
+        patience_s: How long to wait until the files are those of the commit that the run is pinned to.
+
+    Raises:
+        SpecError: With every problem.
+        MovedFilesError: The files are not of the pinned commit.
     """
-    return _keep_read_specs(run, read_specs(run), as_tables=as_tables)
+    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
+    validated, commit = read_files(run, lambda: read_specs(run))
+    return _keep_read_specs(run, validated, commit, as_tables=as_tables)
 
 
-def _keep_read_specs(run: Run, validated: Validated, *, as_tables: bool) -> ValidateSummary:
-    from topicops.edges.specs.git import commit_of
-
+def _keep_read_specs(run: Run, validated: Validated, commit: str | None, *, as_tables: bool) -> ValidateSummary:
     prune(run.home, now=now())
-    return keep_specs(run, validated, commit=commit_of(run.topics) or run.version, as_tables=as_tables)
+    return keep_specs(run, validated, commit=commit, as_tables=as_tables)
 
 
 def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables: bool) -> ValidateSummary:
@@ -284,7 +291,11 @@ def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
     """``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
+
+    Raises:
+        MovedFilesError: The files are not of the commit that the run is pinned to.
     """
+    require_pinned_files(run)
     run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", NOTES_FILE)
     run.store.remove("quality-after.json", facts_file("after"))
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
@@ -317,7 +328,7 @@ def _validate_for(run: Run, choice: EngineChoice, only: Only | None) -> ChosenEn
     """As ``validate``; the engine is chosen when the topics of the files are known, and before they are kept."""
     validated = read_needed_specs(run, needs_of(only))
     chosen = engine_for(choice, topics_to_compare(run, validated))
-    _keep_read_specs(run, validated, as_tables=chosen.engine == "spark")
+    _keep_read_specs(run, validated, commit_of_files(run), as_tables=chosen.engine == "spark")
     return chosen
 
 

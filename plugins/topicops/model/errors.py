@@ -120,6 +120,12 @@ class LeaseLostError(TopicopsError):
     code = "TOP503"
 
 
+class MovedFilesError(TopicopsError):
+    """The files are not of the commit that the run works on: main was rewritten, or it moved."""
+
+    code = "TOP513"
+
+
 class ArtifactError(TopicopsError):
     """A file of a run is missing, damaged, or of a format version that is not known."""
 

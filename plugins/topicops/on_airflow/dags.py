@@ -21,13 +21,11 @@ from pathlib import Path
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
 
-from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import printable
-from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
-from topicops.on_airflow.params import digests_param, only_param, pipeline_params
+from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
 
 log = logging.getLogger(__name__)
@@ -41,15 +39,13 @@ DEFAULT_ARGS: Mapping[str, object] = {
 }
 """Every task may run twice: steps write whole artifacts, and a change that took effect is recognised as already so."""
 
-ANSWER_WITHIN = "8h"
-
 PIPELINE_DOC = """
 Compares the topic files with the live cluster, sends the changes that may run unattended, and verifies them.
 It never waits for a person: what needs an approval is held, and asked about in `{approval}`.
 
 `mode` **plan** changes nothing; **apply** sends changes. `approved` takes the digests of changes that somebody has
-approved elsewhere, `reviews` the signed reviews of a pull request; `only` limits the run to topics whose name matches
-the pattern.
+approved elsewhere, `reviews` the signed reviews of a pull request; `commit` pins the run to the files of that commit;
+`only` limits it to topics whose name matches the pattern.
 """
 DRIFT_DOC = """
 Shows where the live cluster of `{environment}` differs from the topic files, and what `{pipeline}` would change.
@@ -200,15 +196,3 @@ def _changes_to_report(
     # One failed task makes all below it `upstream_failed` at once, while its siblings still run.
     [create, expand, configure, delete] >> report
     return report
-
-
-def answer_within() -> timedelta:
-    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError``, as ``params.default_mode``."""
-    text = os.environ.get("TOPICOPS_ANSWER_WITHIN") or ANSWER_WITHIN
-    try:
-        within = timedelta(milliseconds=read_duration_ms(text))
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"TOPICOPS_ANSWER_WITHIN is {text!r}: {error}; write 30m, 8h or 2d") from error
-    if not within:
-        raise UsageError(f"TOPICOPS_ANSWER_WITHIN is {text!r}: nobody can answer in no time; write 30m, 8h or 2d")
-    return within

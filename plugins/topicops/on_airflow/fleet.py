@@ -93,7 +93,7 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
         run_id=ti.run_id,
         connections=from_airflow,
         progress=log.info,
-        version=bundle_version(ti),
+        version=bundle_version(ti, topics),
     )
 
 

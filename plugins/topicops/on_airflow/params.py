@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
+from topicops.model.specs.topic_config import read_duration_ms
 
 if TYPE_CHECKING:
     from topicops.flow import Run
@@ -19,13 +21,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MODES = ("plan", "apply")
+ANSWER_WITHIN = "8h"
+COMMIT_WITHIN = "10m"
 MOST_REVIEWS = 50
 MOST_DIGESTS = 500
 """How many digests XCom, the conf of a run and a review carry; each has 64 characters."""
 MOST_AUTHORS = 200
 
 HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-COMMIT = {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"}
+COMMIT_PATTERN = "^([0-9a-f]{40}|[0-9a-f]{64})$"
+COMMIT = {"type": "string", "pattern": COMMIT_PATTERN}
 LOGIN = {"type": "string", "minLength": 1, "maxLength": 255}
 REVIEW_FIELDS: Mapping[str, object] = {
     "format_version": {"const": "1.0"},
@@ -47,6 +52,12 @@ def pipeline_params() -> dict[str, Param]:
         "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan only reads; apply sends."),
         "approved": digests_param("Digests of changes that may run although they need an approval."),
         "reviews": reviews_param(),
+        "commit": Param(
+            None,
+            type=["null", "string"],
+            pattern=COMMIT_PATTERN,
+            description="The commit that the files must be of; none: any.",
+        ),
         "only": only_param(),
     }
 
@@ -79,12 +90,42 @@ def default_mode() -> str:
     return mode
 
 
+def commit_within() -> timedelta:
+    """``TOPICOPS_COMMIT_WITHIN``: how long a pinned run waits for its commit. Raises ``UsageError``."""
+    return duration_of("TOPICOPS_COMMIT_WITHIN", COMMIT_WITHIN)
+
+
+def duration_of(name: str, default: str) -> timedelta:
+    """The environment variable of this name. Raises ``UsageError`` for what is no duration."""
+    text = os.environ.get(name) or default
+    try:
+        return timedelta(milliseconds=read_duration_ms(text))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{name} is {text!r}: {error}; write 30m, 8h or 2d") from error
+
+
+def answer_within() -> timedelta:
+    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError``, as ``default_mode``."""
+    within = duration_of("TOPICOPS_ANSWER_WITHIN", ANSWER_WITHIN)
+    if not within:
+        raise UsageError(
+            f"TOPICOPS_ANSWER_WITHIN is {os.environ['TOPICOPS_ANSWER_WITHIN']!r}: nobody can answer in no time; write "
+            "30m, 8h or 2d"
+        )
+    return within
+
+
 def mode_of(context: Context) -> str:
     return str(context["params"]["mode"])
 
 
 def only_of(context: Context) -> str | None:
     return context["params"].get("only") or None
+
+
+def pinned_commit(context: Context) -> str | None:
+    """The commit that the run is pinned to; None: it takes the files as they are."""
+    return context["params"].get("commit") or None
 
 
 def triggered_by(context: Context) -> str | None:

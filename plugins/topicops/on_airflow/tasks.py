@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from topicops.model.errors import (
     ConnectionSecurityError,
     FormatVersionError,
+    MovedFilesError,
     SpecError,
     TopicopsError,
     UsageError,
@@ -29,8 +30,10 @@ from topicops.on_airflow.params import (
     MOST_DIGESTS,
     approvals_by_parameter,
     approvals_by_review,
+    commit_within,
     mode_of,
     only_of,
+    pinned_commit,
     triggered_by,
 )
 
@@ -52,7 +55,7 @@ log = logging.getLogger(__name__)
 XComValue = dict[str, object]
 """What a task returns: paths, digests and counts."""
 
-NO_RETRY = (ConnectionSecurityError, FormatVersionError, SpecError, UsageError, WrongTargetError)
+NO_RETRY = (ConnectionSecurityError, FormatVersionError, MovedFilesError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot fix."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""
@@ -72,8 +75,9 @@ class Flow(Protocol):
         connections: ConnectionSource,
         progress: Callable[[str], None],
         version: str | None,
+        pinned: str | None,
     ) -> Run: ...
-    def validate(self, run: Run, *, as_tables: bool = False) -> Summary: ...
+    def validate(self, run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> Summary: ...
     def snapshot(self, run: Run, *, states: bool) -> Summary: ...
     def quality_before(self, run: Run) -> QualitySummary: ...
     def one_application(self, run: Run) -> AbstractContextManager[None]: ...
@@ -144,7 +148,8 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
                 run_id=ti.run_id,
                 connections=from_airflow,
                 progress=log.info,
-                version=bundle_version(ti),
+                version=bundle_version(ti, site.topics),
+                pinned=pinned_commit(context),
             ),
         )
     except NO_RETRY as error:
@@ -155,10 +160,15 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         raise AirflowException(str(error)) from error
 
 
-def bundle_version(ti: RuntimeTaskInstanceProtocol) -> str | None:
-    """The commit of the DAG bundle that the run belongs to; None: its bundle knows no versions."""
+def bundle_version(ti: RuntimeTaskInstanceProtocol, topics: Path) -> str | None:
+    """The commit of the DAG bundle that holds the topics.
+
+    None: the bundle knows no versions, or the topics are elsewhere.
+    """
     bundle = getattr(ti, "bundle_instance", None)
-    return getattr(bundle, "version", None)
+    root = getattr(bundle, "repo_path", None) or getattr(bundle, "path", None)
+    is_inside = root is not None and topics.resolve().is_relative_to(Path(root).resolve())
+    return getattr(bundle, "version", None) if is_inside else None
 
 
 @contextmanager
@@ -180,11 +190,14 @@ def logged_once() -> Iterator[None]:
 
 
 def validate(site: Site, context: Context) -> XComValue:
-    """Write the desired topics, or log every problem of every file and fail."""
+    """Write the desired topics, or log every problem of every file and fail.
+
+    A run that is pinned to a commit first waits until the folder of the files is at it.
+    """
     with step(site, context) as (flow, run):
         if context["params"].get("mode") == "apply":
             refuse_overtaken(run, context)
-        return flow.validate(run, as_tables=True).to_xcom()
+        return flow.validate(run, as_tables=True, patience_s=commit_within().total_seconds()).to_xcom()
 
 
 def snapshot(site: Site, context: Context) -> XComValue:

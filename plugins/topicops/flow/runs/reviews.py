@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import msgspec
 
-from topicops.edges.specs.git import commit_of, is_in_history
+from topicops.edges.specs.git import is_in_history
+from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.run import Run
 from topicops.model.errors import UsageError
 from topicops.model.json_types import known
@@ -40,5 +41,5 @@ def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals
 
 
 def _history_of(run: Run) -> Callable[[str], bool | None]:
-    commit = commit_of(run.topics) or run.version
+    commit = commit_of_files(run)
     return lambda merged: is_in_history(run.topics, merged, of=commit) if commit else None

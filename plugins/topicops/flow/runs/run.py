@@ -114,6 +114,8 @@ class Run:
     """Takes one line of progress."""
     version: str | None = None
     """The commit that the files are of, for folders that git does not know; None: not known."""
+    pinned: str | None = None
+    """The commit that the files must be of; None: any."""
     named: str | None = None
     """What plans call the folder of topics, where ``topics`` is a copy of it: ``topics/``; None: its own place."""
 
@@ -182,6 +184,7 @@ def open_run(
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
+    pinned: str | None = None,
     part: str | None = None,
 ) -> Run:
     """The run whose folder is ``<home>/runs/<group>/<run id>``.
@@ -191,6 +194,7 @@ def open_run(
         group: ``cli``, or a DAG id.
         connections: Finds a connection by its id.
         version: The commit of the files, where git itself cannot say.
+        pinned: The commit that the files must be of.
         part: One environment of a run of many: a folder of its own in the run's.
     """
     home = home or home_folder()
@@ -204,6 +208,7 @@ def open_run(
         connections=cache(connections),
         progress=progress,
         version=version,
+        pinned=pinned,
     )
 
 

@@ -248,6 +248,8 @@ _TABLE = (
          '`format_version: "2.0"` read by a version that knows 1.', "Update topicops."),
     Code("TOP512", "approval missing, void or by the author", "The approval does not cover these changes.",
          "The author of the change approves it.", "Ask for one that does.", is_reserved=True),
+    Code("TOP513", "files of another commit", "Main was rewritten or moved while a run worked on one of its commits.",
+         "A force-push between the tasks `gate` and `create`.", "Start a new run."),
     Code("TOP601", "partition without leader", "No live replica may lead.", "Partition 3 has leader -1.",
          "Start the named broker."),
     Code("TOP602", "ISR incomplete", "A replica has fallen behind or its broker is down.",
