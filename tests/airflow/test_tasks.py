@@ -410,6 +410,14 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
     assert result.notes == ("Task verify failed; its log says why.",)
 
 
+def test_a_pipeline_that_applied_may_be_remembered_as_verified_and_one_that_planned_may_not(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    tasks.report(site(flow), context(ScriptedTask(), mode="plan"))
+    assert flow.noted_verified == []
+    tasks.report(site(flow), context(ScriptedTask()))
+    assert flow.noted_verified == [()]
+
+
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 SET = "f" * 64

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
     from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import one_application, quality_after, quality_before
-    from topicops.flow.reporting import render, render_report, report, run_report, run_result
+    from topicops.flow.reporting import note_verified, render, render_report, report, run_report, run_result
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -34,7 +34,7 @@ _NAMES = {
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("one_application", "quality_after", "quality_before"),
-    "reporting": ("render", "render_report", "report", "run_report", "run_result"),
+    "reporting": ("note_verified", "render", "render_report", "report", "run_report", "run_result"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("verify",),
@@ -64,6 +64,7 @@ __all__ = [
     "load_plan",
     "look_at_fleet",
     "make_plan",
+    "note_verified",
     "one_application",
     "open_fleet",
     "open_run",

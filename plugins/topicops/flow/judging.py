@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, ExpandTopic
@@ -55,7 +57,8 @@ def judge_now(
     """
     anew = _planned_anew(environment, plan, desired, live)
     approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew))
-    return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved)
+    waits = tuple(waits_for(run, environment, commit_of_files(run))) if environment.spec.policy.after else ()
+    return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved, waits=waits)
 
 
 def _planned_anew(environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot) -> ChangeSet:

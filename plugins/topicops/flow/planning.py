@@ -35,6 +35,7 @@ from topicops.flow.runs.run import (
     safety_notes,
 )
 from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
+from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
@@ -44,6 +45,7 @@ from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.ports import Clock
 from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
+from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.gate import gate as gate_step
@@ -296,12 +298,24 @@ def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
         MovedFilesError: The files are not of the commit that the run is pinned to.
     """
     require_pinned_files(run)
+    environment, change_set = read_environment(run), run.read_change_set()
+    return _gated(run, environment, change_set, approvals, tuple(waits_for(run, environment, change_set.source.commit)))
+
+
+def gate_before_merge(run: Run) -> GateSummary:
+    """As ``gate``, for files that have no commit yet: ``policy.after`` is asked when they have one."""
+    return _gated(run, read_environment(run), run.read_change_set(), (), ())
+
+
+def _gated(
+    run: Run, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval], waits: Sequence[str]
+) -> GateSummary:
     run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", NOTES_FILE)
     run.store.remove("quality-after.json", facts_file("after"))
     run.store.remove(*(baseline_file(kind) for kind in KINDS))
-    environment, change_set = read_environment(run), run.read_change_set()
-    approved = counted_signatures(run, environment, approvals, gate_step(change_set, environment).changes)
-    gated = gate_step(change_set, environment, approved=approved)
+    first = gate_step(change_set, environment, waits=waits)
+    approved = counted_signatures(run, environment, approvals, first.changes)
+    gated = gate_step(change_set, environment, approved=approved, waits=waits)
     path = run.store.write_text("plan.json", plan_to_json(gated))
     counts = {word.value: len(gated.with_gate(word)) for word in GateWord}
     return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, notes_of
+from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
@@ -23,6 +24,7 @@ from topicops.steps.reporting.runs.run_report import (
     report_markdown,
     report_text,
 )
+from topicops.steps.reporting.runs.verified_whole import is_verified_whole
 
 T = TypeVar("T")
 Format = Literal["text", "json", "markdown"]
@@ -94,6 +96,17 @@ def run_result(
 
     found = run_result(run_report(run, failed_tasks=failed_tasks), remarks=remarks)
     return replace(found, headline=headline) if headline else found
+
+
+def note_verified(run: Run, *, failed_tasks: Sequence[str] = (), interrupted: bool = False) -> None:
+    """At the end of a run that applied: remember its commit if all of its files is in place and verified.
+
+    ``policy.after`` of other environments asks for that.
+    """
+    found = run_report(run, failed_tasks=failed_tasks, interrupted=interrupted)
+    commit = found.plan.change_set.source.commit if found.plan else None
+    if commit and is_verified_whole(found):
+        write_verified(run, commit)
 
 
 def write_report(run: Run, found: RunReport) -> None:

@@ -8,7 +8,7 @@ from topicops.flow.applying import apply
 from topicops.flow.history import record
 from topicops.flow.judging import judge_now, with_lost_topics, with_needed_defaults
 from topicops.flow.planning import gate, snapshot
-from topicops.flow.reporting import report, run_report, write_report
+from topicops.flow.reporting import note_verified, report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
@@ -70,6 +70,7 @@ def _apply_and_verify(
     if read_outcomes(run):
         verify_or_note_failure(run, interrupted=interrupted)
     report(run, interrupted=interrupted())
+    note_verified(run, interrupted=interrupted())
     return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
 
 

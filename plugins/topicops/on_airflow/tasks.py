@@ -98,6 +98,7 @@ class Flow(Protocol):
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
+    def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
     def run_result(
         self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
     ) -> RunResult: ...
@@ -356,6 +357,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
+        if context["params"].get("mode") == "apply":  # the approval's own DAG has no mode: it plans a part
+            flow.note_verified(run, failed_tasks=failed)
         hand_over(flow.run_result(run, failed_tasks=failed, remarks=remarks), context)
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:

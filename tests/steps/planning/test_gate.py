@@ -207,6 +207,14 @@ def test_a_whole_cluster_drops_nothing() -> None:
     assert words(plan) == [RUN, RUN, RUN]
 
 
+def test_while_another_environment_comes_first_nothing_runs_and_nobody_is_asked() -> None:
+    create, delete = create_change("a"), delete_change("b")
+    waits = ["waits for staging: it was never verified"]
+    plan = gate(change_set((create, delete)), environment(), approved=digests(create, delete), waits=waits)
+    assert words(plan) == [SKIPPED, SKIPPED]
+    assert [(gated.reasons, gated.approvable) for gated in plan.changes] == [(tuple(waits), False)] * 2
+
+
 def gated_as(word: GateWord, *, approvable: bool = False) -> Plan:
     change = expand_change("a", risk=Risk.RISKY)
     entry = GatedChange(

@@ -28,6 +28,7 @@ from topicops.steps.specs.rules import (
     Rule,
     assignments,
     config_combinations,
+    environment_order,
     environments,
     lifecycles,
     name_clashes,
@@ -38,6 +39,7 @@ from topicops.steps.specs.rules import (
     single_configs,
 )
 
+STAGING = LOCAL.replace("local", "staging") + "  policy: {}\n"
 KRAFT = LOCAL.replace("sandbox", "sandbox, source: kafka, lease: none")
 
 
@@ -547,6 +549,37 @@ ROWS = [
             "web/b.yaml": topic("b"),
             "owners.yaml": owners("owner: team-web, partitions: 6, replicas: 17"),
         },
+    ),
+    rows(
+        "after an environment that has no file",
+        environment_order.environments_come_after_others,
+        "TOP333",
+        "environments/local.yaml",
+        "qa",
+        {"web/a.yaml": topic("a"), "environments/staging.yaml": STAGING},
+        local=policy("after: [staging, qa]"),
+    ),
+    rows(
+        "after itself",
+        environment_order.environments_come_after_others,
+        "TOP333",
+        "environments/local.yaml",
+        "local",
+        {"web/a.yaml": topic("a")},
+        local=policy("after: [local]"),
+    ),
+    rows(
+        "a circle",
+        environment_order.environments_come_after_others,
+        "TOP333",
+        "environments/local.yaml",
+        "staging",
+        {
+            "web/a.yaml": topic("a"),
+            "environments/staging.yaml": STAGING.replace("{}", "{after: [dev]}"),
+            "environments/dev.yaml": STAGING.replace("staging", "dev").replace("{}", "{after: [staging, local]}"),
+        },
+        local=policy("after: [staging]"),
     ),
     rows(
         "an exception of no code",

@@ -12,7 +12,7 @@ from topicops.edges.connections.lookup import from_environment
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
-from topicops.flow.planning import diff, gate, keep_specs, snapshot
+from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
 from topicops.flow.planning import plan as plan_step
 from topicops.flow.pull_requests.branches import Branches, open_branches, reviewers_by_owner
 from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
@@ -173,7 +173,7 @@ def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
     snapshot(run, states=True)
     diff(run, engine="python")
     plan_step(run)
-    gate(run)
+    gate_before_merge(run)
     return run.read_plan()
 
 

@@ -159,6 +159,8 @@ _TABLE = (
     Code("TOP332", "name of another owner", "`owners.yaml` gives names like this one to another owner.",
          "`payments.refunds` of team-shop, where `payments.*` is team-payments'.",
          "Choose another name, or correct the owner."),
+    Code("TOP333", "order of environments", "policy.after names no environment, or makes a circle.",
+         "`after: [prod]` in prod.yaml, or prod after staging and staging after prod.", "Take the name out."),
     Code("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
          "12 partitions live, `partitions: 6` in the file.", "Write the live number, or move to a new topic."),
     Code("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

@@ -79,17 +79,19 @@ def judge_again(
     live: ClusterSnapshot,
     environment: Environment,
     approved: Mapping[str, str] = NOBODY,
+    waits: Sequence[str] = (),
 ) -> Judged:
     """Keep what a plan of now asks for as well; decide all others without sending them.
 
     Args:
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
         approved: Who approved the changes that a person has approved, by digest.
+        waits: Why nothing may be sent to this environment yet.
     """
     counted, decided = _held_against(anew, plan, desired, live)
     entries = {
         digest: entry
-        for digest, entry in _gated_again(plan, replace(anew, changes=counted), environment, approved).items()
+        for digest, entry in _gated_again(plan, replace(anew, changes=counted), environment, approved, waits).items()
         if digest not in decided
     }
     decided |= {d: _gate_verdict(entry) for d, entry in entries.items() if entry.gate is not GateWord.RUN}
@@ -132,10 +134,10 @@ def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
 
 
 def _gated_again(
-    plan: Plan, anew: ChangeSet, environment: Environment, approved: Collection[str]
+    plan: Plan, anew: ChangeSet, environment: Environment, approved: Collection[str], waits: Sequence[str]
 ) -> Mapping[str, GatedChange]:
     """The gate of now over the changes that are still wanted, by digest; the plan's own word counts where stricter."""
-    again = gate(anew, environment, approved=approved)
+    again = gate(anew, environment, approved=approved, waits=waits)
     digests = {entry.digest for entry in again.changes}
     before = replace(plan, changes=tuple(entry for entry in plan.changes if entry.digest in digests))
     return {entry.digest: entry for entry in strictest_of(before, again, approved=approved).changes}

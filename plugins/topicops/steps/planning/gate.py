@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -29,11 +29,13 @@ def gate(
     environment: Environment,
     *,
     approved: Collection[str] = NO_APPROVALS,
+    waits: Sequence[str] = (),
 ) -> Plan:
     """Sort every change into run, held or skipped, with all its reasons.
 
     Args:
         approved: Digests of changes that a person has approved; they cover exactly those.
+        waits: Why nothing may be sent to this environment yet; no approval lifts that.
     """
     too_many = list(delete_limit_reasons(change_set, environment))
     far_too_many = list(delete_percent_reasons(change_set, environment))
@@ -46,6 +48,7 @@ def gate(
         skipping += _state_reasons(change, change_set.cluster, environment)
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
+        skipping += waits
         holding = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
         entry = _gated(change, digest, skipping=skipping, final=final, holding=() if digest in approved else holding)

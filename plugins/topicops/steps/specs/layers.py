@@ -238,6 +238,8 @@ class EnvironmentView:
     environment_unreadable: bool = False
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
+    environment_names: frozenset[str] = field(default_factory=frozenset)
+    """Also of environments whose file cannot be read."""
     owners: ReadFile | None = None
     """The file of owners; None: there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)

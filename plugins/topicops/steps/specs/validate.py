@@ -44,7 +44,9 @@ MODELS: Mapping[FileKind, type[Written]] = {
     "Owners": OwnersFile,
 }
 
-NOT_LIFTABLE = frozenset({"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326"})
+NOT_LIFTABLE = frozenset(
+    {"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326", "TOP333"}
+)
 """Errors that leave nothing to plan; an exception does not help."""
 
 BLIND_TO_ENVIRONMENTS: tuple[Rule, ...] = (
@@ -276,6 +278,7 @@ def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> Enviro
         now=now,
         unread_topics=frozenset(d.stem for d in tree.documents if d.kind == "Topic" and d.file not in files),
         environments=tuple(f for f in files.values() if f.document.kind in ("Environment", "Exceptions")),
+        environment_names=frozenset(environment_names(tree)),
         owners=next((f for f in files.values() if f.document.kind == "Owners"), None),
         shared_configs=places_by_config(chain(common, own)),
     )

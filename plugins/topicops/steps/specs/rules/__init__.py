@@ -12,6 +12,7 @@ from topicops.steps.specs.layers import EnvironmentView
 from topicops.steps.specs.rules import (
     assignments,
     config_combinations,
+    environment_order,
     environments,
     lifecycles,
     name_clashes,
@@ -57,4 +58,5 @@ RULES: tuple[Rule, ...] = (
     environments.addresses_are_given,
     environments.leases_can_be_had,
     environments.exceptions_are_current,
+    environment_order.environments_come_after_others,
 )
