@@ -161,6 +161,29 @@ def test_two_pull_requests_on_one_topic_see_each_other(repository: TeamRepositor
     assert "author-of-second" in first, "the comment that was there first is brought up to date"
 
 
+def test_each_environment_has_a_comment_of_its_own_and_its_own_topics(repository: TeamRepository) -> None:
+    local = repository.topics / "environments/local.yaml"
+    second = local.read_text(encoding="utf-8").replace("name: local", "name: second")
+    (repository.topics / "environments/second.yaml").write_text(second, encoding="utf-8")
+    repository.publish("A second environment")
+    with repository.branch("change"):
+        repository.describe("both")
+        name = repository.topic("one")
+        metadata = {"name": name, "owner": "team-tests", "environments": ["second"]}
+        repository.write(f"topics/tests/{name}.yaml", "Topic", metadata, spec={"keyed": False})
+        repository.commit()
+    pull = repository.open("change")
+
+    ended = repository.check(pull.number)
+
+    comments = {marked(body): body for body in repository.forge.bodies(pull.number)}
+    assert list(comments) == [("local", 1), ("second", 1)], ended
+    assert [name in body for body in comments.values()] == [False, True]
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert check.title == "3 changes after the merge, in local, second"
+
+
 HOSTILE = "**bold** | <script>alert(1)</script> @everyone #1 `$(touch ran)` ~~x~~ </details> <!-- topicops:record x -->"
 
 

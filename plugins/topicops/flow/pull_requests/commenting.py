@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -82,6 +82,8 @@ class Described:
     """By environment, what its comment has shown all the while until now."""
     owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By environment, the owner of each held change, by digest."""
+    others: tuple[OtherPullRequest, ...] = ()
+    """Open ones that touch the same files of topics, in whatever environment."""
 
 
 def describe(planned: PlannedPullRequest, conversation: Conversation) -> Described:
@@ -92,7 +94,7 @@ def describe(planned: PlannedPullRequest, conversation: Conversation) -> Describ
     contents, earlier, owners = list[CommentContent](), dict[str, ShownByDigest](), dict[str, Mapping[str, str]]()
     for entry in summary.environments:
         name, plan = entry.environment, planned.plans.get(entry.environment)
-        held = _held(plan)
+        held = _held(plan, entry.own)
         owners[name] = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held}
         shown = already_shown(conversation.read_record(comments.get((name, 1)), name), owners[name])
         earlier[name] = shown
@@ -110,11 +112,12 @@ def describe(planned: PlannedPullRequest, conversation: Conversation) -> Describ
                 remarks=summary.remarks,
             )
         )
-    return Described(contents=tuple(contents), earlier=earlier, owners=owners)
+    return Described(contents=tuple(contents), earlier=earlier, owners=owners, others=others)
 
 
-def _held(plan: Plan | None) -> list[GatedChange]:
-    return [gated for gated in plan.changes if gated.approvable] if plan else []
+def _held(plan: Plan | None, own: Collection[str]) -> list[GatedChange]:
+    """Those that a review of this pull request can be about: what was pending before had its own."""
+    return [gated for gated in plan.changes if gated.approvable and gated.change.topic in own] if plan else []
 
 
 def _states(
@@ -154,7 +157,7 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     comments = conversation.comments()
     for content in described.contents:
         _post(content, described, conversation, comments)
-    _tell_others(planned, conversation)
+    _tell_others(described.others, conversation)
     known = {content.environment for content in described.contents}
     for (environment, _), comment in comments.items():
         if environment not in known:
@@ -182,10 +185,12 @@ def _post(
         write_parts(conversation, name, _recorded(replace(content, shown_since=since), shown, conversation), parts)
 
 
-def _tell_others(planned: PlannedPullRequest, conversation: Conversation) -> None:
+def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation) -> None:
     """The comments of open pull requests on the same topics name this one."""
+    if not others:
+        return
     forge, this = conversation.forge, conversation.forge.pull_request(conversation.number)
-    for other in _others(planned, conversation):
+    for other in others:
         number = int(other.mark.removeprefix(forge.mark))
         here = OtherPullRequest(
             mark=f"{forge.mark}{this.number}", url=this.url, author=this.author, topics=other.topics

@@ -83,7 +83,9 @@ def review_states(
     """
     newest = facts.newest()
     return {
-        gated.digest: _state(gated, owners[gated.change.topic], shown.get(gated.digest), facts, rules, newest, has_key)
+        gated.digest: _state(
+            gated, owners.get(gated.change.topic, ""), shown.get(gated.digest), facts, rules, newest, has_key
+        )
         for gated in held
     }
 

@@ -281,7 +281,7 @@ def _digest_lines(content: CommentContent, plan: Plan) -> list[str]:
             _since(content.shown_since.get(gated.digest)),
         )
         for gated in plan.changes
-        if gated.approvable
+        if gated.approvable and gated.change.topic in content.own
     ]
     return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *rows, ""]) if rows else []
 
