@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from topicops.model.printable import markdown, printable, printable_lines
+from topicops.model.printable import bold, markdown, printable, printable_lines
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ HOSTILE = [
     "www.example.org",
     "# title",
     "##",
+    "ends in a heading's end #",
+    "ends in its end ###",
     "> quote",
     "- item",
     "---",
@@ -94,6 +96,23 @@ def test_hostile_words_are_only_words_in_a_list(text: str) -> None:
     assert_only_words(next(token for token in tokens if token.type == "inline"), printable(text).strip())
 
 
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_are_only_words_in_a_heading(text: str) -> None:
+    opened, inline, closed = GITHUB.parse(f"### {markdown(text)}\n")
+
+    assert (opened.tag, closed.tag) == ("h3", "h3")
+    assert_only_words(inline, printable(text).strip())
+
+
+@pytest.mark.parametrize("text", ["prod", "*", "a_", "~", "<b>", "1.", "", "  "])
+def test_what_is_bold_is_bold_and_nothing_else_and_no_text_leaves_no_asterisk(text: str) -> None:
+    (inline,) = (token for token in GITHUB.parse(f"of {bold(text)}, done") if token.type == "inline")
+
+    kinds = [child.type for child in inline.children or () if child.type.startswith("strong")]
+    assert kinds == (["strong_open", "strong_close"] if text.strip() else [])
+    assert "".join(child.content for child in inline.children or ()) == f"of {text.strip()}, done"
+
+
 @given(st.text(alphabet="\\`*_[]()#|~@<>&;!:/-+.1aGHw \n$", max_size=30))
 def test_no_mixture_of_marks_leaves_its_cell_or_becomes_markup(text: str) -> None:
     first, second = cells(f"| {markdown(text)} | next |")
@@ -110,6 +129,7 @@ def test_no_mixture_of_marks_leaves_its_cell_or_becomes_markup(text: str) -> Non
         pytest.param("o/r#12 GH-12", r"r#\d|GH-\d", id="an issue elsewhere"),
         pytest.param("a@b.org", r"@\w", id="a mail address"),
         pytest.param(":tada:", r":\w+:", id="an emoji"),
+        pytest.param("$x$ ($y$)", r"(?<!\u200b)\$", id="a formula"),
     ],
 )
 def test_what_github_looks_for_in_the_finished_text_is_cut(text: str, never: str) -> None:

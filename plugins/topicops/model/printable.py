@@ -10,16 +10,18 @@ _MARKDOWN = re.compile(
       (?P<entity> & (?=\#?\w+;)                 # a character reference
                 | <
                 | (?<!\ -) >                    # the > of an arrow may stay: no tag is open
-                | [|$]                          # a table cell, a formula
+                | [|]                           # a table cell
                 | : (?=//)                      # an address
                 | (?<=\b[wW]{3}) \. )           # and one without its scheme
+    | (?P<after>  [$] )                         # a formula
     | (?P<cut>    @                             # a mention, a mail address
                 | \# (?=\d) | (?<=\bGH) - (?=\d)  # an issue
                 | : (?=[a-z+-][\w+-]*:) )       # an emoji
     | (?P<slash>  \\ (?=[!-/:-@\[-`{-~]|$)      # elsewhere a backslash is only itself
                 | [`*\[\]]
                 | (?<![^\W_]) _ | _ (?![^\W_])  # emphasis begins and ends at the edge of a word
-                | ~ (?=\S) | (?<=\S) ~ )
+                | ~ (?=\S) | (?<=\S) ~
+                | (?<!\S) \# (?=\#*$) )       # the end of a heading
     """,
     re.VERBOSE,
 )
@@ -68,11 +70,20 @@ def markdown(text: str) -> str:
     return _BLOCK_START.sub(r"\g<0>\\", _MARKDOWN.sub(_unmarked, printable(text).strip()))
 
 
+def bold(text: str) -> str:
+    """``text`` escaped, and bold where GitHub shows it; without a text there are no asterisks either."""
+    words = markdown(text)
+    return f"**{words}**" if words else ""
+
+
 def _unmarked(match: re.Match[str]) -> str:
     character = match.group()
     if match.lastgroup == "entity":
         # GitHub splits cells before it reads backslashes, and autolinks ignore them.
         return f"&#{ord(character)};" if character not in "&<>" else escape(character)
+    if match.lastgroup == "after":
+        # GitHub has a formula for $x$ and \$x\$, unless something else than a space stands before it.
+        return f"{_ZERO_WIDTH_SPACE}&#{ord(character)};"
     if match.lastgroup == "cut":
         # GitHub searches for these in the rendered text, where no backslash and no entity is left.
         return character + _ZERO_WIDTH_SPACE

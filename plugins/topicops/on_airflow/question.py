@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from topicops.model.plans.changes import DeleteTopic, before_and_after
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.printable import markdown, plural
+from topicops.model.printable import bold, markdown, plural
 from topicops.steps.reporting.plans.plan_wording import traffic_text
 
 MOST_ROWS = 200
@@ -20,7 +20,7 @@ def question_markdown(plan: Plan) -> str:
     changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     rows = changes[:MOST_ROWS]
     lines = [
-        f"**{len(changes)} change(s)** of **{markdown(target.environment)}**, cluster {markdown(target.cluster_id)}, "
+        f"**{len(changes)} change(s)** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
         f"as of commit {markdown(plan.change_set.source.commit or 'not known')}.",
         "Approve sends exactly these, each only if its topic has not moved since and the files still ask for it. "
         "Reject sends nothing.",

@@ -31,7 +31,7 @@ from topicops.testing.builders import change_set, create_change, delete_change, 
 CHANGES = ("change", "what", "risk", "gate")
 PICTURES = Path(__file__).parents[4] / "docs/pictures"
 HOSTILE = (
-    "**bold** | <b>x</b> <script>y</script> @team #1 `code` ~~gone~~ </details> <!-- topicops:record a b --> "
+    "**bold** | <b>x</b> <script>y</script> @team #1 `code` $(run) ~~gone~~ </details> <!-- topicops:record a b --> "
     "[link](https://evil.example) \u202e :smile: \\| &amp; ![i](x)"
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.printable import markdown
+from topicops.model.printable import bold, markdown
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
 
 
@@ -25,7 +25,7 @@ def _table_row(result: QualityResult) -> str:
 
 
 def _failure(result: QualityResult) -> Iterator[str]:
-    yield f"**{markdown(result.rule)}**: {_heading(result)}{_history(result)}"
+    yield f"{bold(result.rule)}: {_heading(result)}{_history(result)}"
     yield ""
     yield from (f"- {_named(example)}" for example in result.examples)
     if result.runbook:

@@ -383,7 +383,7 @@ def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _verdict_row(topic: str, checks: Sequence[Check]) -> str:
-    reasons = "; ".join(f"{check.id}: {words(check.message)}" for check in checks if not check.is_healthy)
+    reasons = "; ".join(words(f"{check.id}: {check.message}") for check in checks if not check.is_healthy)
     return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {reasons} |"
 
 
