@@ -112,3 +112,20 @@ def test_a_new_topic_names_the_schema_that_init_wrote(seen: list[Start]) -> None
     assert line.startswith("# yaml-language-server: $schema=")
     assert (file.parent / line.partition("=")[2]).is_file()
     assert cli.run(["fmt", "--check", "topics"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("forge", "files"),
+    [
+        ("github", {".github/CODEOWNERS", ".github/workflows/topics.yml"}),
+        ("gitlab", {".gitlab/CODEOWNERS", ".gitlab-ci.yml"}),
+    ],
+)
+def test_the_jobs_of_pull_requests_are_those_of_the_forge(seen: list[Start], forge: str, files: set[str]) -> None:
+    assert cli.run(["init", "--bootstrap-servers", "b1:9092", "--name", "prod", "--forge", forge]) == 0
+
+    written = {path.as_posix() for path in Path().rglob("*") if path.is_file()}
+    assert {name for name in written if name.startswith((".github", ".gitlab"))} == files
+    texts = [Path(name).read_text(encoding="utf-8") for name in files]
+    assert [text for text in texts if "@TOPICS@" in text or "@VERSION@" in text or "@REPOSITORY@" in text] == []
+    assert all("topics" in text for text in texts)

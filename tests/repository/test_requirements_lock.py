@@ -15,7 +15,7 @@ BASE_LOCK = (ROOT / "requirements-cli.lock").read_text(encoding="utf-8")
 UV = (ROOT / "requirements-uv.txt").read_text(encoding="utf-8")
 INSTALLS = {
     f"{name}: {line.strip()}": line
-    for name in ("Makefile", "Dockerfile", ".github/workflows/topics.yml")
+    for name in ("Makefile", "Dockerfile", "action.yml")
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
     if re.search(r"\b(pip3?|uv) (pip )?install\b", line)
 }
