@@ -33,6 +33,12 @@ HELD = RunResult(
     commit="c" * 40,
     changes=(ChangeResult(topic="a", action="delete", digest="ab" * 32, status="held"),),
 )
+SKIPPED = RunResult(
+    headline="Nothing was applied.",
+    success=True,
+    commit="c" * 40,
+    changes=(ChangeResult(topic="a", action="create", digest="ab" * 32, status="skipped"),),
+)
 FAILED = RunResult(headline="Applied in part: 1 failed.", success=False, commit="c" * 40, changes=())
 
 
@@ -182,7 +188,9 @@ def test_a_folder_without_versions_waits_in_its_own_run(merged: Merged) -> None:
     assert airflow.confs["topic_pipeline_local"]["commit"] == merged.merge
 
 
-@pytest.mark.parametrize(("result", "state"), [(DONE, "applied"), (HELD, "held"), (FAILED, "failed")])
+@pytest.mark.parametrize(
+    ("result", "state"), [(DONE, "applied"), (HELD, "held"), (SKIPPED, "held"), (FAILED, "failed")]
+)
 def test_what_came_of_the_run_is_its_state(merged: Merged, result: RunResult, state: str) -> None:
     [run] = merged.start(FakeAirflow(versions=[merged.merge], results={"local": result})).environments
 
@@ -270,6 +278,29 @@ def test_an_environment_that_comes_after_another_waits_until_that_is_verified(
     runs = merged.start(airflow).environments
 
     assert [(run.environment, run.state) for run in runs] == list(zip(("local", "prod"), states, strict=True))
+
+
+def test_an_environment_that_comes_before_a_touched_one_is_started_at_the_same_commit(merged: Merged) -> None:
+    """Else the touched one would wait for it for ever."""
+    prod = merged.topics / "environments/prod.yaml"
+    prod.write_text(LOCAL.replace("name: local", "name: prod") + "  policy: {after: [local]}\n", encoding="utf-8")
+    merged.before = commit(merged.topics.parent)
+    (merged.topics / "web/c.yaml").write_text(topic("c", metadata=", environments: [prod]"), encoding="utf-8")
+    merged.merge = commit(merged.topics.parent)
+    airflow = FakeAirflow(versions=[merged.merge])
+
+    runs = merged.start(airflow).environments
+
+    assert [(run.environment, run.state) for run in runs] == [("local", "applied"), ("prod", "applied")]
+    assert {conf["commit"] for conf in airflow.confs.values()} == {merged.merge}
+
+
+def test_dags_of_another_repository_have_versions_that_say_nothing_about_the_topics(merged: Merged) -> None:
+    airflow = FakeAirflow(versions=["9" * 40])
+
+    [run] = merged.start(airflow).environments
+
+    assert (run.state, run.commit) == ("applied", merged.merge)
 
 
 def test_a_commit_that_the_clone_lacks_is_one_sentence(merged: Merged) -> None:

@@ -80,7 +80,8 @@ class Trigger:
         pull_request = self.forge.pull_request_of(merge_commit)
         number = pull_request.number if pull_request else None
         with open_branches(self.topics, base=before, head=merge_commit, merge=False) as found:
-            touched, waits = _touched(found), _waits(found)
+            waits = _waits(found)
+            touched = _with_those_before(_touched(found), waits)
             reviews = self._reviews(found, pull_request, merge_commit, touched)
             runs: dict[str, TriggeredRun] = {}
             for environment in _in_order(touched, waits):
@@ -141,7 +142,10 @@ class Trigger:
             version = self.airflow.bundle_version(dag_id)
             if version is None:  # a folder without versions: the run itself waits for the commit
                 return merge_commit
-            if version == merge_commit or self._contains(version, merge_commit):
+            contains = version == merge_commit or self._contains(version, merge_commit)
+            if contains is None:  # of another repository, which has the DAGs alone: as a folder without versions
+                return merge_commit
+            if contains:
                 return version
             self.sleep(POLL_S)
         raise AirflowError(
@@ -149,12 +153,13 @@ class Trigger:
             f"which does not contain {merge_commit[:12]}; see to its DAG bundle, then run topicops ci trigger again"
         )
 
-    def _contains(self, later: str, earlier: str) -> bool:
+    def _contains(self, later: str, earlier: str) -> bool | None:
+        """Whether the history of one commit has the other; None where not even ``origin`` has the later one."""
         found = is_ancestor(self.topics.parent, earlier, later)
         if found is None:
             fetch(self.topics.parent)
             found = is_ancestor(self.topics.parent, earlier, later)
-        return bool(found)
+        return found
 
     def _followed(self, run: TriggeredRun) -> TriggeredRun:
         for task in self.airflow.follow(run.dag_id, run.run_id, timeout_s=self.patience.for_run_s):
@@ -217,6 +222,17 @@ def _waits(branches: Branches) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+def _with_those_before(touched: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Also the environments that come before a touched one: they must be verified at this very commit."""
+    found, waiting = list[str](), list(touched)
+    while waiting:
+        name = waiting.pop(0)
+        if name in waits and name not in found:
+            found.append(name)
+            waiting += waits[name]
+    return tuple(found)
+
+
 def _in_order(environments: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """The environments, each behind those that it waits for."""
     try:
@@ -237,7 +253,7 @@ def _waiting(environment: str, unmet: Sequence[str]) -> TriggeredRun:
 def _state(run_state: str, result: RunResult) -> RunState:
     if run_state != "success" or not result.success:
         return "failed"
-    return "held" if any(change.status == "held" for change in result.changes) else "applied"
+    return "held" if any(change.status in ("held", "skipped") for change in result.changes) else "applied"
 
 
 def write_runs(runs: TriggeredRuns, folder: Path) -> None:

@@ -10,7 +10,7 @@ from topicops.model.pull_requests.run_result import RunResult
 RUNS_FILE = "runs.json"
 
 RunState = Literal["applied", "held", "failed", "waiting", "not started"]
-"""``held``: done, but for changes that wait for an approval. ``waiting``: another environment comes first."""
+"""``held``: done, but for changes that are held or skipped. ``waiting``: another environment comes first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
