@@ -41,12 +41,11 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action
-from topicops.model.pull_requests.review import REVIEW_KEY
+from topicops.model.pull_requests.review import MOST_DIGESTS, REVIEW_KEY
 from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
-from topicops.on_airflow.params import MOST_DIGESTS
 from topicops.testing import builders
 
 

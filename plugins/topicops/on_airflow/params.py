@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
+from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS
 from topicops.model.specs.topic_config import read_duration_ms
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ log = logging.getLogger(__name__)
 MODES = ("plan", "apply")
 ANSWER_WITHIN = "8h"
 COMMIT_WITHIN = "10m"
-MOST_REVIEWS = 50
-MOST_DIGESTS = 500
-"""How many digests XCom, the conf of a run and a review carry; each has 64 characters."""
 MOST_AUTHORS = 200
 
 HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

@@ -26,8 +26,8 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action, GateWord
+from topicops.model.pull_requests.review import MOST_DIGESTS
 from topicops.on_airflow.params import (
-    MOST_DIGESTS,
     approvals_by_parameter,
     approvals_by_review,
     commit_within,

@@ -109,6 +109,7 @@ def test_a_server_is_started_once_answers_to_its_token_alone_and_is_stopped(
         assert printed(server.address_file.read_text().strip()).stdout == "5 True\n"
         stranger = printed(f"sc://localhost:{server.port}/;token=wrong-token")
         assert "TopicopsError: TOPICOPS_SPARK=sc://localhost" in stranger.stderr
+        assert "Invalid authentication token; check TOPICOPS_SPARK" in stranger.stderr
         assert "wrong-token" not in stranger.stderr
 
         for name in ("address", "server.json"):

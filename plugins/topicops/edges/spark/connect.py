@@ -28,6 +28,7 @@ def connected_session(address: str, *, timeout_s: float) -> SparkSession:
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     session: SparkSession = SparkSession.builder.remote(address).getOrCreate()
     session.client.set_retry_policies([_RETRIES])
+    _ = session.version  # the first call: a token that is refused must not look like a setting that is
     return session
 
 

@@ -19,7 +19,7 @@ SHORTEST_KEY = 32
 MOST_REVIEWS = 50
 """Of one run."""
 MOST_DIGESTS = 500
-"""Of one review; each has 64 characters."""
+"""Of one review, of the conf of a run and of what a task returns; each has 64 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
