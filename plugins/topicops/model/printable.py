@@ -20,7 +20,7 @@ _MARKDOWN = re.compile(
     | (?P<slash>  \\ (?=[!-/:-@\[-`{-~]|$)      # elsewhere a backslash is only itself
                 | [`*\[\]]
                 | (?<![^\W_]) _ | _ (?![^\W_])  # emphasis begins and ends at the edge of a word
-                | ~ (?=\S) | (?<=\S) ~
+                | ~ (?!\s) | (?<!\s) ~              # our own ** may stand beside the text
                 | (?<!\S) \# (?=\#*$) )       # the end of a heading
     """,
     re.VERBOSE,

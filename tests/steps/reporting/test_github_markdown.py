@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 from itertools import cycle, zip_longest
 from typing import Any
@@ -19,6 +20,7 @@ from fixtures.run_pages import results, some_facts
 from fixtures.stand_ins import StandIns, in_words
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Plan
+from topicops.model.printable import bold
 from topicops.model.runs.fleet import EnvironmentResult, FleetReport, Standing
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
 from topicops.on_airflow.question import question_markdown
@@ -87,6 +89,7 @@ HOSTILE = [
     pytest.param("**", id="the end of what is bold"),
     pytest.param("_it_ __it__", id="emphasis"),
     pytest.param("~", id="a lone tilde"),
+    pytest.param("~ x ~", id="a tilde at each end"),
     pytest.param("~~x~~ ~~~", id="strikethrough"),
     pytest.param("|", id="a cell"),
     pytest.param("a\\|b\\\\|", id="an escaped cell"),
@@ -173,6 +176,13 @@ def test_hostile_words_in_every_field_are_shown_as_the_words_that_they_are(docum
     render, value = document
     one_line = " ".join(text.splitlines()) if render is fleet_markdown else text
     assert_shown_as_said(render, in_words(value, lambda number: f"{one_line}{number}{one_line}"))
+
+
+@pytest.mark.parametrize("first", string.punctuation)
+def test_a_bold_text_is_bold_whatever_signs_are_at_its_ends(first: str) -> None:
+    for last in string.punctuation:
+        seen = rendered(f"of {bold(f'{first} x {last}')}, done")
+        assert (seen.tags, seen.texts("p")) == (["p", "strong"], [f"of {first} x {last}, done"])
 
 
 ANY_TEXT = st.text(max_size=30) | st.text(alphabet="|`*_<>[]()!@#\\~&;:$\n\r\x1b -aG1", max_size=12)
