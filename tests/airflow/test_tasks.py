@@ -339,23 +339,24 @@ def test_a_bundle_that_is_one_folder_holds_what_lies_in_it(tmp_path: Path) -> No
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:
-    task = ScriptedTask()
+    task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_after=(quality_rule("critical", success=False),))
+    tasks.validate(site(flow), context(task))
     with pytest.raises(AirflowFailException, match="Q04"):
-        tasks.quality_after(
-            site(ScriptedFlow(tmp_path, rules_after=(quality_rule("critical", success=False),))), context(task)
-        )
+        tasks.quality_after(site(flow), context(task))
     assert "orders" in str(task.pushed["quality"])
 
 
 @pytest.mark.parametrize("result", [failed_rule("warning"), quality_rule("critical", success=True)])
 def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityResult) -> None:
-    task = ScriptedTask()
-    tasks.quality_before(site(ScriptedFlow(tmp_path, rules_before=(result,))), context(task))
+    task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_before=(result,))
+    tasks.validate(site(flow), context(task))
+    tasks.quality_before(site(flow), context(task))
     assert "Q04" in str(task.pushed["quality"])
 
 
 def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_diff_starts_none(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
+    tasks.validate(site(flow), context(ScriptedTask()))
 
     tasks.quality_before(site(flow), context(ScriptedTask()))
     tasks.diff(site(flow), context(ScriptedTask()))
@@ -365,6 +366,7 @@ def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_dif
 
 def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),))
+    tasks.validate(site(flow), context(ScriptedTask()))
 
     with pytest.raises(AirflowFailException, match="Q04"):
         tasks.quality_before(site(flow), context(ScriptedTask()))

@@ -114,7 +114,7 @@ def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
     """Make the plan of these changes by the files and the cluster of now. Skips the task when one is not held."""
     from topicops.model.plans.plan_file import changes_to_json
 
-    flow.validate(run)
+    flow.validate(run, as_tables=True)  # quality_after reads them
     flow.snapshot(run, states=True)
     flow.diff(run, engine="python")
     flow.plan(run, only=None)
