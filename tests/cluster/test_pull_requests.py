@@ -137,11 +137,53 @@ def test_a_fork_is_validated_and_its_check_says_that_it_is_not_planned(repositor
 
     ended = repository.check(pull.number)
 
-    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "fork": 0}, ended
+    assert {name: job.status for name, job in ended.items()} == {"validate": 0, "unplanned": 0}, ended
     check = repository.forge.check(pull.head)
     assert check is not None
-    assert (check.result, check.title) == ("neutral", "A pull request of a fork is validated, and not planned")
+    assert (check.result, check.title) == (
+        "neutral",
+        "A pull request of a fork, or into another branch than the default one, is validated and not planned",
+    )
     assert repository.forge.bodies(pull.number) == []
+
+
+def test_a_pull_request_into_a_branch_that_nobody_protects_is_not_planned(repository: TeamRepository) -> None:
+    with repository.branch("change"):
+        repository.describe("orders")
+        repository.commit()
+    pull = repository.open("change")
+    pull.base = "of-mallory"
+
+    ended = repository.check(pull.number)
+
+    assert list(ended) == ["validate", "unplanned"]
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert check.result == "neutral"
+
+
+def test_a_profile_that_changes_topics_is_told_although_no_topic_file_changes(repository: TeamRepository) -> None:
+    profile = repository.topics / "profiles/lean.yaml"
+    profile.parent.mkdir()
+    text = "apiVersion: topicops/v1\nkind: Profile\nmetadata: {name: lean}\nspec: {configs: {retention.ms: 7d}}\n"
+    profile.write_text(text, encoding="utf-8")
+    name = repository.topic("orders")
+    metadata = {"name": name, "owner": "team-tests"}
+    repository.write(f"topics/tests/{name}.yaml", "Topic", metadata, spec={"keyed": False, "profile": "lean"})
+    repository.publish("A topic with a profile")
+    with repository.branch("change"):
+        profile.write_text(text.replace("7d", "1h"), encoding="utf-8")
+        repository.commit()
+    pull = repository.open("change")
+
+    ended = repository.check(pull.number)
+
+    assert {job: result.status for job, result in ended.items()} == {"validate": 0, "plan": 0}, ended
+    [comment] = repository.forge.bodies(pull.number)
+    assert f"After the merge they change 1 topic of local: {name}." in comment
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert (check.result, "topics/profiles/lean.yaml" in check.title) == ("neutral", True)
 
 
 def test_two_pull_requests_on_one_topic_see_each_other(repository: TeamRepository) -> None:

@@ -20,7 +20,7 @@ from topicops.model.pull_requests.review import MOST_DIGESTS, SignedReview
 from topicops.model.pull_requests.run_result import ChangeResult, RunResult
 from topicops.model.pull_requests.shown import Shown
 from topicops.model.pull_requests.triggered import TriggeredRuns
-from topicops.steps.pull_requests.shown_record import record_line
+from topicops.steps.pull_requests.shown_record import About, record_line
 from topicops.steps.pull_requests.signing import is_genuine
 from topicops.steps.reporting.pull_requests.comment_markdown import marker
 from topicops.testing.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
@@ -98,11 +98,15 @@ class Merged:
         )
         return trigger.start(before=self.before, merge_commit=self.merge)
 
-    def shows(self, digests: list[str], *, since: datetime, number: int = 1) -> None:
+    def shows(self, digests: list[str], *, since: datetime, number: int = 1, base_branch: str = "main") -> None:
         """Our comment has shown these changes of team-web since then."""
         shown = {digest: Shown(owner="team-web", since=since) for digest in digests}
-        line = record_line(shown, KEY, repository=REPOSITORY, pull_request=number, environment="local")
+        line = record_line(shown, KEY, about(number=number, base_branch=base_branch))
         self.forge.comment(1, BOT, f"{marker('local', 1)}\n### The plan\n\n{line}\n")
+
+
+def about(*, number: int = 1, base_branch: str = "main") -> About:
+    return About(repository=REPOSITORY, pull_request=number, base_branch=base_branch, environment="local")
 
 
 OWNERS = """\
@@ -113,7 +117,10 @@ spec:
   owners:
     - {owner: team-web, reviewers: [alice]}
 """
-NOT_COUNTED = ("no key", "edited", "of another pull request", "shown later", "of no owner", "by a stranger")
+NOT_COUNTED = (
+    *("no key", "edited", "of another pull request", "planned for another base branch"),
+    *("shown later", "of no owner", "by a stranger"),
+)
 
 
 @pytest.fixture
@@ -220,24 +227,21 @@ def test_a_review_of_what_the_comment_showed_goes_to_airflow_signed(merged: Merg
     assert (review.repository, review.pull_request, review.merge_commit) == (REPOSITORY, 1, merged.merge)
 
 
-@pytest.mark.parametrize(
-    "case", ["no key", "edited", "of another pull request", "shown later", "of no owner", "by a stranger"]
-)
+@pytest.mark.parametrize("case", NOT_COUNTED)
 def test_no_other_review_does(merged: Merged, case: str) -> None:
     now = merged.forge.now()
     merged.shows(
         ["ab" * 32],
         since=now + timedelta(days=1) if case == "shown later" else now,
         number=2 if case == "of another pull request" else 1,
+        base_branch="mallory" if case == "planned for another base branch" else "main",
     )
     if case == "edited":
         comment = merged.forge.pulls[1].comments[0]
         other = record_line(
             {"cd" * 32: Shown(owner="team-web", since=datetime(2020, 1, 1, tzinfo=UTC))},
             b"another key that has thirty-two bytes.",
-            repository=REPOSITORY,
-            pull_request=1,
-            environment="local",
+            about(),
         )
         comment.body = comment.body.rstrip().rpartition("\n")[0] + f"\n{other}\n"
     if case == "by a stranger":

@@ -47,7 +47,8 @@ def pull_request(checkout: Path, *, fork: bool = False) -> dict[str, object]:
             "number": 1,
             "head": {"sha": head, "ref": BRANCH, "repo": {"full_name": "mallory/topics" if fork else "acme/topics"}},
             "base": {"sha": base, "ref": MAIN},
-        }
+        },
+        "repository": {"default_branch": MAIN},
     }
 
 
@@ -76,8 +77,24 @@ def test_only_the_step_that_plans_or_applies_is_given_a_secret() -> None:
 
 def test_a_job_with_a_secret_plans_for_branches_of_this_repository_only() -> None:
     assert "github.event.pull_request.head.repo.full_name == github.repository" in JOBS["plan"]["if"]
-    assert "github.event.pull_request.head.repo.full_name != github.repository" in JOBS["fork"]["if"]
-    assert "environment" not in JOBS["fork"]
+    assert "github.event.pull_request.head.repo.full_name != github.repository" in JOBS["unplanned"]["if"]
+    assert "environment" not in JOBS["unplanned"]
+
+
+def test_a_job_with_a_secret_plans_for_the_protected_branch_only() -> None:
+    """In any other branch somebody may name himself the owner."""
+    base = "github.event.pull_request.base.ref"
+    assert f"&& {base} == github.event.repository.default_branch" in JOBS["plan"]["if"]
+    assert f"|| {base} != github.event.repository.default_branch" in JOBS["unplanned"]["if"]
+
+
+def test_each_secret_is_declared_and_handed_over_by_its_name() -> None:
+    """GitHub inherits secrets inside one organization alone."""
+    used = set(re.findall(r"secrets\.(\w+)", str(JOBS)))
+    declared = yaml.safe_load(JOBS_FILE.read_text(encoding="utf-8"))[True]["workflow_call"]["secrets"]
+    passed = yaml.safe_load(TEXT)["jobs"]["topics"]["secrets"]
+    assert used == set(declared) == set(passed)
+    assert passed == {name: f"${{{{ secrets.{name} }}}}" for name in used}
 
 
 def test_a_trusted_job_checks_out_the_base_branch_and_nothing_of_the_branch() -> None:

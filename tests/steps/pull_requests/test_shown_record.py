@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.shown import Shown, ShownByDigest
-from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from
+from topicops.steps.pull_requests.shown_record import About, already_shown, read_record, record_line, shown_from
 from topicops.steps.pull_requests.signing import checked_key
 
 KEY = b"k" * 32
@@ -18,15 +19,15 @@ SHOWN = {
     "cd" * 32: Shown(owner="team-shop --> <!--", since=AT),
     "ef" * 32: Shown(owner="team-web", since=AT + timedelta(hours=1)),
 }
-ABOUT = {"repository": "acme/topics", "pull_request": 12, "environment": "prod"}
+ABOUT = About(repository="acme/topics", pull_request=12, base_branch="main", environment="prod")
 
 
 def line_of(shown: ShownByDigest = SHOWN, key: bytes = KEY) -> str:
-    return record_line(shown, key, repository="acme/topics", pull_request=12, environment="prod")
+    return record_line(shown, key, ABOUT)
 
 
-def read(body: str, key: bytes = KEY, *, number: int = 12, environment: str = "prod") -> ShownByDigest | None:
-    return read_record(body, key, repository="acme/topics", pull_request=number, environment=environment)
+def read(body: str, key: bytes = KEY, *, about: About = ABOUT) -> ShownByDigest | None:
+    return read_record(body, key, about)
 
 
 def test_a_record_is_read_as_it_was_written_and_is_one_hidden_line() -> None:
@@ -47,20 +48,21 @@ def test_three_hundred_changes_take_less_than_twenty_thousand_characters() -> No
 
 
 @pytest.mark.parametrize(
-    ("body", "key", "number", "environment"),
+    ("body", "key", "about"),
     [
-        pytest.param(line_of(), b"x" * 32, 12, "prod", id="signed with another key"),
-        pytest.param(line_of(), KEY, 13, "prod", id="copied from another pull request"),
-        pytest.param(line_of(), KEY, 12, "staging", id="copied from another environment"),
-        pytest.param(f"{line_of()}\nmore", KEY, 12, "prod", id="not the last line"),
-        pytest.param(f"text {line_of()}", KEY, 12, "prod", id="not a whole line"),
-        pytest.param(line_of().replace("record ", "record A"), KEY, 12, "prod", id="changed"),
-        pytest.param("<!-- topicops:record e30= " + "0" * 64 + " -->", KEY, 12, "prod", id="no record in it"),
-        pytest.param("", KEY, 12, "prod", id="no text"),
+        pytest.param(line_of(), b"x" * 32, ABOUT, id="signed with another key"),
+        pytest.param(line_of(), KEY, replace(ABOUT, pull_request=13), id="copied from another pull request"),
+        pytest.param(line_of(), KEY, replace(ABOUT, environment="staging"), id="copied from another environment"),
+        pytest.param(line_of(), KEY, replace(ABOUT, base_branch="mine"), id="planned for another base branch"),
+        pytest.param(f"{line_of()}\nmore", KEY, ABOUT, id="not the last line"),
+        pytest.param(f"text {line_of()}", KEY, ABOUT, id="not a whole line"),
+        pytest.param(line_of().replace("record ", "record A"), KEY, ABOUT, id="changed"),
+        pytest.param("<!-- topicops:record e30= " + "0" * 64 + " -->", KEY, ABOUT, id="no record in it"),
+        pytest.param("", KEY, ABOUT, id="no text"),
     ],
 )
-def test_any_other_text_is_no_record(body: str, key: bytes, number: int, environment: str) -> None:
-    assert read(body, key, number=number, environment=environment) is None
+def test_any_other_text_is_no_record(body: str, key: bytes, about: About) -> None:
+    assert read(body, key, about=about) is None
 
 
 def test_a_change_keeps_its_time_as_long_as_it_is_shown_without_a_gap() -> None:

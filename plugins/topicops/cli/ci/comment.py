@@ -8,7 +8,7 @@ import typer
 
 from topicops.cli.ci.shared import FOLDER, FolderArgument, NumberOption, RepositoryOption
 from topicops.cli.output import print_result, progress
-from topicops.model.errors import ArtifactError
+from topicops.model.errors import ArtifactError, ForgeError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import plural
 
@@ -47,7 +47,7 @@ def status_command(
             check = set_check_without_plan(unplanned, conversation, branch_of_the_job(), url=job_page(), failed=False)
         else:
             check = set_check(read_planned(folder), conversation, url=job_page())
-    except ArtifactError as error:  # the check reports in any case, because a merge may wait for it
+    except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
         check = set_check_without_plan(str(error), conversation, branch_of_the_job(), url=job_page(), failed=True)
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)

@@ -50,7 +50,7 @@ def plan_command(
         print_result(plan_text(planned.plans[entry.environment]) if not entry.problem else "", "text")
         if entry.problem:
             print_error(f"{entry.environment}: {entry.problem}")
-    if not planned.summary.environments and not planned.summary.problem:
+    if not planned.summary.environments and not planned.summary.problem and not planned.summary.remarks:
         print_result("The pull request changes no topic of any environment.")
     if planned.summary.problem:
         print_error(planned.summary.problem)

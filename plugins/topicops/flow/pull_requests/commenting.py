@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 from topicops.flow.pull_requests.planning import PlannedPullRequest
 from topicops.model.errors import ForgeError
@@ -16,15 +17,24 @@ from topicops.model.pull_requests.shown import ShownByDigest
 from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, unplanned_check
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
-from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from
-from topicops.steps.reporting.pull_requests.comment_markdown import comment_parts, marked, with_other
+from topicops.steps.pull_requests.shown_record import About, already_shown, read_record, record_line, shown_from
+from topicops.steps.reporting.pull_requests.comment_markdown import (
+    comment_parts,
+    marked,
+    shows_a_plan,
+    with_other,
+    with_problem,
+)
 
 MOST_OPEN = 100
 """How many other open pull requests are looked at; each costs a request."""
 _NOTHING_SHOWN: ShownByDigest = {}
+NO_REVIEWS = ReviewFacts(reviews=(), authors=frozenset(), reviewers={}, members=lambda _: frozenset())
+"""Where nothing needs one."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Conversation:
     """One pull request on its forge, and the key that signs what we say there."""
 
@@ -38,6 +48,11 @@ class Conversation:
         """``acme/topics#12``."""
         return f"{self.forge.repository}{self.forge.mark}{self.number}"
 
+    @cached_property
+    def pull_request(self) -> PullRequest:
+        """As the forge has it now. Raises ``ForgeError``."""
+        return self.forge.pull_request(self.number)
+
     def comments(self) -> Mapping[tuple[str, int], Comment]:
         """Our comments by environment and part; of two with the same marker the first."""
         found: dict[tuple[str, int], Comment] = {}
@@ -50,15 +65,25 @@ class Conversation:
         """What the first part of our comment showed, if its record is ours and unchanged."""
         if comment is None or self.key is None:
             return _NOTHING_SHOWN
-        about = {"repository": self.forge.repository, "pull_request": self.number, "environment": environment}
-        return read_record(comment.body, self.key, **about) or _NOTHING_SHOWN  # type: ignore[arg-type]
+        return read_record(comment.body, self.key, self.about(environment)) or _NOTHING_SHOWN
+
+    def about(self, environment: str) -> About:
+        return About(
+            repository=self.forge.repository,
+            pull_request=self.number,
+            base_branch=self.pull_request.base_branch,
+            environment=environment,
+        )
 
     def review_facts(self, reviewers: Mapping[str, tuple[str, ...]]) -> ReviewFacts:
+        """Without any review where the forge does not give all reviews and all authors."""
+        try:
+            reviews, authors, problem = self.forge.reviews(self.number), self.forge.authors(self.number), ""
+        except ForgeError as error:
+            reviews, authors, problem = (), frozenset[str](), f"No review counts now: {error}"
+            self.progress(problem)
         return ReviewFacts(
-            reviews=self.forge.reviews(self.number),
-            authors=self.forge.authors(self.number),
-            reviewers=reviewers,
-            members=self._members(),
+            reviews=reviews, authors=authors, reviewers=reviewers, members=self._members(), problem=problem
         )
 
     def _members(self) -> Members:
@@ -89,13 +114,14 @@ class Described:
 def describe(planned: PlannedPullRequest, conversation: Conversation) -> Described:
     """Ask the forge for reviews, and for other open pull requests on the same topics."""
     summary, comments = planned.summary, conversation.comments()
-    facts = conversation.review_facts(summary.reviewers)
+    held = {entry.environment: _held(planned.plans.get(entry.environment), entry.own) for entry in summary.environments}
+    facts = conversation.review_facts(summary.reviewers) if any(held.values()) else NO_REVIEWS
     others = _others(planned, conversation)
+    remarks = (*summary.remarks, *([facts.problem] if facts.problem else []))
     contents, earlier, owners = list[CommentContent](), dict[str, ShownByDigest](), dict[str, Mapping[str, str]]()
     for entry in summary.environments:
         name, plan = entry.environment, planned.plans.get(entry.environment)
-        held = _held(plan, entry.own)
-        owners[name] = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held}
+        owners[name] = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held[name]}
         shown = already_shown(conversation.read_record(comments.get((name, 1)), name), owners[name])
         earlier[name] = shown
         contents.append(
@@ -106,10 +132,10 @@ def describe(planned: PlannedPullRequest, conversation: Conversation) -> Describ
                 own=frozenset(entry.own),
                 base_commit=summary.base_commit,
                 head_commit=summary.head_commit,
-                reviews=_states(entry, held, shown, facts, conversation),
+                reviews=_states(entry, held[name], shown, facts, conversation),
                 shown_since={digest: known.since for digest, known in shown.items()},
                 others=tuple(other for other in others if set(other.topics) & set(entry.own)),
-                remarks=summary.remarks,
+                remarks=remarks,
             )
         )
     return Described(contents=tuple(contents), earlier=earlier, owners=owners, others=others)
@@ -138,8 +164,11 @@ def _others(planned: PlannedPullRequest, conversation: Conversation) -> tuple[Ot
     forge, mine = conversation.forge, planned.summary.topic_files
     if not mine:
         return ()
-    this = forge.pull_request(conversation.number)
-    files = {other: forge.changed_files(other.number) for other in open_beside(forge, this)}
+    try:
+        files = {other: forge.changed_files(other.number) for other in open_beside(forge, conversation.pull_request)}
+    except ForgeError as error:
+        conversation.progress(f"Other open pull requests on the same topics are not known: {error}")
+        return ()
     return tuple(overlaps(mine, files, mark=forge.mark))
 
 
@@ -152,13 +181,23 @@ def open_beside(forge: Forge, this: PullRequest) -> list[PullRequest]:
 
 
 def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> Described:
-    """Write one comment for each environment, or edit ours; those of environments that are no longer touched go."""
+    """Write one comment for each environment, or edit ours; those of environments that are no longer touched go.
+
+    A comment that shows a plan keeps it while there is no newer one, so that its reviews still count afterwards.
+    """
+    if problem := planned.summary.problem:
+        edit_first_parts(conversation, partial(with_problem, problem=problem))
+        return Described(contents=())
     described = describe(planned, conversation)
     comments = conversation.comments()
     for content in described.contents:
-        _post(content, described, conversation, comments)
+        before = comments.get((content.environment, 1))
+        if content.plan is None and before is not None and shows_a_plan(before.body):
+            conversation.forge.edit_comment(conversation.number, before.id, with_problem(before.body, content.problem))
+        else:
+            _post(content, described, conversation, comments)
     _tell_others(described.others, conversation)
-    known = {content.environment for content in described.contents}
+    known = {*planned.summary.left_out, *(content.environment for content in described.contents)}
     for (environment, _), comment in comments.items():
         if environment not in known:
             conversation.forge.remove_comment(conversation.number, comment.id)
@@ -189,7 +228,7 @@ def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation)
     """The comments of open pull requests on the same topics name this one."""
     if not others:
         return
-    forge, this = conversation.forge, conversation.forge.pull_request(conversation.number)
+    forge, this = conversation.forge, conversation.pull_request
     for other in others:
         number = int(other.mark.removeprefix(forge.mark))
         here = OtherPullRequest(
@@ -213,13 +252,7 @@ def _is_named(digest: str, posted: Sequence[Comment]) -> bool:
 def _recorded(content: CommentContent, shown: ShownByDigest, conversation: Conversation) -> tuple[str, ...]:
     if conversation.key is None or not shown:
         return comment_parts(content)
-    line = record_line(
-        shown,
-        conversation.key,
-        repository=conversation.forge.repository,
-        pull_request=conversation.number,
-        environment=content.environment,
-    )
+    line = record_line(shown, conversation.key, conversation.about(content.environment))
     return comment_parts(replace(content, record=line))
 
 
@@ -255,11 +288,12 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation, *, url: s
     """The check on the newest commit of the branch, and the label of its risk."""
     summary = planned.summary
     if summary.problem:
-        check = failed_check(summary.problem, url=url)
-        conversation.forge.set_check(summary.head_commit, check)
-        return check
+        is_commit = _COMMIT.fullmatch(summary.head_commit) is not None
+        commit = summary.head_commit if is_commit else conversation.pull_request.head_commit
+        return set_check_without_plan(summary.problem, conversation, commit, url=url, failed=True)
     contents = describe(planned, conversation).contents
-    check = check_of(contents, url=url)
+    check = check_of(contents, remarks=summary.remarks, url=url)
     conversation.forge.set_check(summary.head_commit, check)
-    conversation.forge.set_labels(conversation.number, labels_of(contents))
+    if all(content.plan for content in contents):  # else the risk is not known, and the label of before stays
+        conversation.forge.set_labels(conversation.number, labels_of(contents))
     return check

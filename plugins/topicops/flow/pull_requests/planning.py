@@ -11,6 +11,7 @@ import msgspec
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.specs.git_trees import commit_id, is_ancestor
 from topicops.edges.specs.open_files import environment_files
 from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
 from topicops.flow.planning import plan as plan_step
@@ -30,7 +31,7 @@ from topicops.model.pull_requests.pull_request_plan import (
 )
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.steps.pull_requests.touched import changed_topics, owner_of, policy_remarks
+from topicops.steps.pull_requests.touched import NO_ENVIRONMENT, changed_topics, owner_of, policy_remarks
 from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
 GROUP = "ci"
@@ -66,35 +67,61 @@ def plan_pull_request(
 ) -> PlannedPullRequest:
     """Plan the merge of ``base`` and ``head`` by the policy of ``base``.
 
-    What keeps one environment from being planned is told in its place, and stops no other.
+    What keeps one environment from being planned is told in its place, and stops no other. What keeps the whole pull
+    request from being planned, such as a conflict or a missing commit, is its ``problem``.
 
     Args:
         topics: The folder of topics in a clone that has both commits.
         only: Environments to plan, if the pull request touches them; empty: all that it touches.
-
-    Raises:
-        UsageError: A commit or the folder is missing.
     """
     try:
+        _require_unmerged(topics.parent, base, head)
         with open_branches(topics, base=base, head=head) as branches:
+            _require_known(only, branches.environments)
             return _planned(branches, number, only, planning)
     except UsageError as error:
-        if "conflicts with its base" not in str(error):
-            raise
-        summary = PullRequestPlan(number=number, base_commit=base, head_commit=head, topic_files=(), problem=str(error))
+        summary = PullRequestPlan(
+            number=number,
+            base_commit=_commit_or_name(topics, base),
+            head_commit=_commit_or_name(topics, head),
+            topic_files=(),
+            problem=str(error),
+        )
         return PlannedPullRequest(summary=summary, plans={})
+
+
+def _require_unmerged(repository: Path, base: str, head: str) -> None:
+    """Else the merge would change nothing, and the pull request would look harmless."""
+    if is_ancestor(repository, head, base):
+        raise UsageError(f"{base} already contains {head}: name the base branch's commit with --base")
+
+
+def _require_known(only: Collection[str], environments: Collection[str]) -> None:
+    if unknown := sorted(set(only) - set(environments)):
+        known = ", ".join(environments) or "none"
+        raise UsageError(f"{', '.join(unknown)}: no such environment on the base branch; there are: {known}")
+
+
+def _commit_or_name(topics: Path, name: str) -> str:
+    try:
+        return commit_id(topics.parent, name)
+    except UsageError:
+        return name
 
 
 def _planned(branches: Branches, number: int | None, only: Collection[str], planning: Planning) -> PlannedPullRequest:
     plans: dict[str, Plan] = {}
-    found, effects = list[PlannedEnvironment](), dict[str, tuple[str, ...]]()
+    found, left_out, effects = list[PlannedEnvironment](), list[str](), dict[str, tuple[str, ...]]()
     prune(planning.home, now=now())
     for environment in branches.environments:
         before, after = (branches.desired(topics, environment) for topics in (branches.before, branches.after))
         own = _own(branches, before, after)
         if branches.policy_files:
             effects[environment] = _effects(branches, environment, after)
-        if (own is not None and not own) or (only and environment not in only):
+        if only and environment not in only:
+            left_out.append(environment)
+            continue
+        if own is not None and not own and not effects.get(environment):
             continue
         entry, plan = _plan_environment(branches, environment, own or (), before, after, planning)
         found.append(entry)
@@ -106,10 +133,17 @@ def _planned(branches: Branches, number: int | None, only: Collection[str], plan
         head_commit=branches.head_commit,
         topic_files=branches.topic_files,
         reviewers=reviewers_by_owner(branches.before) if branches.before.is_dir() else {},
-        remarks=tuple(policy_remarks(branches.policy_files, branches.topic_files, effects)),
+        remarks=tuple(_remarks(branches, effects)),
         environments=tuple(found),
+        left_out=tuple(left_out),
     )
     return PlannedPullRequest(summary=summary, plans=plans)
+
+
+def _remarks(branches: Branches, effects: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    yield from policy_remarks(branches.policy_files, branches.topic_files, effects)
+    if not branches.environments:
+        yield NO_ENVIRONMENT
 
 
 def _own(branches: Branches, before: Desired | None, after: Desired | None) -> tuple[str, ...] | None:

@@ -42,7 +42,7 @@ def _content(run: TriggeredRun) -> CommentContent:
 def _tell_others(runs: TriggeredRuns, conversation: Conversation) -> None:
     """The comments of open pull requests on the same topics say that this one was merged, so their plans are older."""
     forge = conversation.forge
-    this = forge.pull_request(conversation.number)
+    this = conversation.pull_request
     files = {other: forge.changed_files(other.number) for other in open_beside(forge, this)}
     for other in overlaps(runs.topic_files, files, mark=forge.mark):
         talk = replace(conversation, number=int(other.mark.removeprefix(forge.mark)))

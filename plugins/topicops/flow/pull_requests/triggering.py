@@ -19,7 +19,7 @@ from topicops.edges.specs.git_trees import fetch, is_ancestor
 from topicops.edges.specs.open_files import environment_files
 from topicops.flow.pull_requests.branches import Branches, open_branches, reviewers_by_owner
 from topicops.flow.pull_requests.commenting import Conversation
-from topicops.model.errors import ArtifactError, TopicopsError, UsageError
+from topicops.model.errors import ArtifactError, ForgeError, TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.pull_requests.forge import Forge, PullRequest
 from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApproval, SignedReview
@@ -82,7 +82,7 @@ class Trigger:
         with open_branches(self.topics, base=before, head=merge_commit, merge=False) as found:
             waits = _waits(found)
             touched = _with_those_before(_touched(found), waits)
-            reviews = self._reviews(found, pull_request, merge_commit, touched)
+            reviews = self._reviews_or_none(found, pull_request, merge_commit, touched)
             runs: dict[str, TriggeredRun] = {}
             for environment in _in_order(touched, waits):
                 unmet = [name for name in waits[environment] if name in runs and runs[name].state != "applied"]
@@ -97,6 +97,16 @@ class Trigger:
                 topic_files=found.topic_files,
                 environments=tuple(runs.values()),
             )
+
+    def _reviews_or_none(
+        self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
+    ) -> Mapping[str, tuple[SignedReview, ...]]:
+        """Without reviews the runs start as well: what needs an approval is held."""
+        try:
+            return self._reviews(branches, pull_request, merge_commit, environments)
+        except ForgeError as error:
+            self.progress(f"No review is handed over, so what needs one is held: {error}")
+            return {}
 
     def _reviews(
         self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]

@@ -34,7 +34,7 @@ class PlannedEnvironment:
 
     environment: str
     own: tuple[str, ...]
-    """Topics that the pull request changes there, sorted."""
+    """Topics that the pull request changes there, sorted; none where it changes policy alone."""
     owners: Mapping[str, str] = field(default_factory=dict)
     """Owner of each topic with a held change: the one that the base branch names, else the branch's own word."""
     rules: ReviewRules | None = None
@@ -55,5 +55,7 @@ class PullRequestPlan:
     """By owner, as ``owners.yaml`` of the base branch has them: logins, and teams (``acme/payments``)."""
     remarks: tuple[str, ...] = ()
     environments: tuple[PlannedEnvironment, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Environments that the command was told to leave out: nothing is known of them."""
     problem: str = ""
     """Why nothing could be planned, such as a conflict with the base branch."""

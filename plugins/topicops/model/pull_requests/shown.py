@@ -24,6 +24,8 @@ class ShownChanges:
     format_version: Literal["1.0"] = "1.0"
     repository: str
     pull_request: int
+    base_branch: str
+    """Whose files named the owners. People can choose another base for an open pull request."""
     environment: str
     groups: tuple[ShownGroup, ...]
 

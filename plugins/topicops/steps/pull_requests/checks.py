@@ -16,15 +16,16 @@ _NO_REVIEW = ReviewState(reviewers=(), can_be_reviewed=False)
 LABELS: Mapping[Risk, str] = {risk: f"topics:{risk}" for risk in Risk}
 
 
-def check_of(contents: Sequence[CommentContent], *, url: str = "") -> Check:
+def check_of(contents: Sequence[CommentContent], *, remarks: Sequence[str] = (), url: str = "") -> Check:
     """``failure`` where something cannot be planned or done, ``neutral`` where something waits, else ``success``.
 
     Args:
         contents: Of each environment that the pull request touches; none: it touches no topic.
+        remarks: What a person has to know of the whole pull request, such as changed policy.
         url: Of the job.
     """
     wrong = [line for content in contents for line in _wrong(content)]
-    waiting = [line for content in contents for line in _waiting(content)]
+    waiting = [*(line for content in contents for line in _waiting(content)), *remarks]
     result = CheckResult.FAILURE if wrong else CheckResult.NEUTRAL if waiting else CheckResult.SUCCESS
     title = (wrong or waiting or [_all_well(contents)])[0]
     lines = [f"- {markdown(line)}" for line in (*wrong, *waiting)] or [markdown(title)]

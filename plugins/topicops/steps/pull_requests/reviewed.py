@@ -31,6 +31,8 @@ class ReviewFacts:
     reviewers: Mapping[str, tuple[str, ...]]
     """Logins and teams by owner."""
     members: Members
+    problem: str = ""
+    """Why the forge does not say who gave and who wrote what; no review counts then."""
 
     def may_approve(self, owner: str, login: str) -> bool:
         named = self.reviewers.get(owner, ())

@@ -7,6 +7,7 @@ import binascii
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -20,15 +21,26 @@ _LINE = re.compile(r"<!-- topicops:record ([A-Za-z0-9+/=]+) ([0-9a-f]{64}) -->")
 _DIGEST_BYTES = 32
 
 
-def record_line(shown: ShownByDigest, key: bytes, *, repository: str, pull_request: int, environment: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a record is of: it proves nothing about any other pull request, base branch or environment."""
+
+    repository: str
+    pull_request: int
+    base_branch: str
+    environment: str
+
+
+def record_line(shown: ShownByDigest, key: bytes, about: About) -> str:
     """One line of HTML that browsers do not show."""
     groups: defaultdict[tuple[str, datetime], list[str]] = defaultdict(list)
     for digest, entry in shown.items():
         groups[entry.owner, entry.since].append(digest)
     record = ShownChanges(
-        repository=repository,
-        pull_request=pull_request,
-        environment=environment,
+        repository=about.repository,
+        pull_request=about.pull_request,
+        base_branch=about.base_branch,
+        environment=about.environment,
         groups=tuple(
             ShownGroup(owner=owner, since=since, digests=_packed(digests))
             for (owner, since), digests in sorted(groups.items())
@@ -38,7 +50,7 @@ def record_line(shown: ShownByDigest, key: bytes, *, repository: str, pull_reque
     return f"<!-- topicops:record {text} {signature_of(record, key, purpose=PURPOSE)} -->"
 
 
-def read_record(body: str, key: bytes, *, repository: str, pull_request: int, environment: str) -> ShownByDigest | None:
+def read_record(body: str, key: bytes, about: About) -> ShownByDigest | None:
     """What the comment showed; None if its last line is no record of this very comment, signed with the key."""
     match = _LINE.fullmatch(body.rstrip().rpartition("\n")[2].strip())
     if match is None:
@@ -48,9 +60,13 @@ def read_record(body: str, key: bytes, *, repository: str, pull_request: int, en
         shown = dict(_unpacked(record))
     except (binascii.Error, msgspec.DecodeError, ValueError):
         return None
-    about = (record.repository, record.pull_request, record.environment)
-    is_ours = is_signed(record, match[2], key, purpose=PURPOSE)
-    return shown if is_ours and about == (repository, pull_request, environment) else None
+    said = About(
+        repository=record.repository,
+        pull_request=record.pull_request,
+        base_branch=record.base_branch,
+        environment=record.environment,
+    )
+    return shown if is_signed(record, match[2], key, purpose=PURPOSE) and said == about else None
 
 
 def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, posted_at: datetime) -> ShownByDigest:

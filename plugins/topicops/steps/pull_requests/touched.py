@@ -74,6 +74,12 @@ def policy_remarks(
         )
 
 
+NO_ENVIRONMENT = (
+    "The base branch has no environment in environments/ of the topics, so nothing is planned: merge the file of the "
+    "environment first."
+)
+
+
 def _some(names: Iterable[str]) -> str:
     listed = sorted(names)
     more = len(listed) - _NAMES_SHOWN

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
@@ -34,6 +35,8 @@ _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([1-9]) -->\n")
 _OTHERS, _OTHERS_END = "<!-- topicops:others -->", "<!-- topicops:others end -->"
+_NO_PLAN = "**There is no plan.** The files or the cluster must be put right first:"
+_NEWEST, _NEWEST_END = "<!-- topicops:newest -->", "<!-- topicops:newest end -->"
 _OTHERS_TITLE = "#### Open on the same topics"
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _DIGEST_SHOWN = 12
@@ -109,8 +112,7 @@ def _opening(content: CommentContent) -> list[str]:
     plan = content.plan
     lines = [f"### {words(title(plan))}" if plan else f"### Environment {words(content.environment)}", ""]
     if content.problem:
-        lines += ["**There is no plan.** The files or the cluster must be put right first:", ""]
-        lines += ["```text", *_fenced(content.problem), "```", ""]
+        lines += [_NO_PLAN, "", "```text", *_fenced(content.problem), "```", ""]
     if plan:
         lines += [f"**{markdown(summary_line(plan))}** {_whose(content, plan)}", ""]
         if final := final_line(_only_own(content, plan)):
@@ -238,6 +240,32 @@ def with_other(body: str, other: OtherPullRequest) -> str:
 def _link(text: str, url: str) -> str:
     shown = text.replace("#", "#\N{ZERO WIDTH SPACE}") if not _ADDRESS.fullmatch(url) else text
     return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else words(shown)
+
+
+def shows_a_plan(body: str) -> bool:
+    return _NO_PLAN not in body
+
+
+def with_problem(body: str, problem: str) -> str:
+    """The comment with a note above its plan: the newest commit has none. An earlier note goes."""
+    if not shows_a_plan(body):
+        return body
+    first, _, rest = body.partition("\n")
+    for most_lines in (20, 1):
+        said = [line.replace("<!--", "<! --") for line in islice(_fenced(problem), most_lines)]
+        note = [
+            *(_NEWEST, "**The newest commit has no plan.** The files or the cluster must be put right first:", ""),
+            *("```text", *said, "```", "", "What follows is the plan of an earlier commit.", "", _NEWEST_END),
+        ]
+        longer = "\n".join([first, *note, _without_note(rest)])
+        if len(longer) <= COMMENT_LIMIT:
+            return longer
+    return body
+
+
+def _without_note(rest: str) -> str:
+    _, end, after = rest.partition(f"{_NEWEST_END}\n")
+    return after if end and rest.startswith(_NEWEST) else rest
 
 
 def with_merged_note(body: str, mark: str, url: str, topics: Sequence[str]) -> str:

@@ -1,0 +1,152 @@
+"""Comments, checks and labels of a pull request, on the fake forge: what stays when something goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from topicops.edges.forge.github import GitHub
+from topicops.flow.pull_requests.commenting import Conversation, post_comments, set_check
+from topicops.flow.pull_requests.planning import PlannedPullRequest
+from topicops.model.plans.plan import Plan
+from topicops.model.pull_requests.forge import Check, CheckResult
+from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment, PullRequestPlan, ReviewRules
+from topicops.model.specs.environment import Risk
+from topicops.steps.planning.gate import gate
+from topicops.steps.pull_requests.checks import LABELS
+from topicops.testing import builders
+from topicops.testing.fake_forge import REPOSITORY, TOKEN, FakeForge
+
+KEY = b"k" * 32
+RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE, lasts=timedelta(days=7))
+ENTRY = PlannedEnvironment(environment="local", own=("orders",), owners={"orders": "team-shop"}, rules=RULES)
+DOWN = "127.0.0.1:2181: ZooKeeper does not answer"
+HEAD = "b" * 40
+
+
+def a_delete() -> Plan:
+    return gate(builders.change_set([builders.delete_change("orders")]), builders.environment())
+
+
+def planned(*entries: PlannedEnvironment, problem: str = "", remarks: tuple[str, ...] = ()) -> PlannedPullRequest:
+    summary = PullRequestPlan(
+        number=1,
+        base_commit="a" * 40,
+        head_commit=HEAD,
+        topic_files=() if problem else ("topics/shop/orders.yaml",),
+        reviewers={"team-shop": ("alice",)},
+        remarks=remarks,
+        environments=entries,
+        problem=problem,
+    )
+    return PlannedPullRequest(summary=summary, plans={e.environment: a_delete() for e in entries if not e.problem})
+
+
+@dataclass
+class Talk:
+    forge: FakeForge
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def conversation(self) -> Conversation:
+        forge = GitHub(self.forge.url, REPOSITORY, TOKEN)
+        return Conversation(forge=forge, number=1, key=KEY, progress=self.lines.append)
+
+    def runs(self, found: PlannedPullRequest) -> Check:
+        """What the job ``plan`` does with what it found."""
+        post_comments(found, self.conversation)
+        return set_check(found, self.conversation)
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    with FakeForge() as forge:
+        forge.open(author="bob", head=HEAD)
+        yield Talk(forge)
+
+
+def test_an_approval_outlasts_a_run_that_cannot_plan(talk: Talk) -> None:
+    waiting = talk.runs(planned(ENTRY))
+    talk.forge.review(1, "alice")
+    approved = talk.runs(planned(ENTRY))
+
+    failed = talk.runs(planned(replace(ENTRY, problem=DOWN)))
+    [body] = talk.forge.bodies(1)
+    again = talk.runs(planned(ENTRY))
+
+    assert [c.result for c in (waiting, approved, failed, again)] == ["neutral", "success", "failure", "success"]
+    assert "The newest commit has no plan." in body
+    assert DOWN in body
+    assert "**delete** orders" in body, "the plan that was reviewed stays in sight"
+    assert "has no plan" not in talk.forge.bodies(1)[0]
+
+
+def test_a_conflict_is_told_in_the_comment_and_takes_no_approval_away(talk: Talk) -> None:
+    talk.runs(planned(ENTRY))
+    talk.forge.review(1, "alice")
+
+    for _ in range(2):
+        assert talk.runs(planned(problem="the branch conflicts with its base in a.yaml")).result == "failure"
+    [body] = talk.forge.bodies(1)
+
+    assert body.count("the branch conflicts with its base in a.yaml") == 1
+    assert talk.runs(planned(ENTRY)).result == "success"
+
+
+def test_an_approval_for_another_base_branch_counts_no_more(talk: Talk) -> None:
+    talk.forge.pulls[1].base = "of-mallory"
+    talk.runs(planned(ENTRY))
+    talk.forge.review(1, "alice")
+    assert talk.runs(planned(ENTRY)).result == "success"
+
+    talk.forge.pulls[1].base = "main"
+
+    assert talk.runs(planned(ENTRY)).result == "neutral"
+
+
+def test_the_label_stays_while_the_risk_is_not_known(talk: Talk) -> None:
+    talk.runs(planned(ENTRY))
+    labels = set(talk.forge.pulls[1].labels)
+    talk.runs(planned(replace(ENTRY, problem=DOWN)))
+
+    assert talk.forge.pulls[1].labels == labels == {LABELS[Risk.DESTRUCTIVE]}
+
+
+@pytest.mark.parametrize("path", ["pulls/1/reviews", "pulls/1/commits", "pulls/2/files", r"pulls\?"])
+def test_a_check_is_reported_when_the_forge_refuses_a_question(talk: Talk, path: str) -> None:
+    talk.forge.open(author="carol", head="c" * 40)
+    talk.forge.refused[path] = 403
+
+    check = talk.runs(planned(ENTRY))
+
+    assert check.result is CheckResult.NEUTRAL
+    assert talk.forge.check(HEAD) is not None
+    assert any("403" in line or "refused" in line for line in talk.lines), talk.lines
+
+
+def test_without_a_held_change_nobody_is_asked_who_wrote_what(talk: Talk) -> None:
+    check = talk.runs(planned())
+
+    assert (check.result, check.title) == ("success", "No topic changes")
+    assert not [request for request in talk.forge.requests if "pulls/1/" in request]
+
+
+def test_policy_that_changes_is_told_by_the_check_where_no_topic_changes(talk: Talk) -> None:
+    check = talk.runs(planned(remarks=("This pull request changes topics/profiles/lean.yaml.",)))
+
+    assert (check.result, check.title) == ("neutral", "This pull request changes topics/profiles/lean.yaml.")
+
+
+def test_the_comment_of_an_environment_that_was_left_out_stays(talk: Talk) -> None:
+    second = replace(ENTRY, environment="second")
+    talk.runs(planned(ENTRY, second))
+
+    narrowed = planned(ENTRY)
+    talk.runs(replace(narrowed, summary=replace(narrowed.summary, left_out=("second",))))
+    assert len(talk.forge.bodies(1)) == 2
+
+    talk.runs(planned(ENTRY))
+    assert len(talk.forge.bodies(1)) == 1
