@@ -9,11 +9,13 @@ from datetime import timedelta
 import pytest
 
 from topicops.edges.forge.github import GitHub
-from topicops.flow.pull_requests.commenting import Conversation, post_comments, set_check
+from topicops.flow.pull_requests.commenting import Conversation, edit_first_parts, post_comments, set_check
 from topicops.flow.pull_requests.planning import PlannedPullRequest
+from topicops.flow.pull_requests.reporting import report_runs
 from topicops.model.plans.plan import Plan
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment, PullRequestPlan, ReviewRules
+from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import LABELS
@@ -150,3 +152,50 @@ def test_the_comment_of_an_environment_that_was_left_out_stays(talk: Talk) -> No
 
     talk.runs(planned(ENTRY))
     assert len(talk.forge.bodies(1)) == 1
+
+
+def test_an_old_comment_that_somebody_puts_back_brings_no_approval_with_it(talk: Talk) -> None:
+    """A review of something harmless must not count for a delete that was shown before it."""
+    talk.runs(planned(ENTRY))
+    [dangerous] = talk.forge.bodies(1)
+    talk.runs(planned(replace(ENTRY, owners={}), remarks=("harmless",)))
+    talk.forge.review(1, "alice")
+    talk.forge.let_pass(60)
+    comment = talk.forge.pulls[1].comments[0]
+    talk.forge.edited(comment.id, dangerous)
+
+    assert talk.runs(planned(ENTRY)).result == "neutral"
+
+
+def test_a_text_that_somebody_changed_brings_no_approval_with_it(talk: Talk) -> None:
+    talk.runs(planned(ENTRY))
+    comment = talk.forge.pulls[1].comments[0]
+    talk.forge.edited(comment.id, comment.body.replace("**delete** orders", "Nothing"))
+    talk.forge.review(1, "alice")
+
+    assert talk.runs(planned(ENTRY)).result == "neutral"
+
+
+def test_a_note_of_ours_in_the_comment_takes_no_approval_away(talk: Talk) -> None:
+    talk.runs(planned(ENTRY))
+    talk.forge.review(1, "alice")
+    talk.forge.let_pass(3600)
+    edit_first_parts(talk.conversation, lambda body: body.replace("Base ", "Base: "))
+
+    assert "Base: " in talk.forge.bodies(1)[0]
+    assert talk.runs(planned(ENTRY)).result == "success"
+
+
+def test_approvals_outlast_a_run_after_the_merge_that_did_not_start(talk: Talk) -> None:
+    talk.runs(planned(ENTRY))
+    talk.forge.review(1, "alice")
+    talk.forge.let_pass(3600)
+    run = TriggeredRun(environment="local", state="not started", sentence="Airflow is down", dag_id="d")
+    runs = TriggeredRuns(number=1, merge_commit=HEAD, topic_files=(), environments=(run,))
+    for _ in range(3):
+        report_runs(runs, talk.conversation)
+        talk.forge.let_pass(3600)
+
+    [body] = talk.forge.bodies(1)
+    assert body.count("The plan before the merge") == 1
+    assert talk.conversation.read_record(talk.conversation.comments(), "local")

@@ -20,7 +20,7 @@ from topicops.model.pull_requests.review import MOST_DIGESTS, SignedReview
 from topicops.model.pull_requests.run_result import ChangeResult, RunResult
 from topicops.model.pull_requests.shown import Shown
 from topicops.model.pull_requests.triggered import TriggeredRuns
-from topicops.steps.pull_requests.shown_record import About, record_line
+from topicops.steps.pull_requests.shown_record import About, record_line, with_record
 from topicops.steps.pull_requests.signing import is_genuine
 from topicops.steps.reporting.pull_requests.comment_markdown import marker
 from topicops.testing.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
@@ -101,8 +101,9 @@ class Merged:
     def shows(self, digests: list[str], *, since: datetime, number: int = 1, base_branch: str = "main") -> None:
         """Our comment has shown these changes of team-web since then."""
         shown = {digest: Shown(owner="team-web", since=since) for digest in digests}
-        line = record_line(shown, KEY, about(number=number, base_branch=base_branch))
-        self.forge.comment(1, BOT, f"{marker('local', 1)}\n### The plan\n\n{line}\n")
+        text, place = f"{marker('local', 1)}\n### The plan\n", about(number=number, base_branch=base_branch)
+        line = record_line(shown, KEY, place, texts=[text], posted_at=self.forge.now())
+        self.forge.comment(1, BOT, with_record(text, line))
 
 
 def about(*, number: int = 1, base_branch: str = "main") -> About:
@@ -119,7 +120,7 @@ spec:
 """
 NOT_COUNTED = (
     *("no key", "edited", "of another pull request", "planned for another base branch"),
-    *("shown later", "of no owner", "by a stranger"),
+    *("shown later", "of no owner", "by a stranger", "another text", "put back"),
 )
 
 
@@ -238,12 +239,15 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
     )
     if case == "edited":
         comment = merged.forge.pulls[1].comments[0]
-        other = record_line(
-            {"cd" * 32: Shown(owner="team-web", since=datetime(2020, 1, 1, tzinfo=UTC))},
-            b"another key that has thirty-two bytes.",
-            about(),
-        )
-        comment.body = comment.body.rstrip().rpartition("\n")[0] + f"\n{other}\n"
+        shown = {"cd" * 32: Shown(owner="team-web", since=datetime(2020, 1, 1, tzinfo=UTC))}
+        other_key = b"another key that has thirty-two bytes."
+        other = record_line(shown, other_key, about(), texts=[comment.body], posted_at=comment.updated_at)
+        comment.body = with_record(comment.body, other)
+    if case == "another text":
+        comment = merged.forge.pulls[1].comments[0]
+        comment.body = comment.body.replace("The plan", "No changes")
+    if case == "put back":
+        merged.forge.pulls[1].comments[0].updated_at += timedelta(minutes=1)
     if case == "by a stranger":
         merged.forge.pulls[1].comments[0].author = "mallory"
     merged.forge.review(1, "mallory" if case == "of no owner" else "alice")

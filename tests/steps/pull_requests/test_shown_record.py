@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,15 @@ import pytest
 
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.shown import Shown, ShownByDigest
-from topicops.steps.pull_requests.shown_record import About, already_shown, read_record, record_line, shown_from
+from topicops.steps.pull_requests.shown_record import (
+    SIGNED_WITHIN,
+    About,
+    already_shown,
+    read_record,
+    record_line,
+    shown_from,
+    with_record,
+)
 from topicops.steps.pull_requests.signing import checked_key
 
 KEY = b"k" * 32
@@ -22,47 +31,73 @@ SHOWN = {
 ABOUT = About(repository="acme/topics", pull_request=12, base_branch="main", environment="prod")
 
 
-def line_of(shown: ShownByDigest = SHOWN, key: bytes = KEY) -> str:
-    return record_line(shown, key, ABOUT)
+POSTED = AT + timedelta(days=1)
+PLAN = "### The plan\n\nNothing much."
 
 
-def read(body: str, key: bytes = KEY, *, about: About = ABOUT) -> ShownByDigest | None:
-    return read_record(body, key, about)
+def body_of(shown: ShownByDigest = SHOWN, key: bytes = KEY, *, plan: str = PLAN, others: Sequence[str] = ()) -> str:
+    return with_record(plan, record_line(shown, key, ABOUT, texts=[plan, *others], posted_at=POSTED))
+
+
+def read(
+    *texts: str, key: bytes = KEY, about: About = ABOUT, updated_at: datetime = POSTED + timedelta(seconds=2)
+) -> ShownByDigest | None:
+    return read_record(texts, key, about, updated_at=updated_at)
 
 
 def test_a_record_is_read_as_it_was_written_and_is_one_hidden_line() -> None:
-    line = line_of()
+    body = body_of()
+    line = body.splitlines()[-1]
 
-    assert read(f"### The plan\n\n{line}\n") == SHOWN
-    assert "\n" not in line
+    assert read(body) == SHOWN
+    assert body == f"{PLAN}\n{line}\n"
     assert line.count("-->") == 1
+
+
+def test_blanks_that_a_forge_drops_at_the_ends_of_lines_do_not_matter() -> None:
+    body = body_of(plan="### The plan  \n\nNothing much. \n")
+
+    assert read(body.replace("plan  \n", "plan\n").rstrip()) == SHOWN
 
 
 def test_three_hundred_changes_take_less_than_twenty_thousand_characters() -> None:
     shown = {f"{number:064x}": Shown(owner=f"team-{number % 5}", since=AT) for number in range(300)}
 
-    line = line_of(shown)
+    body = body_of(shown)
 
-    assert len(line) < 20_000
-    assert read(line) == shown
+    assert len(body) < 20_000
+    assert read(body) == shown
+
+
+def test_a_record_is_of_all_parts_of_the_comment() -> None:
+    body = body_of(others=["part two"])
+
+    assert read(body, "part two\n") == SHOWN
+    assert [read(body), read(body, "part 2"), read(body, "part two", "part three")] == [None] * 3
 
 
 @pytest.mark.parametrize(
     ("body", "key", "about"),
     [
-        pytest.param(line_of(), b"x" * 32, ABOUT, id="signed with another key"),
-        pytest.param(line_of(), KEY, replace(ABOUT, pull_request=13), id="copied from another pull request"),
-        pytest.param(line_of(), KEY, replace(ABOUT, environment="staging"), id="copied from another environment"),
-        pytest.param(line_of(), KEY, replace(ABOUT, base_branch="mine"), id="planned for another base branch"),
-        pytest.param(f"{line_of()}\nmore", KEY, ABOUT, id="not the last line"),
-        pytest.param(f"text {line_of()}", KEY, ABOUT, id="not a whole line"),
-        pytest.param(line_of().replace("record ", "record A"), KEY, ABOUT, id="changed"),
+        pytest.param(body_of(), b"x" * 32, ABOUT, id="signed with another key"),
+        pytest.param(body_of(), KEY, replace(ABOUT, pull_request=13), id="copied from another pull request"),
+        pytest.param(body_of(), KEY, replace(ABOUT, environment="staging"), id="copied from another environment"),
+        pytest.param(body_of(), KEY, replace(ABOUT, base_branch="mine"), id="planned for another base branch"),
+        pytest.param(f"{body_of()}\nmore", KEY, ABOUT, id="not the last line"),
+        pytest.param(body_of().replace("<!--", "text <!--"), KEY, ABOUT, id="not a whole line"),
+        pytest.param(body_of().replace("record ", "record A"), KEY, ABOUT, id="changed"),
+        pytest.param(body_of().replace("Nothing", "Everything"), KEY, ABOUT, id="another text above it"),
         pytest.param("<!-- topicops:record e30= " + "0" * 64 + " -->", KEY, ABOUT, id="no record in it"),
         pytest.param("", KEY, ABOUT, id="no text"),
     ],
 )
 def test_any_other_text_is_no_record(body: str, key: bytes, about: About) -> None:
-    assert read(body, key, about=about) is None
+    assert read(body, key=key, about=about) is None
+
+
+def test_an_old_text_that_somebody_puts_back_is_no_record() -> None:
+    assert read(body_of(), updated_at=POSTED + SIGNED_WITHIN) == SHOWN
+    assert read(body_of(), updated_at=POSTED + SIGNED_WITHIN + timedelta(seconds=1)) is None
 
 
 def test_a_change_keeps_its_time_as_long_as_it_is_shown_without_a_gap() -> None:

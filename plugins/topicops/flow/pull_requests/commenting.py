@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache, cached_property, partial
 
 from topicops.flow.pull_requests.planning import PlannedPullRequest
@@ -17,7 +18,14 @@ from topicops.model.pull_requests.shown import ShownByDigest
 from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, unplanned_check
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
-from topicops.steps.pull_requests.shown_record import About, already_shown, read_record, record_line, shown_from
+from topicops.steps.pull_requests.shown_record import (
+    About,
+    already_shown,
+    read_record,
+    record_line,
+    shown_from,
+    with_record,
+)
 from topicops.steps.reporting.pull_requests.comment_markdown import (
     comment_parts,
     marked,
@@ -28,6 +36,8 @@ from topicops.steps.reporting.pull_requests.comment_markdown import (
 
 MOST_OPEN = 100
 """How many other open pull requests are looked at; each costs a request."""
+Comments = Mapping[tuple[str, int], Comment]
+"""Of one pull request, by environment and part."""
 _NOTHING_SHOWN: ShownByDigest = {}
 NO_REVIEWS = ReviewFacts(reviews=(), authors=frozenset(), reviewers={}, members=lambda _: frozenset())
 """Where nothing needs one."""
@@ -53,19 +63,21 @@ class Conversation:
         """As the forge has it now. Raises ``ForgeError``."""
         return self.forge.pull_request(self.number)
 
-    def comments(self) -> Mapping[tuple[str, int], Comment]:
-        """Our comments by environment and part; of two with the same marker the first."""
+    def comments(self) -> Comments:
+        """Our comments; of two with the same marker the first."""
         found: dict[tuple[str, int], Comment] = {}
         for comment in self.forge.own_comments(self.number):
             if (place := marked(comment.body)) is not None:
                 found.setdefault(place, comment)
         return found
 
-    def read_record(self, comment: Comment | None, environment: str) -> ShownByDigest:
-        """What the first part of our comment showed, if its record is ours and unchanged."""
-        if comment is None or self.key is None:
+    def read_record(self, comments: Comments, environment: str) -> ShownByDigest:
+        """What our comment about the environment showed, if its record is ours, and nobody has changed the comment."""
+        first = comments.get((environment, 1))
+        if first is None or self.key is None:
             return _NOTHING_SHOWN
-        return read_record(comment.body, self.key, self.about(environment)) or _NOTHING_SHOWN
+        texts, about = texts_of(comments, environment), self.about(environment)
+        return read_record(texts, self.key, about, updated_at=first.updated_at) or _NOTHING_SHOWN
 
     def about(self, environment: str) -> About:
         return About(
@@ -111,6 +123,11 @@ class Described:
     """Open ones that touch the same files of topics, in whatever environment."""
 
 
+def texts_of(comments: Comments, environment: str) -> list[str]:
+    """Of all parts, in their order."""
+    return [comments[place].body for place in sorted(comments) if place[0] == environment]
+
+
 def describe(planned: PlannedPullRequest, conversation: Conversation) -> Described:
     """Ask the forge for reviews, and for other open pull requests on the same topics."""
     summary, comments = planned.summary, conversation.comments()
@@ -122,7 +139,7 @@ def describe(planned: PlannedPullRequest, conversation: Conversation) -> Describ
     for entry in summary.environments:
         name, plan = entry.environment, planned.plans.get(entry.environment)
         owners[name] = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held[name]}
-        shown = already_shown(conversation.read_record(comments.get((name, 1)), name), owners[name])
+        shown = already_shown(conversation.read_record(comments, name), owners[name])
         earlier[name] = shown
         contents.append(
             CommentContent(
@@ -193,7 +210,9 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     for content in described.contents:
         before = comments.get((content.environment, 1))
         if content.plan is None and before is not None and shows_a_plan(before.body):
-            conversation.forge.edit_comment(conversation.number, before.id, with_problem(before.body, content.problem))
+            _edit_first_part(
+                conversation, content.environment, comments, partial(with_problem, problem=content.problem)
+            )
         else:
             _post(content, described, conversation, comments)
     _tell_others(described.others, conversation)
@@ -204,24 +223,17 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     return described
 
 
-def _post(
-    content: CommentContent,
-    described: Described,
-    conversation: Conversation,
-    comments: Mapping[tuple[str, int], Comment],
-) -> None:
-    """Twice if it shows new changes: only once the forge has the text is it known since when it shows them."""
-    name, key = content.environment, conversation.key
-    earlier, owners = described.earlier[name], described.owners[name]
-    posted = write_parts(conversation, name, _recorded(content, earlier, conversation), comments)
-    if key is None:
-        return
-    in_sight = {digest: owner for digest, owner in owners.items() if _is_named(digest, posted)}
-    shown = shown_from(earlier, in_sight, posted_at=posted[0].updated_at)
-    if shown != earlier:
+def _post(content: CommentContent, described: Described, conversation: Conversation, comments: Comments) -> None:
+    """Twice where changes are held: only once the forge has the text is it known since when it shows them."""
+    name = content.environment
+    posted = write_parts(conversation, name, comment_parts(content), comments)
+    in_sight = {digest: owner for digest, owner in described.owners[name].items() if _is_named(digest, posted)}
+    posted_at = posted[0].updated_at
+    shown = shown_from(described.earlier[name], in_sight, posted_at=posted_at)
+    if shown and conversation.key is not None:
         since = {digest: known.since for digest, known in shown.items()}
-        parts = {(name, part): comment for part, comment in enumerate(posted, 1)}
-        write_parts(conversation, name, _recorded(replace(content, shown_since=since), shown, conversation), parts)
+        parts = recorded_parts(comment_parts, replace(content, shown_since=since), shown, conversation, posted_at)
+        write_parts(conversation, name, parts, {(name, part): comment for part, comment in enumerate(posted, 1)})
 
 
 def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation) -> None:
@@ -239,9 +251,26 @@ def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation)
 
 def edit_first_parts(conversation: Conversation, edited: Callable[[str], str]) -> None:
     """Edit the first comment about each environment, where that changes it."""
-    for (_, part), comment in conversation.comments().items():
-        if part == 1 and (body := edited(comment.body)) != comment.body:
-            conversation.forge.edit_comment(conversation.number, comment.id, body)
+    comments = conversation.comments()
+    for environment, part in comments:
+        if part == 1:
+            _edit_first_part(conversation, environment, comments, edited)
+
+
+def _edit_first_part(
+    conversation: Conversation, environment: str, comments: Comments, edited: Callable[[str], str]
+) -> None:
+    """A record that still holds is written again, since it is of the text and of the time of its edit."""
+    first, forge, number = comments[environment, 1], conversation.forge, conversation.number
+    if (body := edited(first.body)) == first.body:
+        return
+    shown = conversation.read_record(comments, environment)
+    posted = forge.edit_comment(number, first.id, body)
+    if shown and conversation.key is not None:
+        texts = [body, *texts_of(comments, environment)[1:]]
+        about = conversation.about(environment)
+        line = record_line(shown, conversation.key, about, texts=texts, posted_at=posted.updated_at)
+        forge.edit_comment(number, first.id, with_record(body, line))
 
 
 def _is_named(digest: str, posted: Sequence[Comment]) -> bool:
@@ -249,18 +278,26 @@ def _is_named(digest: str, posted: Sequence[Comment]) -> bool:
     return any(digest[:12] in comment.body for comment in posted)
 
 
-def _recorded(content: CommentContent, shown: ShownByDigest, conversation: Conversation) -> tuple[str, ...]:
+def recorded_parts(
+    rendered: Callable[[CommentContent], Sequence[str]],
+    content: CommentContent,
+    shown: ShownByDigest,
+    conversation: Conversation,
+    posted_at: datetime,
+) -> Sequence[str]:
+    """The parts with a record of themselves at the end of the first, which has its share of the room."""
     if conversation.key is None or not shown:
-        return comment_parts(content)
-    line = record_line(shown, conversation.key, conversation.about(content.environment))
-    return comment_parts(replace(content, record=line))
+        return rendered(content)
+    line = partial(record_line, shown, conversation.key, conversation.about(content.environment), posted_at=posted_at)
+    first, *others = rendered(replace(content, record=line(texts=())))
+    return with_record(first, line(texts=[first, *others])), *others
 
 
 def write_parts(
     conversation: Conversation,
     environment: str,
     parts: Sequence[str],
-    comments: Mapping[tuple[str, int], Comment],
+    comments: Comments,
 ) -> list[Comment]:
     """Edit the comments that are there, add those that are missing, remove those that are too many."""
     forge, number = conversation.forge, conversation.number

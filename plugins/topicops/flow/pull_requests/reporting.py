@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from topicops.flow.pull_requests.commenting import Conversation, edit_first_parts, open_beside, write_parts
+from topicops.flow.pull_requests.commenting import (
+    Comments,
+    Conversation,
+    edit_first_parts,
+    open_beside,
+    recorded_parts,
+    write_parts,
+)
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.planned import AfterMerge, CommentContent
 from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
@@ -25,13 +32,21 @@ def report_runs(runs: TriggeredRuns, conversation: Conversation, *, url: str = "
     """
     comments = conversation.comments()
     for run in runs.environments:
-        before = comments.get((run.environment, 1))
-        parts = after_merge_parts(_content(run), earlier=before.body if before else "")
-        write_parts(conversation, run.environment, parts, comments)
+        _write_result(run, conversation, comments)
     _tell_others(runs, conversation)
     check = check_of_runs(runs, url=url)
     conversation.forge.set_check(runs.merge_commit, check)
     return check
+
+
+def _write_result(run: TriggeredRun, conversation: Conversation, comments: Comments) -> None:
+    """The record stays: where a run has failed, the job can be run again with the same approvals."""
+    before, shown = comments.get((run.environment, 1)), conversation.read_record(comments, run.environment)
+    render = partial(after_merge_parts, earlier=before.body if before else "")
+    posted = write_parts(conversation, run.environment, render(_content(run)), comments)
+    if shown:
+        parts = recorded_parts(render, _content(run), shown, conversation, posted[0].updated_at)
+        write_parts(conversation, run.environment, parts, {(run.environment, 1): posted[0]})
 
 
 def _content(run: TriggeredRun) -> CommentContent:

@@ -120,7 +120,7 @@ class Trigger:
         about = _About(self.forge.repository, pull_request, merge_commit, tuple(sorted(facts.authors)))
         found = {}
         for environment in environments:
-            shown = talk.read_record(comments.get((environment, 1)), environment)
+            shown = talk.read_record(comments, environment)
             approved = approved_digests(shown, facts)
             reviews = [
                 review for name, given in approved.items() for review in about.reviews(environment, name, *given)

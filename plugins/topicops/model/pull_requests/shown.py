@@ -27,6 +27,10 @@ class ShownChanges:
     base_branch: str
     """Whose files named the owners. People can choose another base for an open pull request."""
     environment: str
+    text: str
+    """SHA-256 of the text of all parts of the comment, without the record: who changes it, ends the record."""
+    posted_at: datetime
+    """When the forge took this text, UTC. An edit that is later is somebody else's, even if it restores an old text."""
     groups: tuple[ShownGroup, ...]
 
 

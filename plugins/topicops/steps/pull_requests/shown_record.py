@@ -6,12 +6,13 @@ import base64
 import binascii
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
+from topicops.model.canonical import sha256_of
 from topicops.model.pull_requests.shown import Shown, ShownByDigest, ShownChanges, ShownGroup
 from topicops.steps.pull_requests.signing import is_signed, signature_of
 
@@ -19,6 +20,8 @@ PURPOSE = "shown"
 """Of the signature."""
 _LINE = re.compile(r"<!-- topicops:record ([A-Za-z0-9+/=]+) ([0-9a-f]{64}) -->")
 _DIGEST_BYTES = 32
+SIGNED_WITHIN = timedelta(seconds=30)
+"""A text of ours has its record within this time after the forge took it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +34,13 @@ class About:
     environment: str
 
 
-def record_line(shown: ShownByDigest, key: bytes, about: About) -> str:
-    """One line of HTML that browsers do not show."""
+def record_line(shown: ShownByDigest, key: bytes, about: About, *, texts: Sequence[str], posted_at: datetime) -> str:
+    """One line of HTML that browsers do not show; its length depends on ``shown`` and ``about`` alone.
+
+    Args:
+        texts: All parts of the comment; a record in them does not count.
+        posted_at: When the forge took them.
+    """
     groups: defaultdict[tuple[str, datetime], list[str]] = defaultdict(list)
     for digest, entry in shown.items():
         groups[entry.owner, entry.since].append(digest)
@@ -41,6 +49,8 @@ def record_line(shown: ShownByDigest, key: bytes, about: About) -> str:
         pull_request=about.pull_request,
         base_branch=about.base_branch,
         environment=about.environment,
+        text=_digest(texts),
+        posted_at=posted_at.replace(microsecond=0),
         groups=tuple(
             ShownGroup(owner=owner, since=since, digests=_packed(digests))
             for (owner, since), digests in sorted(groups.items())
@@ -50,9 +60,14 @@ def record_line(shown: ShownByDigest, key: bytes, about: About) -> str:
     return f"<!-- topicops:record {text} {signature_of(record, key, purpose=PURPOSE)} -->"
 
 
-def read_record(body: str, key: bytes, about: About) -> ShownByDigest | None:
-    """What the comment showed; None if its last line is no record of this very comment, signed with the key."""
-    match = _LINE.fullmatch(body.rstrip().rpartition("\n")[2].strip())
+def read_record(texts: Sequence[str], key: bytes, about: About, *, updated_at: datetime) -> ShownByDigest | None:
+    """What the comment showed; None if the first part ends with no record of this very comment, signed with the key.
+
+    Args:
+        texts: All parts of the comment, in their order.
+        updated_at: When the first part was last edited, by the forge.
+    """
+    match = _LINE.fullmatch(_lines(texts[0])[-1]) if texts and texts[0].strip() else None
     if match is None:
         return None
     try:
@@ -66,7 +81,25 @@ def read_record(body: str, key: bytes, about: About) -> ShownByDigest | None:
         base_branch=record.base_branch,
         environment=record.environment,
     )
-    return shown if is_signed(record, match[2], key, purpose=PURPOSE) and said == about else None
+    if said != about or record.text != _digest(texts) or updated_at > record.posted_at + SIGNED_WITHIN:
+        return None
+    return shown if is_signed(record, match[2], key, purpose=PURPOSE) else None
+
+
+def with_record(text: str, line: str) -> str:
+    """The text of a first part that ends with this record, in the place of an earlier one."""
+    lines = _lines(text)
+    return "\n".join([*(lines[:-1] if _LINE.fullmatch(lines[-1]) else lines), line]) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Forges may drop blanks at the ends."""
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+def _digest(texts: Sequence[str]) -> str:
+    said = [[line for line in _lines(text) if not _LINE.fullmatch(line)] for text in texts]
+    return sha256_of("\f".join("\n".join(lines).rstrip() for lines in said))
 
 
 def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, posted_at: datetime) -> ShownByDigest:

@@ -129,6 +129,11 @@ class Store:
             self._now = max(self._now + timedelta(seconds=1), datetime.now(UTC).replace(microsecond=0))
             return self._now
 
+    def let_pass(self, seconds: float) -> None:
+        """On the forge's clock."""
+        with self.lock:
+            self._now = self.now() + timedelta(seconds=seconds)
+
     def open(self, head: str, files: Sequence[str] = (), *, author: str = "bob", fork: bool = False) -> FakePullRequest:
         with self.lock:
             number = len(self.pulls) + 1

@@ -35,6 +35,7 @@ _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([1-9]) -->\n")
 _OTHERS, _OTHERS_END = "<!-- topicops:others -->", "<!-- topicops:others end -->"
+_BEFORE, _BEFORE_END = "<!-- topicops:before -->", "<!-- topicops:before end -->"
 _NO_PLAN = "**There is no plan.** The files or the cluster must be put right first:"
 _NEWEST, _NEWEST_END = "<!-- topicops:newest -->", "<!-- topicops:newest end -->"
 _OTHERS_TITLE = "#### Open on the same topics"
@@ -336,8 +337,11 @@ def after_merge_parts(content: CommentContent, *, earlier: str = "") -> tuple[st
         return comment_parts(content)
     lines = [f"### {words(content.environment)}: {words(after.sentence)}", "", *_run_line(after), *_result_lines(after)]
     text = _text(content.environment, 1, lines)
-    folded = "\n".join(["", *_folded("The plan before the merge", _without_frame(earlier))]) if earlier else ""
-    return (text + folded if len(text) + len(folded) <= COMMENT_LIMIT else text,)
+    plan = [_BEFORE, *_plan_before(earlier), _BEFORE_END]
+    folded = "\n".join(["", *_folded("The plan before the merge", plan)]) if earlier else ""
+    record = f"\n{content.record}\n" if content.record else ""
+    fits = len(text) + len(folded) + len(record) <= COMMENT_LIMIT
+    return (text + (folded if fits else "") + record,)
 
 
 def _run_line(after: AfterMerge) -> list[str]:
@@ -371,7 +375,9 @@ def _result_row(change: ChangeResult) -> str:
     return cells(f"**{change.action}** {words(change.topic)}", f"**{words(change.status)}**", words(change.message))
 
 
-def _without_frame(body: str) -> list[str]:
-    """The comment without its marker, its record, and the part of a merge before."""
-    lines = body.splitlines()
+def _plan_before(body: str) -> list[str]:
+    """The comment without marker and record, as it was before the merge; an earlier run may have folded it already."""
+    lines = body.split("\n")
+    if _BEFORE in lines and _BEFORE_END in lines:
+        return lines[lines.index(_BEFORE) + 1 : lines.index(_BEFORE_END)]
     return [line for line in lines if not line.startswith(("<!-- topicops:comment ", "<!-- topicops:record "))]
