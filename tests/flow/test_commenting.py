@@ -9,7 +9,13 @@ from datetime import timedelta
 import pytest
 
 from topicops.edges.forge.github import GitHub
-from topicops.flow.pull_requests.commenting import Conversation, edit_first_parts, post_comments, set_check
+from topicops.flow.pull_requests.commenting import (
+    Conversation,
+    edit_first_parts,
+    post_comments,
+    set_check,
+    set_unplanned_check,
+)
 from topicops.flow.pull_requests.planning import PlannedPullRequest
 from topicops.flow.pull_requests.reporting import report_runs
 from topicops.model.plans.plan import Plan
@@ -19,8 +25,9 @@ from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import LABELS
+from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT
 from topicops.testing import builders
-from topicops.testing.fake_forge import REPOSITORY, TOKEN, FakeForge
+from topicops.testing.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 
 KEY = b"k" * 32
 RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE, lasts=timedelta(days=7))
@@ -54,7 +61,7 @@ class Talk:
 
     @property
     def conversation(self) -> Conversation:
-        forge = GitHub(self.forge.url, REPOSITORY, TOKEN)
+        forge = GitHub(self.forge.url, REPOSITORY, TOKEN, members_token=PERSONAL_TOKEN)
         return Conversation(forge=forge, number=1, key=KEY, progress=self.lines.append)
 
     def runs(self, found: PlannedPullRequest) -> Check:
@@ -199,3 +206,59 @@ def test_approvals_outlast_a_run_after_the_merge_that_did_not_start(talk: Talk) 
     [body] = talk.forge.bodies(1)
     assert body.count("The plan before the merge") == 1
     assert talk.conversation.read_record(talk.conversation.comments(), "local")
+
+
+def test_an_unplanned_pull_request_leaves_the_check_of_another_with_the_same_commit(talk: Talk) -> None:
+    """Else a failed check would turn neutral because somebody opens the same commit from a fork."""
+    failed = talk.runs(planned(replace(ENTRY, problem=DOWN)))
+    talk.forge.open(author="mallory", head=HEAD, fork=True)
+    from_fork = replace(talk.conversation, number=2)
+
+    set_unplanned_check("of a fork", from_fork, url="")
+
+    found = talk.forge.check(HEAD)
+    assert found is not None
+    assert (found.result, found.title) == (failed.result, failed.title)
+    talk.forge.pulls[1].is_closed = True
+    set_unplanned_check("of a fork", from_fork, url="")
+    found = talk.forge.check(HEAD)
+    assert found is not None
+    assert (found.result, found.title) == ("neutral", "of a fork")
+
+
+def test_no_review_counts_while_a_team_of_the_owner_cannot_be_read(talk: Talk) -> None:
+    """Somebody of that team may have said no."""
+    teams = planned(ENTRY)
+    teams = replace(teams, summary=replace(teams.summary, reviewers={"team-shop": ("alice", "acme/shop")}))
+    talk.forge.teams["acme/shop"] = {"carol"}
+    talk.runs(teams)
+    talk.forge.review(1, "alice")
+    assert talk.runs(teams).result == "success"
+
+    talk.forge.refused["GET /orgs/acme/teams"] = 403
+
+    assert talk.runs(teams).result == "neutral"
+    assert "the members of acme/shop are not known" in talk.forge.bodies(1)[0]
+
+
+def test_logins_are_the_same_in_capital_letters(talk: Talk) -> None:
+    capital = planned(ENTRY)
+    capital = replace(capital, summary=replace(capital.summary, reviewers={"team-shop": ("Alice",)}))
+    talk.runs(capital)
+    talk.forge.review(1, "alice")
+
+    assert talk.runs(capital).result == "success"
+
+
+def test_many_held_changes_with_long_names_fit_into_comments_with_a_record(talk: Talk) -> None:
+    names = [f"{'n' * 120}.{number}" for number in range(600)]
+    changes = [builders.expand_change(name, risk=Risk.RISKY) for name in names]
+    plan = gate(builders.change_set(changes), builders.environment())
+    entry = replace(ENTRY, own=tuple(names), owners=dict.fromkeys(names, "team-shop"))
+    found = replace(planned(entry), plans={"local": plan})
+
+    talk.runs(found)
+
+    bodies = talk.forge.bodies(1)
+    assert max(map(len, bodies)) <= COMMENT_LIMIT
+    assert len(talk.conversation.read_record(talk.conversation.comments(), "local")) > 100

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
-from topicops.edges.airflow_client import AirflowError, TaskState
+from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
 from topicops.edges.forge.github import GitHub
 from topicops.flow.pull_requests.triggering import Patience, Trigger
 from topicops.model.errors import UsageError
@@ -50,8 +50,13 @@ class FakeAirflow:
     results: Mapping[str, RunResult] = field(default_factory=dict)
     confs: dict[str, Mapping[str, object]] = field(default_factory=dict)
     refuses: str = ""
+    unknown_for: int = 0
+    """How many questions about a DAG come before Airflow has it."""
 
     def bundle_version(self, dag_id: str) -> str | None:
+        if self.unknown_for:
+            self.unknown_for -= 1
+            raise NoSuchInAirflowError(f"{dag_id}: 404")
         return self.versions.pop(0) if len(self.versions) > 1 else self.versions[0]
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
@@ -203,6 +208,15 @@ def test_what_came_of_the_run_is_its_state(merged: Merged, result: RunResult, st
     [run] = merged.start(FakeAirflow(versions=[merged.merge], results={"local": result})).environments
 
     assert (run.state, run.result) == (state, result)
+
+
+def test_a_dag_that_airflow_does_not_have_yet_is_waited_for(merged: Merged) -> None:
+    [run] = merged.start(FakeAirflow(versions=[merged.merge], unknown_for=3)).environments
+    assert run.state == "applied"
+
+    [never] = merged.start(FakeAirflow(versions=[merged.merge], unknown_for=10**9), for_commit_s=0.1).environments
+    assert never.state == "not started"
+    assert "Airflow still has no such DAG; see to its DAG bundle" in never.sentence
 
 
 def test_airflow_that_refuses_is_one_sentence(merged: Merged) -> None:

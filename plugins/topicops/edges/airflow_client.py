@@ -24,6 +24,14 @@ class AirflowError(TopicopsError):
     """Airflow did not start, does not answer, or refused a request."""
 
 
+class NotNowError(AirflowError):
+    """Airflow does not answer, or has a fault of its own: a later try may end well."""
+
+
+class NoSuchInAirflowError(AirflowError):
+    """Airflow does not know the DAG, the run or the task."""
+
+
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """One task of a run, as the REST API describes it."""
 
@@ -85,11 +93,23 @@ class _LogLine(msgspec.Struct):
 
 
 class AirflowClient:
-    """A session with one Airflow. ``sign_in`` comes before every request but ``healthy``, unless there is a token."""
+    """A session with one Airflow. ``sign_in`` comes before every request but ``healthy``, unless there is a token.
+
+    Args:
+        patience_s: How long a question is asked again while Airflow does not answer it.
+    """
 
     def __init__(
-        self, url: str, username: str = "", password: str = "", *, token: str = "", through_proxies: bool = False
+        self,
+        url: str,
+        username: str = "",
+        password: str = "",
+        *,
+        token: str = "",
+        through_proxies: bool = False,
+        patience_s: float = 0.0,
     ) -> None:
+        self._patience_s = patience_s
         self.url = url.rstrip("/")
         self._http = httpx.Client(base_url=url, timeout=30.0, trust_env=through_proxies)
         self._login = {"username": username, "password": password}
@@ -224,13 +244,28 @@ class AirflowClient:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
+        deadline = time.monotonic() + (self._patience_s if method == "GET" else 0.0)
+        while True:
+            try:
+                return self._answer_once(method, path, body, headers)
+            except NotNowError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(POLL_S)
+
+    def _answer_once(
+        self, method: str, path: str, body: Mapping[str, object] | None, headers: Mapping[str, str] | None
+    ) -> httpx.Response:
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
-            raise AirflowError(f"Airflow does not answer: {method} {path}: {error}") from error
-        if not answer.is_success:
-            raise AirflowError(f"Airflow refused {method} {path}: {answer.status_code} {answer.text[:500]}")
-        return answer
+            raise NotNowError(f"Airflow does not answer: {method} {path}: {error}") from error
+        if answer.is_success:
+            return answer
+        refused = f"Airflow refused {method} {path}: {answer.status_code} {answer.text[:500]}"
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise NoSuchInAirflowError(refused)
+        raise NotNowError(refused) if answer.is_server_error else AirflowError(refused)
 
 
 def _exception(error: _LogError) -> str:

@@ -32,8 +32,20 @@ def test_the_owner_is_the_one_of_the_base_branch() -> None:
     before = desired_of(replace(desired_topic("a.orders"), owner="team-a"))
     after = desired_of(*(replace(desired_topic(name), owner="team-mallory") for name in ("a.orders", "a.new")))
 
-    assert owner_of("a.orders", before, after) == "team-a"
-    assert owner_of("a.new", before, after) == "team-mallory"
+    assert owner_of("a.orders", before, after, [], is_new=False) == "team-a"
+    assert owner_of("a.new", before, after, [], is_new=True) == "team-mallory"
+
+
+def test_the_branch_names_no_owner_of_a_topic_that_is_live_or_whose_name_is_taken() -> None:
+    """A file may be removed by one pull request and come back in another, with another owner."""
+    before, after = desired_of(), desired_of(replace(desired_topic("a.orders"), owner="team-mallory"))
+    claims = [("team-web", ["web.*"]), ("team-a", ["a.*"])]
+
+    assert owner_of("a.orders", before, after, [], is_new=False) == ""
+    assert owner_of("a.orders", before, after, claims, is_new=True) == "team-a"
+    assert owner_of("a.orders", before, after, claims, is_new=False) == "team-a"
+    shared = [*claims, ("team-mallory", ["a.orders"])]
+    assert owner_of("a.orders", before, after, shared, is_new=False) == "team-mallory"
 
 
 @pytest.mark.parametrize(

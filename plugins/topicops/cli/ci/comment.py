@@ -36,18 +36,18 @@ def status_command(
     ] = None,
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
-    from topicops.flow.pull_requests.commenting import set_check, set_check_without_plan
-    from topicops.flow.pull_requests.places import branch_of_the_job, conversation_about, job_page
+    from topicops.flow.pull_requests.commenting import set_check, set_failed_check, set_unplanned_check
+    from topicops.flow.pull_requests.places import conversation_about, job_page
     from topicops.flow.pull_requests.planning import read_planned
     from topicops.model.pull_requests.forge import CheckResult
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
         if unplanned:
-            check = set_check_without_plan(unplanned, conversation, branch_of_the_job(), url=job_page(), failed=False)
+            check = set_unplanned_check(unplanned, conversation, url=job_page())
         else:
             check = set_check(read_planned(folder), conversation, url=job_page())
     except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
-        check = set_check_without_plan(str(error), conversation, branch_of_the_job(), url=job_page(), failed=True)
+        check = set_failed_check(str(error), conversation, url=job_page())
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)

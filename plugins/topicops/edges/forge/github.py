@@ -153,6 +153,10 @@ class GitHub:
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
 
+    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
+        found = map(_pull_request, self._rest.pages(f"{self._repo}/commits/{head_commit}/pulls", _Pull))
+        return [pull for pull in found if pull.state == "open" and pull.head_commit == head_commit]
+
     def changed_files(self, number: int) -> frozenset[str]:
         """The first 3,000: GitHub lists no more."""
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))

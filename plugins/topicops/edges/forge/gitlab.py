@@ -152,6 +152,13 @@ class GitLab:
         found = self._rest.pages(path, _MergeRequest, state="opened", target_branch=base_branch)
         return sorted(map(_pull_request, found), key=lambda request: request.number)
 
+    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
+        found = map(
+            _pull_request,
+            self._rest.pages(f"{self._project}/repository/commits/{head_commit}/merge_requests", _MergeRequest),
+        )
+        return [pull for pull in found if pull.state == "open" and pull.head_commit == head_commit]
+
     def changed_files(self, number: int) -> frozenset[str]:
         """As many as the server shows of one merge request: 1,000, if its administrator has not changed that."""
         diffs = list(self._rest.pages(f"{self._project}/merge_requests/{number}/diffs", _Diff))

@@ -16,7 +16,7 @@ from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Tree
-from topicops.steps.pull_requests.touched import is_policy, is_topic_file
+from topicops.steps.pull_requests.touched import Claims, is_policy, is_topic_file
 from topicops.steps.specs.needed import Needs, no_topic
 from topicops.steps.specs.plan_paths import with_folder_named
 from topicops.steps.specs.validate import Validated, validate, view_of
@@ -110,6 +110,12 @@ def _with_policy_of(before: Mapping[str, StoredFile], merged: Mapping[str, Store
 def _changed(before: Mapping[str, StoredFile], after: Mapping[str, StoredFile]) -> tuple[str, ...]:
     """Both names of a file that was renamed."""
     return tuple(sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)))
+
+
+def claims_on_names(topics: Path) -> Claims:
+    """Owners, and the patterns of the names that ``owners.yaml`` gives them."""
+    entries = view_of(read_tree(topics), "", now()).owner_entries
+    return [(owner, entry.texts("topics")) for entry in entries if (owner := entry.get("owner", str))]
 
 
 def reviewers_by_owner(topics: Path) -> Mapping[str, tuple[str, ...]]:

@@ -28,14 +28,17 @@ from topicops.steps.pull_requests.shown_record import (
 )
 from topicops.steps.reporting.pull_requests.comment_markdown import (
     comment_parts,
+    has_row_of,
     marked,
     shows_a_plan,
     with_other,
     with_problem,
 )
 
-MOST_OPEN = 100
-"""How many other open pull requests are looked at; each costs a request."""
+MOST_OPEN = 50
+"""How many other open pull requests are looked at; each costs a request, and a job has a thousand an hour."""
+MOST_REVIEWED = 400
+"""Changes of one environment that a review may approve: each takes sixty characters of the comment's record."""
 Comments = Mapping[tuple[str, int], Comment]
 """Of one pull request, by environment and part."""
 _NOTHING_SHOWN: ShownByDigest = {}
@@ -100,12 +103,12 @@ class Conversation:
 
     def _members(self) -> Members:
         @cache
-        def members(team: str) -> frozenset[str]:
+        def members(team: str) -> frozenset[str] | None:
             try:
                 return self.forge.members(team)
             except ForgeError as error:
-                self.progress(f"The members of {team} are not known, so no review counts as theirs: {error}")
-                return frozenset()
+                self.progress(f"The members of {team} are not known, so no review counts for their topics: {error}")
+                return None
 
         return members
 
@@ -117,8 +120,10 @@ class Described:
     contents: tuple[CommentContent, ...]
     earlier: Mapping[str, ShownByDigest] = field(default_factory=dict)
     """By environment, what its comment has shown all the while until now."""
+    held: Mapping[str, Sequence[GatedChange]] = field(default_factory=dict)
+    """By environment, the changes that a review may approve."""
     owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By environment, the owner of each held change, by digest."""
+    """By environment, the owner of each of them, by digest."""
     others: tuple[OtherPullRequest, ...] = ()
     """Open ones that touch the same files of topics, in whatever environment."""
 
@@ -128,12 +133,12 @@ def texts_of(comments: Comments, environment: str) -> list[str]:
     return [comments[place].body for place in sorted(comments) if place[0] == environment]
 
 
-def describe(planned: PlannedPullRequest, conversation: Conversation) -> Described:
-    """Ask the forge for reviews, and for other open pull requests on the same topics."""
+def describe(planned: PlannedPullRequest, conversation: Conversation, *, with_others: bool) -> Described:
+    """Ask the forge for reviews, and on demand for other open pull requests on the same topics."""
     summary, comments = planned.summary, conversation.comments()
     held = {entry.environment: _held(planned.plans.get(entry.environment), entry.own) for entry in summary.environments}
     facts = conversation.review_facts(summary.reviewers) if any(held.values()) else NO_REVIEWS
-    others = _others(planned, conversation)
+    others = _others(planned, conversation) if with_others else ()
     remarks = (*summary.remarks, *([facts.problem] if facts.problem else []))
     contents, earlier, owners = list[CommentContent](), dict[str, ShownByDigest](), dict[str, Mapping[str, str]]()
     for entry in summary.environments:
@@ -155,12 +160,13 @@ def describe(planned: PlannedPullRequest, conversation: Conversation) -> Describ
                 remarks=remarks,
             )
         )
-    return Described(contents=tuple(contents), earlier=earlier, owners=owners, others=others)
+    return Described(contents=tuple(contents), earlier=earlier, held=held, owners=owners, others=others)
 
 
 def _held(plan: Plan | None, own: Collection[str]) -> list[GatedChange]:
     """Those that a review of this pull request can be about: what was pending before had its own."""
-    return [gated for gated in plan.changes if gated.approvable and gated.change.topic in own] if plan else []
+    found = [gated for gated in plan.changes if gated.approvable and gated.change.topic in own] if plan else []
+    return found[:MOST_REVIEWED]
 
 
 def _states(
@@ -190,8 +196,9 @@ def _others(planned: PlannedPullRequest, conversation: Conversation) -> tuple[Ot
 
 
 def open_beside(forge: Forge, this: PullRequest) -> list[PullRequest]:
-    """The newest ones, in rising order."""
-    return [other for other in forge.open_pull_requests(this.base_branch) if other.number != this.number][-MOST_OPEN:]
+    """The newest ones of this repository's own branches, in rising order: anybody can open many from a fork."""
+    found = [pull for pull in forge.open_pull_requests(this.base_branch) if not pull.is_from_fork]
+    return [other for other in found if other.number != this.number][-MOST_OPEN:]
 
 
 # ---- comments ----
@@ -205,7 +212,7 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     if problem := planned.summary.problem:
         edit_first_parts(conversation, partial(with_problem, problem=problem))
         return Described(contents=())
-    described = describe(planned, conversation)
+    described = describe(planned, conversation, with_others=True)
     comments = conversation.comments()
     for content in described.contents:
         before = comments.get((content.environment, 1))
@@ -227,7 +234,8 @@ def _post(content: CommentContent, described: Described, conversation: Conversat
     """Twice where changes are held: only once the forge has the text is it known since when it shows them."""
     name = content.environment
     posted = write_parts(conversation, name, comment_parts(content), comments)
-    in_sight = {digest: owner for digest, owner in described.owners[name].items() if _is_named(digest, posted)}
+    owners = described.owners[name]
+    in_sight = {g.digest: owners[g.digest] for g in described.held[name] if _is_named(g, posted)}
     posted_at = posted[0].updated_at
     shown = shown_from(described.earlier[name], in_sight, posted_at=posted_at)
     if shown and conversation.key is not None:
@@ -273,9 +281,9 @@ def _edit_first_part(
         forge.edit_comment(number, first.id, with_record(body, line))
 
 
-def _is_named(digest: str, posted: Sequence[Comment]) -> bool:
+def _is_named(gated: GatedChange, posted: Sequence[Comment]) -> bool:
     """A review is about what the comments name; they may leave out changes of which there are too many."""
-    return any(digest[:12] in comment.body for comment in posted)
+    return any(has_row_of(gated, comment.body) for comment in posted)
 
 
 def recorded_parts(
@@ -314,10 +322,24 @@ def write_parts(
 # ---- check and labels ----
 
 
-def set_check_without_plan(reason: str, conversation: Conversation, commit: str, *, url: str, failed: bool) -> Check:
-    """The check of a commit that was not planned: a failure, or neutral where that is on purpose."""
-    check = failed_check(reason, url=url) if failed else unplanned_check(reason, url=url)
-    conversation.forge.set_check(commit, check)
+def set_failed_check(problem: str, conversation: Conversation, *, commit: str = "", url: str) -> Check:
+    """Of a pull request that could not be planned; the newest commit of its branch, where none is given."""
+    check = failed_check(problem, url=url)
+    conversation.forge.set_check(commit or conversation.pull_request.head_commit, check)
+    return check
+
+
+def set_unplanned_check(reason: str, conversation: Conversation, *, url: str) -> Check:
+    """Of a pull request that is not planned on purpose: neutral.
+
+    A check belongs to a commit. That of another open pull request with the same commit stays, since that is planned.
+    """
+    check, this = unplanned_check(reason, url=url), conversation.pull_request
+    others = conversation.forge.open_pull_requests_of(this.head_commit)
+    if any(other.number != this.number and not other.is_from_fork for other in others):
+        conversation.progress("The check stays as it is: it is that of another pull request with the same commit")
+    else:
+        conversation.forge.set_check(this.head_commit, check)
     return check
 
 
@@ -325,10 +347,9 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation, *, url: s
     """The check on the newest commit of the branch, and the label of its risk."""
     summary = planned.summary
     if summary.problem:
-        is_commit = _COMMIT.fullmatch(summary.head_commit) is not None
-        commit = summary.head_commit if is_commit else conversation.pull_request.head_commit
-        return set_check_without_plan(summary.problem, conversation, commit, url=url, failed=True)
-    contents = describe(planned, conversation).contents
+        commit = summary.head_commit if _COMMIT.fullmatch(summary.head_commit) else ""
+        return set_failed_check(summary.problem, conversation, commit=commit, url=url)
+    contents = describe(planned, conversation, with_others=False).contents
     check = check_of(contents, remarks=summary.remarks, url=url)
     conversation.forge.set_check(summary.head_commit, check)
     if all(content.plan for content in contents):  # else the risk is not known, and the label of before stays

@@ -21,6 +21,10 @@ AIRFLOW_URL, AIRFLOW_USER = "TOPICOPS_AIRFLOW_URL", "TOPICOPS_AIRFLOW_USER"
 AIRFLOW_PASSWORD, AIRFLOW_TOKEN = "TOPICOPS_AIRFLOW_PASSWORD", "TOPICOPS_AIRFLOW_TOKEN"
 
 
+AIRFLOW_PATIENCE_S = 60.0
+"""How long Airflow may give no answer, as while its API server is started again, before a run is given up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """Two commits, and the pull request that they are of."""
@@ -67,14 +71,6 @@ def job_page() -> str:
     """Where people see this job; empty outside of a CI."""
     found = surroundings_of(os.environ)
     return found.job_url if found else ""
-
-
-def branch_of_the_job() -> str:
-    """The newest commit of the pull request's branch, by the CI. Raises ``UsageError`` where it does not say."""
-    found = surroundings_of(os.environ)
-    if found is None or found.head_commit is None:
-        raise UsageError("the CI names no commit of a pull request")
-    return found.head_commit
 
 
 def conversation_about(number: int | None, repository: str | None, *, progress: Callable[[str], None]) -> Conversation:
@@ -135,10 +131,10 @@ def _airflow() -> AirflowClient:
     if not all(text.isascii() and text.isprintable() and " " not in text for text in (login.token, login.user)):
         raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
     if login.token:
-        return AirflowClient(url, token=login.token, through_proxies=True)
+        return AirflowClient(url, token=login.token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
     if not (login.user and login.password):
         raise UsageError(f"{AIRFLOW_TOKEN} is not set, and neither are {AIRFLOW_USER} and {AIRFLOW_PASSWORD}")
-    client = AirflowClient(url, login.user, login.password, through_proxies=True)
+    client = AirflowClient(url, login.user, login.password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
     client.sign_in()
     return client
 

@@ -15,7 +15,7 @@ from topicops.edges.specs.git_trees import commit_id, is_ancestor
 from topicops.edges.specs.open_files import environment_files
 from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
 from topicops.flow.planning import plan as plan_step
-from topicops.flow.pull_requests.branches import Branches, open_branches, reviewers_by_owner
+from topicops.flow.pull_requests.branches import Branches, claims_on_names, open_branches, reviewers_by_owner
 from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
 from topicops.flow.runs.topic_data import prune
 from topicops.model.errors import ArtifactError, SpecError, TopicopsError, UsageError
@@ -191,9 +191,18 @@ def _plan_environment(
         return replace(entry, problem=branches.named_as_in_git(lines)), None
     except TopicopsError as error:
         return replace(entry, problem=branches.named_as_in_git(str(error))), None
-    held = [gated.change.topic for gated in plan.changes if gated.approvable]
-    owners = {topic: owner_of(topic, before, after) for topic in sorted(held)} if before and after else {}
+    owners = _owners(branches, plan, before, after) if before and after else {}
     return replace(entry, owners=owners, rules=rules_of(read_environment(run))), plan
+
+
+def _owners(branches: Branches, plan: Plan, before: Desired, after: Desired) -> dict[str, str]:
+    """By topic with a held change."""
+    claims = claims_on_names(branches.before)
+    held = {gated.change.topic: gated.change.action for gated in plan.changes if gated.approvable}
+    return {
+        topic: owner_of(topic, before, after, claims, is_new=action == "create")
+        for topic, action in sorted(held.items())
+    }
 
 
 def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from topicops.edges.airflow_client import AirflowError, TaskState
+from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.git_trees import fetch, is_ancestor
@@ -149,7 +149,11 @@ class Trigger:
         deadline, version = time.monotonic() + self.patience.for_commit_s, None
         self.progress(f"{dag_id}: waiting until Airflow has commit {merge_commit[:12]}")
         while time.monotonic() < deadline:
-            version = self.airflow.bundle_version(dag_id)
+            try:
+                version = self.airflow.bundle_version(dag_id)
+            except NoSuchInAirflowError:  # the merge may bring the environment, and with it the DAG
+                self.sleep(POLL_S)
+                continue
             if version is None:  # a folder without versions: the run itself waits for the commit
                 return merge_commit
             contains = version == merge_commit or self._contains(version, merge_commit)
@@ -158,9 +162,10 @@ class Trigger:
             if contains:
                 return version
             self.sleep(POLL_S)
+        has = f"has commit {version[:12]}, which does not contain {merge_commit[:12]}" if version else "has no such DAG"
         raise AirflowError(
-            f"{dag_id}: after {self.patience.for_commit_s:.0f} s Airflow still has commit {(version or 'none')[:12]}, "
-            f"which does not contain {merge_commit[:12]}; see to its DAG bundle, then run topicops ci trigger again"
+            f"{dag_id}: after {self.patience.for_commit_s:.0f} s Airflow still {has}; see to its DAG bundle, then run "
+            "topicops ci trigger again"
         )
 
     def _contains(self, later: str, earlier: str) -> bool | None:

@@ -102,6 +102,10 @@ class Forge(Protocol):
         """In rising order of their numbers."""
         ...
 
+    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
+        """Those whose branch has this commit as its newest one, into any branch."""
+        ...
+
     def changed_files(self, number: int) -> frozenset[str]:
         """Paths from the repository's root; of a renamed file both."""
         ...

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from topicops.model.plans.plan import GatedChange
 from topicops.model.pull_requests.forge import Review, ReviewVerdict
@@ -18,8 +19,8 @@ from topicops.model.pull_requests.pull_request_plan import ReviewRules
 from topicops.model.pull_requests.review import REVIEW_KEY
 from topicops.model.pull_requests.shown import Shown, ShownByDigest
 
-Members = Callable[[str], frozenset[str]]
-"""Logins of a team."""
+Members = Callable[[str], frozenset[str] | None]
+"""Logins of a team; None: the forge does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,17 @@ class ReviewFacts:
     """Why the forge does not say who gave and who wrote what; no review counts then."""
 
     def may_approve(self, owner: str, login: str) -> bool:
-        named = self.reviewers.get(owner, ())
-        return login in named or any(login in self.members(team) for team in named if "/" in team)
+        named, login = self.reviewers.get(owner, ()), login.casefold()
+        teams = (self.members(team) or () for team in named if "/" in team)
+        return any(login == name.casefold() for name in chain(named, *teams))
+
+    def unknown_team(self, owner: str) -> str:
+        """A team of the owner whose members are not known: one of them may have said no. Empty: there is none."""
+        teams = (team for team in self.reviewers.get(owner, ()) if "/" in team)
+        return next((team for team in teams if self.members(team) is None), "")
+
+    def is_author(self, login: str) -> bool:
+        return login.casefold() in {author.casefold() for author in self.authors}
 
     def newest(self) -> Mapping[str, Review]:
         """The last review of each reviewer that says yes or no; a mere comment changes nothing."""
@@ -58,12 +68,14 @@ def approved_digests(shown: ShownByDigest, facts: ReviewFacts) -> Mapping[str, t
 
 
 def _approver(entry: Shown, facts: ReviewFacts, newest: Mapping[str, Review]) -> str | None:
+    if facts.unknown_team(entry.owner):
+        return None
     owners_words = [review for name, review in newest.items() if facts.may_approve(entry.owner, name)]
     if any(review.verdict is ReviewVerdict.CHANGES_REQUESTED for review in owners_words):
         return None
     counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and r.submitted_at > entry.since]
     # Somebody else than an author first, because above a risk an author's own word does not count.
-    counting.sort(key=lambda review: (review.reviewer in facts.authors, review.submitted_at))
+    counting.sort(key=lambda review: (facts.is_author(review.reviewer), review.submitted_at))
     return counting[0].reviewer if counting else None
 
 
@@ -107,7 +119,7 @@ def _state(
     approver = _approver(entry, facts, newest) if entry else None
     if approver is None:
         return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts, newest))
-    if approver in facts.authors and gated.change.risk.rank > rules.author_approves.rank:
+    if facts.is_author(approver) and gated.change.risk.rank > rules.author_approves.rank:
         return ReviewState(
             reviewers=reviewers, why_not=f"{approver} is an author, and above risk {rules.author_approves} not alone"
         )
@@ -119,12 +131,16 @@ def _no_review_counts(owner: str, reviewers: Collection[str], rules: ReviewRules
         return f"no review counts here ({rules.place}): approve it in Airflow after the merge"
     if not has_key:
         return f"{REVIEW_KEY} is not set in this job: approve it in Airflow after the merge"
+    if not owner:
+        return "the base branch names no owner of this topic: approve it in Airflow after the merge"
     if not reviewers:
         return f"owners.yaml of the base branch names no reviewers of {owner}: approve it in Airflow after the merge"
     return ""
 
 
 def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mapping[str, Review]) -> str:
+    if team := facts.unknown_team(owner):
+        return f"no review counts now: the members of {team} are not known, and one of them may have said no"
     for name, review in newest.items():
         may = facts.may_approve(owner, name)
         if may and review.verdict is ReviewVerdict.CHANGES_REQUESTED:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic
@@ -42,10 +43,27 @@ def new_diagnostics(
     return tuple(d for d in after if d.file in changed or (d.file, d.code, d.summary) not in known)
 
 
-def owner_of(topic: str, before: Desired, after: Desired) -> str:
-    """As the base branch says, so that no pull request chooses its own reviewers; of a new topic as the branch says."""
-    found = before.topics.get(topic) or after.topics.get(topic)
-    return found.owner if found else ""
+Claims = Sequence[tuple[str, Sequence[str]]]
+"""Owners and the patterns of their topics' names, as ``owners.yaml`` has them."""
+
+
+def owner_of(topic: str, before: Desired, after: Desired, claims: Claims, *, is_new: bool) -> str:
+    """Whose reviewers count: as the base branch says, so that no pull request chooses its own.
+
+    Of a topic that the base branch lacks, its ``owners.yaml`` says it. If that does not, the branch's own word counts
+    for a topic that is created; nobody's for one that is live already.
+
+    Args:
+        claims: Of the base branch.
+        is_new: The topic is not live.
+    """
+    if (known := before.topics.get(topic)) is not None:
+        return known.owner
+    claiming = [owner for owner, patterns in claims if any(fnmatchcase(topic, each) for each in patterns)]
+    said = after.topics[topic].owner if topic in after.topics else ""
+    if claiming:
+        return said if said in claiming else claiming[0]
+    return said if is_new else ""
 
 
 def policy_remarks(

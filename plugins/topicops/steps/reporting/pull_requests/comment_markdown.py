@@ -31,6 +31,8 @@ from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, ot
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
 MOST_PARTS = 4
+_OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN = 10, 5, 50, 50
+"""What is below the changes must leave room for them."""
 _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([1-9]) -->\n")
@@ -188,6 +190,11 @@ def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> str:  # n
     return brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
+def has_row_of(gated: GatedChange, body: str) -> bool:
+    """Whether the comment has a row about the change, in full or in brief."""
+    return any(f"| {change_name(gated)}{end}" in body for end in ("<br>", " |"))
+
+
 def _review_lines(state: ReviewState | None) -> Iterator[str]:
     if state is None:
         return
@@ -216,12 +223,14 @@ def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
     if others:
         yield _OTHERS_TITLE
         yield ""
-        yield from map(_other_line, others)
+        yield from map(_other_line, others[-_OTHERS_SHOWN:])
+        if len(others) > _OTHERS_SHOWN:
+            yield f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these"
         yield ""
 
 
 def _other_line(other: OtherPullRequest) -> str:
-    topics = ", ".join(map(words, other.topics))
+    topics = _some_topics(other.topics)
     return f"- {_link(other.mark, other.url)} by {words(other.author)}: {topics}; the later merge is planned anew."
 
 
@@ -233,9 +242,15 @@ def with_other(body: str, other: OtherPullRequest) -> str:
         return body
     about = f"- {_link(other.mark, other.url)} by "
     lines = [line for line in found.splitlines() if line.startswith("- ") and not line.startswith(about)]
-    said = "\n".join(["", _OTHERS_TITLE, "", *lines, _other_line(other), "", ""])
+    said = "\n".join(["", _OTHERS_TITLE, "", *lines[1 - _OTHERS_SHOWN :], _other_line(other), "", ""])
     longer = f"{before}{begin}{said}{end}{after}"
     return longer if len(longer) <= COMMENT_LIMIT else body
+
+
+def _some_topics(topics: Sequence[str]) -> str:
+    more = len(topics) - _TOPICS_SHOWN
+    shown = ", ".join(words(topic) for topic in topics[:_TOPICS_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _link(text: str, url: str) -> str:
@@ -271,7 +286,7 @@ def _without_note(rest: str) -> str:
 
 def with_merged_note(body: str, mark: str, url: str, topics: Sequence[str]) -> str:
     """The comment with a line that another pull request was merged after this plan; at most once for each."""
-    named = ", ".join(map(words, topics))
+    named = _some_topics(topics)
     line = f"- {_link(mark, url)} was merged after this plan was made, on {named}. Run the job again to plan anew."
     if line in body or _OTHERS_END not in body:
         return body
@@ -291,7 +306,7 @@ def _load_lines(plan: Plan) -> list[str]:
             _bar(row.before.replicas, most),
             _bar(row.after.replicas, most),
         )
-        for row in brokers
+        for row in brokers[:_LOADS_SHOWN]
         if plan.changes
     ]
     return _folded("Load of the brokers", [*_LOAD_TABLE, *rows, ""]) if rows else []
@@ -312,7 +327,11 @@ def _digest_lines(content: CommentContent, plan: Plan) -> list[str]:
         for gated in plan.changes
         if gated.approvable and gated.change.topic in content.own
     ]
-    return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *rows, ""]) if rows else []
+    if not rows:
+        return []
+    shown = rows[:_DIGESTS_SHOWN]
+    more = [f"*and {len(rows) - len(shown)} more*", ""] if len(rows) > len(shown) else []
+    return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *shown, "", *more])
 
 
 def _since(at: datetime | None) -> str:

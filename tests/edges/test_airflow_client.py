@@ -1,0 +1,69 @@
+"""The client of Airflow's API: what is asked again, and what is not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
+
+
+@dataclass
+class Server:
+    """Answers with these statuses, one after the other; the last one again and again."""
+
+    url: str = ""
+    statuses: list[int] = field(default_factory=list)
+    asked: int = 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            found.asked += 1
+            status = found.statuses.pop(0) if len(found.statuses) > 1 else found.statuses[0]
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b'{"dag_run_id": "r", "state": "success"}')
+
+        do_GET = do_POST = _answer  # noqa: N815 - http.server looks for these names
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        found.url = f"http://127.0.0.1:{running.server_address[1]}"
+        yield found
+        running.shutdown()
+
+
+def test_a_fault_of_airflow_in_the_middle_of_a_run_is_waited_out(server: Server) -> None:
+    server.statuses = [502, 503, 200]
+
+    assert AirflowClient(server.url, token="t", patience_s=30.0).run_state("d", "r") == "success"
+    assert server.asked == 3
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, NoSuchInAirflowError), (403, AirflowError)])
+def test_a_refusal_is_not_asked_again(server: Server, status: int, kind: type[AirflowError]) -> None:
+    server.statuses = [status]
+
+    with pytest.raises(kind, match=f"Airflow refused GET .*: {status}"):
+        AirflowClient(server.url, token="t", patience_s=30.0).run_state("d", "r")
+    assert server.asked == 1
+
+
+def test_a_run_is_never_started_twice_by_one_call(server: Server) -> None:
+    server.statuses = [503]
+
+    with pytest.raises(AirflowError, match="Airflow refused POST"):
+        AirflowClient(server.url, token="t", patience_s=30.0).trigger("d", {})
+    assert server.asked == 1
