@@ -118,6 +118,16 @@ def test_who_made_commits_before_it_was_opened_is_an_author_too(fake: FakeForge,
     assert forge.authors(1) == {"bob", "dave"}
 
 
+def test_a_co_author_whose_address_names_the_account_is_an_author_too(fake: FakeForge) -> None:
+    pull = fake.open(HEAD, author="bob")
+    pull.message = (
+        "Add a topic\n\nCo-authored-by: Erin <12345+erin@users.noreply.github.com>\n"
+        "co-authored-by: Frank <frank@users.noreply.github.com>\nCo-authored-by: Grace <grace@example.org>\n"
+    )
+
+    assert GitHub(fake.url, REPOSITORY, TOKEN).authors(1) == {"bob", "erin", "frank"}
+
+
 def test_authors_that_the_forge_does_not_list_are_no_silent_gap(fake: FakeForge) -> None:
     fake.open(HEAD, author="bob").committers = {f"person-{number}" for number in range(300)}
 

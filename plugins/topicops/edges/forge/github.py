@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC
@@ -16,6 +17,10 @@ from topicops.model.pull_requests.forge import Check, Comment, PullRequest, Revi
 MOST_COMMENT = 65_536
 """Characters of a comment."""
 _MOST_SUMMARY = 65_000
+_CO_AUTHOR = re.compile(
+    r"^co-authored-by:[^<>\n]{0,200}<(?:\d{1,20}\+)?([A-Za-z0-9-]{1,40})@users\.noreply\.github\.com>",
+    re.IGNORECASE | re.MULTILINE,
+)
 MOST_COMMITS = 250
 """So many of one pull request GitHub lists."""
 ACTIONS = "github-actions[bot]"
@@ -95,7 +100,12 @@ class _Person(msgspec.Struct):
     login: str = ""
 
 
+class _Message(msgspec.Struct):
+    message: str = ""
+
+
 class _Commit(msgspec.Struct):
+    commit: _Message = _Message()
     author: _Person | None = None
     committer: _Person | None = None
 
@@ -163,7 +173,10 @@ class GitHub:
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
     def authors(self, number: int) -> frozenset[str]:
-        """Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing."""
+        """Also co-authors whose address names their account.
+
+        Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing.
+        """
         pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
@@ -172,7 +185,8 @@ class GitHub:
                 "so that all their authors are known"
             )
         people = {user.login for commit in commits for user in (commit.author, commit.committer) if user}
-        return frozenset({pull.user.login if pull.user else "", *people} - {"", WEB_FLOW})
+        helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
+        return frozenset({pull.user.login if pull.user else "", *people, *helpers} - {"", WEB_FLOW})
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)

@@ -91,7 +91,10 @@ class GitHubPaths:
     def _commits_of(self, pull: FakePullRequest) -> list[dict[str, Any]]:
         """One of each committer, and two that no account has the address of."""
         people: list[Any] = [_user(person) for person in sorted({pull.author, *pull.committers})]
-        commits = [{"sha": pull.head, "author": user, "committer": _user("web-flow")} for user in people]
+        said = {"message": pull.message}
+        commits = [
+            {"sha": pull.head, "commit": said, "author": user, "committer": _user("web-flow")} for user in people
+        ]
         nobody: list[dict[str, Any]] = [
             {"sha": pull.head, "author": None, "committer": None},
             {"sha": pull.head, "author": {}, "committer": {}},

@@ -38,6 +38,8 @@ class FakePullRequest:
     files: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
     """Old path by new path."""
+    message: str = ""
+    """Of its commits."""
     committers: set[str] = field(default_factory=set)
     pushes: list[tuple[str, datetime]] = field(default_factory=list)
     """Who pushed since it was opened, and when."""
