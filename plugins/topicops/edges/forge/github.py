@@ -100,7 +100,7 @@ class _Person(msgspec.Struct):
     login: str = ""
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, frozen=True):
     message: str = ""
 
 
