@@ -96,8 +96,8 @@ class GitHubPaths:
             {"sha": pull.head, "commit": said, "author": user, "committer": _user("web-flow")} for user in people
         ]
         nobody: list[dict[str, Any]] = [
-            {"sha": pull.head, "author": None, "committer": None},
-            {"sha": pull.head, "author": {}, "committer": {}},
+            {"sha": pull.head, "commit": {"message": "By nobody"}, "author": None, "committer": None},
+            {"sha": pull.head, "commit": {"message": "By nobody"}, "author": {}, "committer": {}},
         ]
         return [*commits, *nobody]
 
