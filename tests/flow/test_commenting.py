@@ -25,7 +25,7 @@ from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import LABELS
-from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT
+from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT, has_row_of
 from topicops.testing import builders
 from topicops.testing.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 
@@ -261,4 +261,7 @@ def test_many_held_changes_with_long_names_fit_into_comments_with_a_record(talk:
 
     bodies = talk.forge.bodies(1)
     assert max(map(len, bodies)) <= COMMENT_LIMIT
-    assert len(talk.conversation.read_record(talk.conversation.comments(), "local")) > 100
+    shown = talk.conversation.read_record(talk.conversation.comments(), "local")
+    in_sight = {g.digest for g in plan.changes if any(has_row_of(g, body) for body in bodies)}
+    assert len(shown) > 100
+    assert shown.keys() <= in_sight, "a review cannot be about a change that no comment shows"

@@ -18,9 +18,9 @@ from topicops.flow.pull_requests.triggering import Patience, Trigger
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.review import MOST_DIGESTS, SignedReview
 from topicops.model.pull_requests.run_result import ChangeResult, RunResult
-from topicops.model.pull_requests.shown import Shown
+from topicops.model.pull_requests.shown import About, Shown
 from topicops.model.pull_requests.triggered import TriggeredRuns
-from topicops.steps.pull_requests.shown_record import About, record_line, with_record
+from topicops.steps.pull_requests.shown_record import record_line, with_record
 from topicops.steps.pull_requests.signing import is_genuine
 from topicops.steps.reporting.pull_requests.comment_markdown import marker
 from topicops.testing.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge

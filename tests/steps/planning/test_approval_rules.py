@@ -68,7 +68,12 @@ def test_an_approval_that_does_not_count_counts_for_nothing_and_says_why(
 
 
 @pytest.mark.parametrize(
-    "approver", [pytest.param("bob", id="the author"), pytest.param(None, id="perhaps the author")]
+    "approver",
+    [
+        pytest.param("bob", id="the author"),
+        pytest.param("Bob", id="the author in other letters"),
+        pytest.param(None, id="perhaps the author"),
+    ],
 )
 def test_the_author_approves_alone_only_up_to_the_risk_that_the_policy_names(approver: str | None) -> None:
     own = replace(BOTH, approver=approver, authors=frozenset({"bob"}))

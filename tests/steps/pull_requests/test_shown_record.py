@@ -9,10 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from topicops.model.errors import UsageError
-from topicops.model.pull_requests.shown import Shown, ShownByDigest
+from topicops.model.pull_requests.shown import About, Shown, ShownByDigest
 from topicops.steps.pull_requests.shown_record import (
     SIGNED_WITHIN,
-    About,
     already_shown,
     read_record,
     record_line,

@@ -156,16 +156,17 @@ class GitHub:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
 
     def pull_request_of(self, merge_commit: str) -> PullRequest | None:
-        found = map(_pull_request, self._rest.pages(f"{self._repo}/commits/{merge_commit}/pulls", _Pull))
-        return next((pull for pull in found if pull.merge_commit == merge_commit), None)
+        return next((pull for pull in self._pulls_of(merge_commit) if pull.merge_commit == merge_commit), None)
 
     def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
 
     def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
-        found = map(_pull_request, self._rest.pages(f"{self._repo}/commits/{head_commit}/pulls", _Pull))
-        return [pull for pull in found if pull.state == "open" and pull.head_commit == head_commit]
+        return [p for p in self._pulls_of(head_commit) if p.state == "open" and p.head_commit == head_commit]
+
+    def _pulls_of(self, commit: str) -> Iterator[PullRequest]:
+        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
     def changed_files(self, number: int) -> frozenset[str]:
         """The first 3,000: GitHub lists no more."""

@@ -143,9 +143,7 @@ class GitLab:
         return _pull_request(self._request(number))
 
     def pull_request_of(self, merge_commit: str) -> PullRequest | None:
-        path = f"{self._project}/repository/commits/{merge_commit}/merge_requests"
-        found = map(_pull_request, self._rest.pages(path, _MergeRequest))
-        return next((request for request in found if request.merge_commit == merge_commit), None)
+        return next((r for r in self._requests_of(merge_commit) if r.merge_commit == merge_commit), None)
 
     def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
         path = f"{self._project}/merge_requests"
@@ -153,11 +151,11 @@ class GitLab:
         return sorted(map(_pull_request, found), key=lambda request: request.number)
 
     def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
-        found = map(
-            _pull_request,
-            self._rest.pages(f"{self._project}/repository/commits/{head_commit}/merge_requests", _MergeRequest),
-        )
-        return [pull for pull in found if pull.state == "open" and pull.head_commit == head_commit]
+        return [r for r in self._requests_of(head_commit) if r.state == "open" and r.head_commit == head_commit]
+
+    def _requests_of(self, commit: str) -> Iterator[PullRequest]:
+        path = f"{self._project}/repository/commits/{commit}/merge_requests"
+        return map(_pull_request, self._rest.pages(path, _MergeRequest))
 
     def changed_files(self, number: int) -> frozenset[str]:
         """As many as the server shows of one merge request: 1,000, if its administrator has not changed that."""

@@ -14,18 +14,11 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.pull_requests.forge import Check, Comment, Forge, PullRequest
 from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment
-from topicops.model.pull_requests.shown import ShownByDigest
+from topicops.model.pull_requests.shown import About, ShownByDigest
 from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, unplanned_check
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
-from topicops.steps.pull_requests.shown_record import (
-    About,
-    already_shown,
-    read_record,
-    record_line,
-    shown_from,
-    with_record,
-)
+from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from, with_record
 from topicops.steps.reporting.pull_requests.comment_markdown import (
     comment_parts,
     has_row_of,
@@ -133,9 +126,11 @@ def texts_of(comments: Comments, environment: str) -> list[str]:
     return [comments[place].body for place in sorted(comments) if place[0] == environment]
 
 
-def describe(planned: PlannedPullRequest, conversation: Conversation, *, with_others: bool) -> Described:
+def describe(
+    planned: PlannedPullRequest, conversation: Conversation, comments: Comments, *, with_others: bool
+) -> Described:
     """Ask the forge for reviews, and on demand for other open pull requests on the same topics."""
-    summary, comments = planned.summary, conversation.comments()
+    summary = planned.summary
     held = {entry.environment: _held(planned.plans.get(entry.environment), entry.own) for entry in summary.environments}
     facts = conversation.review_facts(summary.reviewers) if any(held.values()) else NO_REVIEWS
     others = _others(planned, conversation) if with_others else ()
@@ -212,8 +207,8 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> De
     if problem := planned.summary.problem:
         edit_first_parts(conversation, partial(with_problem, problem=problem))
         return Described(contents=())
-    described = describe(planned, conversation, with_others=True)
     comments = conversation.comments()
+    described = describe(planned, conversation, comments, with_others=True)
     for content in described.contents:
         before = comments.get((content.environment, 1))
         if content.plan is None and before is not None and shows_a_plan(before.body):
@@ -234,14 +229,27 @@ def _post(content: CommentContent, described: Described, conversation: Conversat
     """Twice where changes are held: only once the forge has the text is it known since when it shows them."""
     name = content.environment
     posted = write_parts(conversation, name, comment_parts(content), comments)
-    owners = described.owners[name]
-    in_sight = {g.digest: owners[g.digest] for g in described.held[name] if _is_named(g, posted)}
-    posted_at = posted[0].updated_at
-    shown = shown_from(described.earlier[name], in_sight, posted_at=posted_at)
+    shown, parts = _shown_parts(content, described, conversation, posted[0].updated_at)
     if shown and conversation.key is not None:
+        write_parts(conversation, name, parts, {(name, part): comment for part, comment in enumerate(posted, 1)})
+
+
+def _shown_parts(
+    content: CommentContent, described: Described, conversation: Conversation, posted_at: datetime
+) -> tuple[ShownByDigest, Sequence[str]]:
+    """The held changes that the comment has a row for, and the comment with a record of just these.
+
+    A comment may leave out rows of which there are too many, and the record takes some of the room.
+    """
+    name = content.environment
+    shown = shown_from(described.earlier[name], described.owners[name], posted_at=posted_at)
+    while True:
         since = {digest: known.since for digest, known in shown.items()}
         parts = recorded_parts(comment_parts, replace(content, shown_since=since), shown, conversation, posted_at)
-        write_parts(conversation, name, parts, {(name, part): comment for part, comment in enumerate(posted, 1)})
+        with_row = {g.digest for g in described.held[name] if any(has_row_of(g, part) for part in parts)}
+        if shown.keys() <= with_row:
+            return shown, parts
+        shown = {digest: known for digest, known in shown.items() if digest in with_row}
 
 
 def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation) -> None:
@@ -279,11 +287,6 @@ def _edit_first_part(
         about = conversation.about(environment)
         line = record_line(shown, conversation.key, about, texts=texts, posted_at=posted.updated_at)
         forge.edit_comment(number, first.id, with_record(body, line))
-
-
-def _is_named(gated: GatedChange, posted: Sequence[Comment]) -> bool:
-    """A review is about what the comments name; they may leave out changes of which there are too many."""
-    return any(has_row_of(gated, comment.body) for comment in posted)
 
 
 def recorded_parts(
@@ -349,7 +352,7 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation, *, url: s
     if summary.problem:
         commit = summary.head_commit if _COMMIT.fullmatch(summary.head_commit) else ""
         return set_failed_check(summary.problem, conversation, commit=commit, url=url)
-    contents = describe(planned, conversation, with_others=False).contents
+    contents = describe(planned, conversation, conversation.comments(), with_others=False).contents
     check = check_of(contents, remarks=summary.remarks, url=url)
     conversation.forge.set_check(summary.head_commit, check)
     if all(content.plan for content in contents):  # else the risk is not known, and the label of before stays

@@ -20,17 +20,24 @@ class ShownGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownChanges:
-    format_version: Literal["1.0"] = "1.0"
+class About:
+    """What a record is of: it proves nothing about any other pull request, base branch or environment."""
+
     repository: str
     pull_request: int
     base_branch: str
-    """Whose files named the owners. People can choose another base for an open pull request."""
+    """Its files name the owners. People can choose another base for an open pull request."""
     environment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownChanges:
+    format_version: Literal["1.0"] = "1.0"
+    about: About
     text: str
-    """SHA-256 of the text of all parts of the comment, without the record: who changes it, ends the record."""
+    """SHA-256 of the text of all parts of the comment, without the record. With another text the record is void."""
     posted_at: datetime
-    """When the forge took this text, UTC. An edit that is later is somebody else's, even if it restores an old text."""
+    """When the forge took this text, UTC. A later edit is not ours, even if it puts an old text back."""
     groups: tuple[ShownGroup, ...]
 
 

@@ -79,7 +79,9 @@ def objections(approval: Approval, environment: Environment, *, now: datetime) -
 
 def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environment) -> bool:
     """Whether the approver is the author, or may be, and the risk is above what an author approves alone."""
-    is_author = approval.approver is None or approval.approver in approval.authors
+    # An author whom a commit's text names may be spelled in other letters than the account.
+    authors = {author.casefold() for author in approval.authors}
+    is_author = approval.approver is None or approval.approver.casefold() in authors
     return is_author and risk.rank > environment.spec.policy.author_approves.rank
 
 

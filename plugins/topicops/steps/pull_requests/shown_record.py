@@ -7,13 +7,12 @@ import binascii
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
 
 from topicops.model.canonical import sha256_of
-from topicops.model.pull_requests.shown import Shown, ShownByDigest, ShownChanges, ShownGroup
+from topicops.model.pull_requests.shown import About, Shown, ShownByDigest, ShownChanges, ShownGroup
 from topicops.steps.pull_requests.signing import is_signed, signature_of
 
 PURPOSE = "shown"
@@ -22,16 +21,6 @@ _LINE = re.compile(r"<!-- topicops:record ([A-Za-z0-9+/=]+) ([0-9a-f]{64}) -->")
 _DIGEST_BYTES = 32
 SIGNED_WITHIN = timedelta(seconds=30)
 """A text of ours has its record within this time after the forge took it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What a record is of: it proves nothing about any other pull request, base branch or environment."""
-
-    repository: str
-    pull_request: int
-    base_branch: str
-    environment: str
 
 
 def record_line(shown: ShownByDigest, key: bytes, about: About, *, texts: Sequence[str], posted_at: datetime) -> str:
@@ -45,10 +34,7 @@ def record_line(shown: ShownByDigest, key: bytes, about: About, *, texts: Sequen
     for digest, entry in shown.items():
         groups[entry.owner, entry.since].append(digest)
     record = ShownChanges(
-        repository=about.repository,
-        pull_request=about.pull_request,
-        base_branch=about.base_branch,
-        environment=about.environment,
+        about=about,
         text=_digest(texts),
         posted_at=posted_at.replace(microsecond=0),
         groups=tuple(
@@ -75,13 +61,7 @@ def read_record(texts: Sequence[str], key: bytes, about: About, *, updated_at: d
         shown = dict(_unpacked(record))
     except (binascii.Error, msgspec.DecodeError, ValueError):
         return None
-    said = About(
-        repository=record.repository,
-        pull_request=record.pull_request,
-        base_branch=record.base_branch,
-        environment=record.environment,
-    )
-    if said != about or record.text != _digest(texts) or updated_at > record.posted_at + SIGNED_WITHIN:
+    if record.about != about or record.text != _digest(texts) or updated_at > record.posted_at + SIGNED_WITHIN:
         return None
     return shown if is_signed(record, match[2], key, purpose=PURPOSE) else None
 

@@ -12,6 +12,10 @@ from topicops.model.specs.diagnostics import Diagnostic, Location
 
 POLICY_FOLDERS = ("environments/", "profiles/")
 OWNERS = "owners.yaml"
+NO_ENVIRONMENT = (
+    "The base branch has no environment below environments/, so nothing is planned: merge the file of the "
+    "environment first."
+)
 _NAMES_SHOWN = 10
 _NOWHERE = Location("")
 
@@ -90,12 +94,6 @@ def policy_remarks(
             "TOP702: policy and topics change together. Split the pull request in two: the policy first, then the "
             "topics that need it."
         )
-
-
-NO_ENVIRONMENT = (
-    "The base branch has no environment in environments/ of the topics, so nothing is planned: merge the file of the "
-    "environment first."
-)
 
 
 def _some(names: Iterable[str]) -> str:
