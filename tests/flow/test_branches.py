@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
 from topicops.flow.pull_requests.branches import open_branches, reviewers_by_owner
+from topicops.flow.pull_requests.code_owners import code_owners_of
+from topicops.flow.pull_requests.validating import validate_change
 from topicops.model.errors import UsageError
 
 OWNERS = """\
@@ -87,7 +90,73 @@ def test_a_place_is_called_as_in_git_and_not_as_in_our_copy(topics: Path) -> Non
 
 def test_a_branch_without_the_folder_is_one_sentence(topics: Path) -> None:
     with (
-        pytest.raises(UsageError, match=r"kafka/others/ has no file in \w{12}; name the folder of topics"),
+        pytest.raises(UsageError, match=r"^kafka/others: no such folder in \w{12}; name the folder of topics"),
         open_branches(topics.parent / "others", base="main", head="change"),
     ):
         pass
+
+
+def test_folders_above_that_are_not_there_either_are_the_same_sentence(topics: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"^a/b/topics: no such folder in \w{12}"),
+        open_branches(topics.parents[1] / "a/b/topics", base="main", head="change"),
+    ):
+        pass
+
+
+def test_a_branch_may_bring_folders_that_the_work_tree_lacks(topics: Path) -> None:
+    write(topics.parents[1], {"a/b/topics/environments/local.yaml": LOCAL, "a/b/topics/web/a.yaml": topic("a")})
+    commit(topics.parents[1])
+    git(topics, "checkout", "-q", "main")
+
+    with open_branches(topics.parents[1] / "a/b/topics", base="main", head="change") as found:
+        assert found.topic_files == ("a/b/topics/web/a.yaml",)
+
+
+@pytest.mark.parametrize("place", [".", "above"])
+def test_the_root_of_the_repository_is_refused(topics: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = topics.parents[1]
+    monkeypatch.chdir(root)
+
+    with (
+        pytest.raises(UsageError, match="this is the repository's root; name the folder below it that holds the topic"),
+        open_branches(Path() if place == "." else root, base="main", head="change"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("below", ["topics", "cluster/specs"])
+def test_a_folder_above_the_topics_is_named_as_in_git(topics: Path, below: str) -> None:
+    root = topics.parents[1]
+    (root / "data" / below).parent.mkdir(parents=True)
+    git(root, "mv", "kafka/topics", f"data/{below}")
+    commit(root)
+
+    with pytest.raises(UsageError) as raised, open_branches(root / "data", base="main", head="change"):
+        pass
+
+    assert str(raised.value) == f"data: this folder is above the topics; did you mean --topics data/{below}?"
+
+
+def test_a_branch_may_move_the_topics_one_folder_up(topics: Path) -> None:
+    root = topics.parents[1]
+    git(root, "mv", *(f"kafka/topics/{name}" for name in ("environments", "owners.yaml", "profiles", "web")), "kafka")
+    commit(root)
+
+    with open_branches(root / "kafka", base="main", head="change") as found:
+        assert found.environments == ()
+        assert found.topic_files == ("kafka/web/a.yaml", "kafka/web/b.yaml")
+    assert [problem.file for problem in validate_change(root / "kafka", since="main").brought] == []
+
+
+@pytest.mark.parametrize("command", [validate_change, lambda topics, since: code_owners_of(topics)])
+def test_topics_at_the_root_of_the_repository_are_refused(
+    tmp_path: Path, command: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"environments/local.yaml": LOCAL, "web/a.yaml": topic("a")})
+    git(tmp_path, "init", "-q")
+    commit(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match="move them into a folder"):
+        command(Path(), since="HEAD")

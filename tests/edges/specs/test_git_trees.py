@@ -156,6 +156,111 @@ def test_a_commit_that_is_not_there_is_one_sentence(repository: Path, name: str)
         commit_id(repository, name)
 
 
+@pytest.fixture
+def shallow(repository: Path, tmp_path: Path) -> Path:
+    """A clone of the branch ``change`` alone, with one commit, as a CI makes it."""
+    write(repository, "topics/shop/orders.yaml", "orders of the branch")
+    commit(repository)
+    git(tmp_path, "clone", "-q", "--depth=1", "--branch=change", repository.as_uri(), "shallow")
+    return tmp_path / "shallow"
+
+
+def test_a_folder_outside_of_git_is_named_as_such(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        commit_id(tmp_path, "HEAD")
+
+    assert str(raised.value) == (
+        f"{tmp_path}: not in a git repository; branches are read from git, so run this in a clone"
+    )
+
+
+@pytest.mark.parametrize("name", ["HEAD", "main", "origin/main"])
+def test_a_repository_without_a_commit_says_so(tmp_path: Path, name: str) -> None:
+    git(tmp_path, "init", "-q")
+
+    with pytest.raises(UsageError) as raised:
+        commit_id(tmp_path, name)
+
+    assert str(raised.value) == (
+        f"{tmp_path}: this branch has no commit yet; make the first one: git add --all && git commit"
+    )
+
+
+def test_a_clone_of_another_account_gives_the_reason_of_git_and_its_command(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own tests set it
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+
+    with pytest.raises(UsageError) as raised:
+        commit_id(repository, "HEAD")
+
+    assert str(raised.value) == (
+        f"git says: detected dubious ownership in repository at '{repository}'; if you trust it: "
+        f"git config --global --add safe.directory {repository}"
+    )
+
+
+@pytest.mark.parametrize("name", ["origin/main", "main"])
+def test_the_command_for_a_shallow_clone_brings_the_commit(shallow: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="because it is shallow") as raised:
+        commit_id(shallow, name)
+
+    command = str(raised.value).partition("(")[2].partition(")")[0]
+    assert command.startswith("git fetch --unshallow origin main:")
+    git(shallow, *command.split()[1:])
+    assert commit_id(shallow, name) == commit_id(shallow, "HEAD~1")
+
+
+def test_the_command_for_a_clone_of_one_branch_brings_the_commit(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--single-branch", "--branch=change", repository.as_uri(), "clone")
+
+    with pytest.raises(UsageError, match=r"no such commit; fetch it first \(git fetch origin main:") as raised:
+        commit_id(tmp_path / "clone", "origin/main")
+
+    command = str(raised.value).partition("(")[2].partition(")")[0]
+    git(tmp_path / "clone", *command.split()[1:])
+    assert commit_id(tmp_path / "clone", "origin/main") == commit_id(repository, "main")
+
+
+def test_a_name_that_a_shell_would_run_is_in_no_command(shallow: Path) -> None:
+    with pytest.raises(UsageError, match=r"fetch it first \(git fetch --unshallow origin\)"):
+        commit_id(shallow, "a;touch${IFS}ran")
+
+
+def test_a_shallow_clone_that_lacks_the_common_commit_says_that_it_is_shallow(repository: Path, shallow: Path) -> None:
+    git(repository, "checkout", "-q", "main")
+    write(repository, "topics/web/clicks.yaml", "clicks of main")
+    base = commit(repository)
+    git(shallow, "fetch", "-q", "--depth=1", "origin", "main")
+
+    with pytest.raises(UsageError, match=r"this clone is shallow .* give checkout fetch-depth: 0") as raised:
+        merged_tree(shallow, base, commit_id(shallow, "HEAD"))
+
+    assert "2.38" not in str(raised.value)
+
+
+def test_histories_without_a_common_commit_are_called_so(repository: Path) -> None:
+    git(repository, "checkout", "-q", "--orphan", "other")
+    write(repository, "topics/web/more.yaml", "more")
+    other = commit(repository)
+
+    with pytest.raises(UsageError, match=r"refusing to merge unrelated histories$"):
+        merged_tree(repository, commit_id(repository, "main"), other)
+
+
+def test_an_older_git_is_told_which_one_is_needed(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "bin/git"
+    write(tmp_path, "bin/git", "#!/bin/sh\ncase $* in *version) echo git version 2.34.1 ;; *) exit 129 ;; esac\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(old.parent))
+
+    with pytest.raises(UsageError, match=r"git 2\.38 or newer is needed here, and this is git 2\.34$"):
+        merged_tree(repository, "0" * 40, "1" * 40)
+
+
 def test_the_history_says_what_contains_what(repository: Path) -> None:
     first = commit_id(repository, "main")
     second = commit(repository)

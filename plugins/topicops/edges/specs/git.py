@@ -14,6 +14,8 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import IO, NamedTuple
 
+from topicops.model.errors import UsageError
+
 _TIMEOUT_S = 30
 _SURROUNDINGS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_ATTR_SOURCE")
 """Set inside hooks; they would point the question at another repository, or at other attributes."""
@@ -86,6 +88,21 @@ def name_in_repository(folder: Path) -> str:
     if name == os.curdir:
         return ""
     return f"{place.name if name.startswith(os.pardir) else name}/".replace(os.sep, "/")
+
+
+def folder_in_repository(topics: Path) -> str:
+    """``topics``: the folder of topics from the repository's root, without a slash at its end.
+
+    Raises:
+        UsageError: It is the root itself. Other files are there too, such as those of the forge.
+    """
+    folder = name_in_repository(topics).rstrip("/")
+    if not folder:
+        raise UsageError(
+            f"{topics}: this is the repository's root; name the folder below it that holds the topics, as in "
+            "--topics topics (if the topics are at the root itself, move them into a folder)"
+        )
+    return folder
 
 
 def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:

@@ -24,6 +24,13 @@ _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|
 """Mode, type, object id, size and path of ``git ls-tree --long -z``."""
 _LINK, _SUBMODULE = b"120000", b"160000"
 _NOT_A_NAME = frozenset({"", ".", "..", ".git"})
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+"""A branch, tag or commit id that may stand in a command to copy."""
+_TRUST = re.compile(r"^\s*(git config --global --add safe\.directory .+)$", re.MULTILINE)
+"""The command in git's answer where the repository belongs to another account."""
+_VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
+_MERGES_TREES = (2, 38)
+"""The first git whose ``merge-tree`` has ``--write-tree``."""
 _NO_FILE = "not-followed"
 """Where a link of the branch leads in our copy; what reads specs follows no link, and says so."""
 
@@ -43,17 +50,61 @@ class StoredFile:
 
 
 def commit_id(repository: Path, name: str) -> str:
-    """The id of the commit that ``name`` means. Raises ``UsageError`` if the repository has none."""
+    """The id of the commit that ``name`` means.
+
+    Raises:
+        UsageError: The repository has none; or git finds no repository here, or may not read it.
+    """
     if name.startswith("-"):
         raise UsageError(f"{printable(name)} is no name of a commit")
     found = _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     commit = found.stdout.decode("ascii", "replace").strip()
     if found.returncode or not _COMMIT.fullmatch(commit):
-        raise UsageError(
-            f"{printable(name)}: this clone has no such commit; fetch it first (git fetch origin {printable(name)}), "
-            "and give checkout fetch-depth: 0"
-        )
+        raise UsageError(_why_no_commit(repository, name))
     return commit
+
+
+def _why_no_commit(repository: Path, name: str) -> str:
+    asked = _git(repository, "rev-parse", "--is-shallow-repository")
+    if asked.returncode:
+        return _why_no_repository(repository, asked.stderr.decode("utf-8", "replace"))
+    has_commits = _git(repository, "rev-list", "--all", "--max-count=1").stdout != b""
+    if name == "HEAD" or not has_commits:
+        return f"{_shown(repository)}: this branch has no commit yet; make the first one: git add --all && git commit"
+    no_such = f"{printable(name)}: this clone has no such commit"
+    remotes = _git(repository, "remote").stdout.decode("utf-8", "replace").split()
+    if not remotes:
+        return no_such
+    if asked.stdout.strip() == b"true":
+        command = " ".join(["git fetch --unshallow", *_what_to_fetch(name, remotes)])
+        return f"{no_such}, because it is shallow; fetch it first ({command}), or give checkout fetch-depth: 0"
+    return f"{no_such}; fetch it first ({' '.join(['git fetch', *_what_to_fetch(name, remotes)])})"
+
+
+def _what_to_fetch(name: str, remotes: Sequence[str]) -> tuple[str, ...]:
+    """Remote and branch of ``origin/main``, ``main`` or an id.
+
+    A clone of one branch keeps another one only where the command says under which name.
+    """
+    remote, _, branch = name.partition("/")
+    if not _PLAIN_NAME.fullmatch(name):
+        return ("origin",)
+    if branch and remote in remotes:
+        return remote, f"{branch}:refs/remotes/{name}"
+    return "origin", name if _COMMIT.fullmatch(name) else f"{name}:{name}"
+
+
+def _why_no_repository(folder: Path, said: str) -> str:
+    reason = printable(said.strip().partition("\n")[0].removeprefix("fatal: "))
+    if "not a git repository" in reason:
+        return f"{_shown(folder)}: not in a git repository; branches are read from git, so run this in a clone"
+    if command := _TRUST.search(said):
+        return f"git says: {reason}; if you trust it: {printable(command[1])}"
+    return f"{_shown(folder)}: git says: {reason or 'nothing'}"
+
+
+def _shown(folder: Path) -> str:
+    return printable(os.path.abspath(folder))  # noqa: PTH100 - links stay: a person named them
 
 
 def is_ancestor(repository: Path, earlier: str, later: str) -> bool | None:
@@ -77,7 +128,7 @@ def merged_tree(repository: Path, base: str, head: str) -> str:
     """The tree that a merge of both commits makes, without a work tree.
 
     Raises:
-        UsageError: They conflict; or git is older than 2.38.
+        UsageError: They conflict or have no common commit here; or git is older than 2.38.
     """
     found = _git(repository, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base, head)
     tree, *conflicts = found.stdout.split(b"\0")
@@ -86,10 +137,21 @@ def merged_tree(repository: Path, base: str, head: str) -> str:
     if found.returncode == 1:
         named = ", ".join(sorted({printable(os.fsdecode(path)) for path in conflicts if path})[:10])
         raise UsageError(f"the branch conflicts with its base in {named}: merge the base branch into it, and push")
-    reason = printable(found.stderr.decode("utf-8", "replace").strip().partition("\n")[0])
-    raise UsageError(
-        f"git cannot merge {base[:12]} and {head[:12]}: {reason or 'no reason given'} (git 2.38 is needed)"
-    )
+    said = found.stderr.decode("utf-8", "replace")
+    raise UsageError(f"git cannot merge {base[:12]} and {head[:12]}: {_why_no_merge(repository, said)}")
+
+
+def _why_no_merge(repository: Path, said: str) -> str:
+    version = _git(repository, "version").stdout.decode("ascii", "replace")
+    numbers = _VERSION.search(version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < _MERGES_TREES:
+        return f"git 2.38 or newer is needed here, and this is git {numbers[0]}"
+    if "unrelated histories" in said and _git(repository, "rev-parse", "--is-shallow-repository").stdout == b"true\n":
+        return (
+            "this clone is shallow and lacks the commit from which both began; give checkout fetch-depth: 0, "
+            "or fetch the rest (git fetch --unshallow)"
+        )
+    return printable(said.strip().partition("\n")[0].removeprefix("fatal: ")) or "it gives no reason"
 
 
 def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, StoredFile]:

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,17 @@ def require_folder(topics: Path) -> None:
         )
     if not (topics / _ENVIRONMENTS).is_dir() and (topics / "topics" / _ENVIRONMENTS).is_dir():
         raise UsageError(f"{topics}: this folder is above the topics; did you mean {shown_folder(topics)}topics?")
+
+
+def folder_below(files: Iterable[str]) -> str | None:
+    """The folder that has the environments, where these files are not themselves those of a folder of topics.
+
+    Args:
+        files: Paths below some folder, relative to it, with ``/``.
+    """
+    holders = {path.rpartition("/")[0] for path in files if path.endswith(".yaml")}
+    found = sorted(holder for holder in holders if holder.rpartition("/")[2] == _ENVIRONMENTS)
+    return None if not found or _ENVIRONMENTS in found else found[0].rpartition("/")[0]
 
 
 def environment_files(topics: Path) -> tuple[str, ...]:

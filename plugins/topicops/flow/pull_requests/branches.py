@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.git import folder_in_repository
 from topicops.edges.specs.git_trees import StoredFile, commit_id, merged_tree, stored_files, write_files
-from topicops.edges.specs.open_files import environment_files, shown_folder
+from topicops.edges.specs.open_files import environment_files, folder_below, shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
@@ -78,14 +79,20 @@ def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> 
         merge: False: ``head`` holds ``base`` already, as after the merge.
 
     Raises:
-        UsageError: A commit is missing, the two conflict, or git has paths that no work tree may have.
+        UsageError: There is no repository, commit or folder of topics, the two conflict, or git has paths that no
+            work tree may have.
     """
-    repository, folder = topics.parent, name_in_repository(topics).rstrip("/")
+    repository = _inside_repository(topics)
     base_commit, head_commit = commit_id(repository, base), commit_id(repository, head)
+    folder = folder_in_repository(topics)
     tree = merged_tree(repository, base_commit, head_commit) if merge else head_commit
     before, merged = stored_files(repository, base_commit, folder), stored_files(repository, tree, folder)
     if not merged:
-        raise UsageError(f"{folder}/ has no file in {head_commit[:12]}; name the folder of topics with --topics")
+        raise UsageError(f"{folder}: no such folder in {head_commit[:12]}; name the folder of topics with --topics")
+    if below := folder_below(merged):
+        raise UsageError(f"{folder}: this folder is above the topics; did you mean --topics {folder}/{below}?")
+    if folder_below(before):
+        before = {}  # the branch moves the topics here
     with TemporaryDirectory(prefix="topicops-") as scratch:
         place = Path(scratch)
         write_files(repository, before, place / "before")
@@ -100,6 +107,14 @@ def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> 
             after_with_policy=place / "after-with-policy",
             changed=_changed(before, merged),
         )
+
+
+def _inside_repository(topics: Path) -> Path:
+    """A folder that is there and in which git finds the repository: the topics may be in its commits alone."""
+    place = Path(os.path.abspath(topics))  # noqa: PTH100 - links stay: a person named them
+    if (place / ".git").exists():
+        return place
+    return next(above for above in place.parents if above.is_dir())
 
 
 def _with_policy_of(before: Mapping[str, StoredFile], merged: Mapping[str, StoredFile]) -> dict[str, StoredFile]:

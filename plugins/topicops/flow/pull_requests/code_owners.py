@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.git import folder_in_repository
 from topicops.edges.specs.open_files import shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.pull_requests.branches import reviewers_in
@@ -17,11 +17,15 @@ from topicops.steps.specs.validate import view_of
 
 
 def code_owners_of(topics: Path) -> str:
-    """The lines for all topics whose files can be read. Raises ``UsageError`` if there is no such folder."""
+    """The lines for all topics whose files can be read.
+
+    Raises:
+        UsageError: There is no such folder, or it is the repository's root.
+    """
     tree, shown = read_tree(topics), shown_folder(topics)
     found = view_of(tree, "", now()).topics
     owners = {topic.file.removeprefix(shown): topic.metadata.get("owner", str) or "" for topic in found}
-    return code_owners_text(owners, reviewers_in(tree), folder=name_in_repository(topics).rstrip("/"))
+    return code_owners_text(owners, reviewers_in(tree), folder=folder_in_repository(topics))
 
 
 def renew_code_owners(file: Path, ours: str, *, check: bool) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.git import folder_in_repository
 from topicops.edges.specs.git_trees import merge_base_of, stored_files, write_files
-from topicops.edges.specs.open_files import shown_folder
+from topicops.edges.specs.open_files import folder_below, shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.runs.run import now
 from topicops.flow.spec_files import validate_files
@@ -40,11 +40,12 @@ def validate_change(topics: Path, *, since: str) -> ChangeProblems:
         UsageError: There is no such commit or folder.
     """
     found = validate_files(topics, environment=None, now=now())
-    folder = name_in_repository(topics).rstrip("/")
     base = merge_base_of(topics, since)
+    folder = folder_in_repository(topics)
+    stored = stored_files(topics, base, folder)
     with TemporaryDirectory(prefix="topicops-") as scratch:
         before = Path(scratch) / "topics"
-        write_files(topics, stored_files(topics, base, folder), before)
+        write_files(topics, {} if folder_below(stored) else stored, before)  # above the topics, until it moved them
         known = _problems_of(before, shown_folder(topics))
         changed = frozenset(_changed_files(found.diagnostics, before, topics))
     brought = new_diagnostics(known, found.diagnostics, changed=changed)
