@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from fixtures.workflow import git
 from topicops import cli
 from topicops.flow import init
 from topicops.flow.init import Start
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.authoring.first_files import FirstEnvironment
+
+PROD = ("--bootstrap-servers", "b1:9092", "--name", "prod")
 
 
 @pytest.fixture
@@ -127,5 +132,103 @@ def test_the_jobs_of_pull_requests_are_those_of_the_forge(seen: list[Start], for
     written = {path.as_posix() for path in Path().rglob("*") if path.is_file()}
     assert {name for name in written if name.startswith((".github", ".gitlab"))} == files
     texts = [Path(name).read_text(encoding="utf-8") for name in files]
-    assert [text for text in texts if "@TOPICS@" in text or "@VERSION@" in text or "@REPOSITORY@" in text] == []
+    assert [text for text in texts if re.search(r"@[A-Z_]+@", text)] == []
     assert all("topics" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("forge", "lines"),
+    [
+        ("github", ["/.github/"]),
+        ("gitlab", ["/.gitlab/", "/.gitlab-ci.yml"]),
+    ],
+)
+def test_code_owners_protect_the_jobs_of_their_forge(seen: list[Start], forge: str, lines: list[str]) -> None:
+    assert cli.run(["init", *PROD, "--forge", forge]) == 0
+
+    text = Path(f".{forge}/CODEOWNERS").read_text(encoding="utf-8")
+    places = [line.split()[1] for line in text.splitlines() if "@your-organisation/team-platform" in line]
+    assert places == ["/topics/environments/", "/topics/profiles/", *lines]
+
+
+@pytest.mark.parametrize(
+    ("branch", "written"),
+    [
+        (None, "main"),
+        ("trunk", "trunk"),
+        ("release/1.x", "release/1.x"),
+        ("on", "on"),
+        ("1.0", "1.0"),
+        ("a+b", r"a\+b"),
+    ],
+)
+def test_the_workflow_applies_what_is_merged_into_the_repositorys_own_branch(
+    seen: list[Start], branch: str | None, written: str
+) -> None:
+    if branch:
+        git(Path(), "init", "-q", f"--initial-branch={branch}")
+
+    assert cli.run(["init", *PROD]) == 0
+
+    text = Path(".github/workflows/topics.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)[True]["push"]["branches"] == [written]  # YAML reads the key `on` as true
+
+
+def test_on_a_branch_of_a_clone_the_workflow_names_the_default_branch(
+    seen: list[Start], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q", "--initial-branch=trunk", "origin")
+    git(tmp_path / "origin", "commit", "-q", "--allow-empty", "-m", "A commit")
+    git(tmp_path, "clone", "-q", "origin", "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    git(Path(), "checkout", "-q", "-b", "add-topics")
+
+    assert cli.run(["init", *PROD]) == 0
+
+    assert "branches: [trunk]" in Path(".github/workflows/topics.yml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_below_the_root_of_a_repository_it_says_where_to_run_it(
+    seen: list[Start],
+    forge: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "kafka").mkdir()
+    monkeypatch.chdir(tmp_path / "kafka")
+
+    assert cli.run(["init", *PROD, "--forge", forge]) == 1
+
+    assert "run it at the repository's root with --topics kafka/topics" in capsys.readouterr().err
+    assert list(Path().iterdir()) == []
+    assert seen == []
+
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["init", *PROD, "--forge", forge, "--topics", "kafka/topics"]) == 0
+    assert Path("kafka/topics/environments/prod.yaml").is_file()
+
+
+@pytest.mark.parametrize(("forge", "named"), [("github", "topicops-reader"), ("gitlab", "TOPICOPS_CONNECTIONS")])
+def test_it_prints_what_pull_requests_need_and_the_page_that_lists_it(
+    seen: list[Start], forge: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["init", *PROD, "--forge", forge]) == 0
+
+    after = capsys.readouterr().out.partition("Next:")[2]
+    assert named in after
+    assert "/docs/how-to/review-in-pull-requests.md" in after
+
+
+def test_git_ignores_the_folder_of_a_plan_by_hand(seen: list[Start]) -> None:
+    git(Path(), "init", "-q")
+    assert cli.run(["init", *PROD]) == 0
+    for name in ("pull-request/pull-request.json", "plan.json", ".topicops/runs/x"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+
+    assert (
+        git(Path(), "check-ignore", "pull-request/pull-request.json", "plan.json", ".topicops/runs/x").count("\n") == 3
+    )

@@ -22,7 +22,8 @@ from topicops.testing.fake_forge import FakeForge
 
 TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/first_files/workflow.yml"
 EXAMPLE = filled(
-    TEMPLATE.read_text(encoding="utf-8"), {"REPOSITORY": REPOSITORY, "VERSION": "0.1.0", "TOPICS": "topics"}
+    TEMPLATE.read_text(encoding="utf-8"),
+    {"REPOSITORY": REPOSITORY, "VERSION": "0.1.0", "TOPICS": "topics", "BRANCH": "main"},
 )
 
 

@@ -18,7 +18,7 @@ TEXT = (ROOT / ".github/workflows/topics.yml").read_text(encoding="utf-8")
 PACKAGED = resources.files("topicops").joinpath("first_files")
 EXAMPLE = filled(
     PACKAGED.joinpath("workflow.yml").read_text(encoding="utf-8"),
-    {"REPOSITORY": REPOSITORY, "VERSION": __version__, "TOPICS": "topics"},
+    {"REPOSITORY": REPOSITORY, "VERSION": __version__, "TOPICS": "topics", "BRANCH": "main"},
 )
 JOBS = {name: job for name, (job, _) in jobs_of(TEXT).items()}
 CHANGES = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops import __version__
 from topicops.edges.connections.lookup import from_environment
+from topicops.edges.specs.git import main_branch, name_in_repository
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import home_folder
 from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
@@ -63,6 +65,10 @@ _FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
     "gitlab": {".gitlab/CODEOWNERS": "CODEOWNERS", ".gitlab-ci.yml": "gitlab-ci.yml"},
 }
 """The packaged file of each path."""
+_JOBS: Mapping[ForgeKind, Sequence[str]] = {"github": ("/.github/",), "gitlab": ("/.gitlab/", "/.gitlab-ci.yml")}
+"""What CODEOWNERS must protect besides policy: the jobs that get the secrets, and CODEOWNERS itself."""
+SETUP_PAGE = f"https://github.com/{REPOSITORY}/blob/v{__version__}/docs/how-to/review-in-pull-requests.md"
+"""Lists the secrets, variables and environments of both forges."""
 
 
 def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
@@ -82,10 +88,11 @@ def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
 
     Raises:
         ClusterError: A server does not answer, or refuses to.
-        UsageError: An address or a connection cannot be used.
+        UsageError: An address or a connection cannot be used; or the working folder is below the root of a repository.
         WrongTargetError: ZooKeeper and the brokers belong to different clusters, or the brokers run with KRaft.
         SpecFileError: The disk refuses a file.
     """
+    _require_root(wanted)
     progress("Reading the cluster")
     found = _look(wanted)
     written, left_alone = list[str](), list[str]()
@@ -97,6 +104,16 @@ def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
         left_alone=tuple(left_alone),
         hints=tuple(_hints(left_alone)),
     )
+
+
+def _require_root(wanted: Start) -> None:
+    inside = name_in_repository(Path())
+    if inside:
+        read = " and ".join(sorted(_FORGE_FILES[wanted.forge]))
+        raise UsageError(
+            f"this folder is {inside} of a git repository, and {read} count only at its root: run it at the "
+            f"repository's root with --topics {shlex.quote(inside + wanted.topics)}"
+        )
 
 
 def _look(wanted: Start) -> FirstEnvironment:
@@ -171,7 +188,14 @@ def _oldest(facts: KafkaFacts) -> str | None:
 
 def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
     """By path below the working folder, the environment first."""
-    from topicops.steps.authoring.first_files import SCHEMA_KINDS, editor_settings, environment_text, filled
+    from topicops.steps.authoring.first_files import (
+        SCHEMA_KINDS,
+        branch_filter,
+        code_owner_lines,
+        editor_settings,
+        environment_text,
+        filled,
+    )
     from topicops.steps.authoring.schema_line import SCHEMAS
 
     values = {
@@ -180,6 +204,8 @@ def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
         "ENVIRONMENT": wanted.name,
         "VERSION": __version__,
         "REPOSITORY": REPOSITORY,
+        "BRANCH": branch_filter(main_branch(Path()) or "main"),
+        "JOBS_LINES": code_owner_lines(_JOBS[wanted.forge], wanted.owner),
     }
     beside = wanted.topics.rpartition("/")[0]
     schemas = f"{beside}/{SCHEMAS}" if beside else SCHEMAS

@@ -51,7 +51,7 @@ def init_command(
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
-    from topicops.flow.init import Start, local_addresses, start
+    from topicops.flow.init import SETUP_PAGE, Start, local_addresses, start
     from topicops.steps.authoring.owners_and_domains import checked_owner
     from topicops.steps.reporting.specs.init_text import init_text
 
@@ -83,6 +83,8 @@ def init_command(
             written=done.written,
             left_alone=done.left_alone,
             hints=done.hints,
+            forge=forge,
+            page=SETUP_PAGE,
         )
     )
 

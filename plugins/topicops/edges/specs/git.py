@@ -105,6 +105,13 @@ def folder_in_repository(topics: Path) -> str:
     return folder
 
 
+def main_branch(folder: Path) -> str | None:
+    """The default branch of ``origin`` where the clone knows it, else the branch that ``HEAD`` is on, else None."""
+    remote = _ask(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    own = _ask(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
+    return remote.removeprefix("origin/") if remote else own
+
+
 def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:
     """Blob ids of the regular files below ``folder`` whose bytes are those of the blob, by path relative to it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -105,6 +106,19 @@ def editor_settings(topics: str) -> str:
     }
     schemas = {f"{folder}/{kind}.v1.json": list(patterns[kind]) for kind in SCHEMA_KINDS}
     return json.dumps({"yaml.schemas": schemas}, indent=2) + "\n"
+
+
+def branch_filter(branch: str) -> str:
+    """A branch as an entry of ``on.push.branches`` between brackets.
+
+    Source: docs.github.com, "Workflow syntax": in a filter ``+`` and ``!`` are signs, and a backslash makes them plain.
+    """
+    return scalar(re.sub(r"[+!]", r"\\\g<0>", branch), inside=True)
+
+
+def code_owner_lines(places: Sequence[str], owner: str) -> str:
+    """A line for each place, which counts once its ``#`` is removed."""
+    return "\n".join(f"# {place:<22} @your-organisation/{owner}" for place in places)
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from topicops.model.printable import printable
 from topicops.steps.authoring.first_files import FirstEnvironment, brokers_sentence
+
+_NEEDED = {
+    "github": "make the environments topicops-reader and topicops-airflow on GitHub, with their secrets",
+    "gitlab": "protect the default branch and set its variables (TOPICOPS_CONNECTIONS and others) on GitLab",
+}
 
 
 def init_text(
@@ -16,12 +22,19 @@ def init_text(
     written: Sequence[str],
     left_alone: Sequence[str],
     hints: Sequence[str],
+    forge: Literal["github", "gitlab"],
+    page: str,
 ) -> str:
-    """The files, one a line, then the commands from here to the first own topic."""
+    """The files, one a line, then the commands from here to the first own topic, and what the forge needs.
+
+    Args:
+        page: Address of the page that lists secrets, variables and environments.
+    """
     lines = [brokers_sentence(found), ""]
     lines += [f"Wrote {file}" for file in written]
     lines += [f"Left alone, because it is there already: {file}" for file in left_alone]
     lines += [*hints, "", "Next:", *(f"  {line}" for line in next_commands(found, owner=owner, topics=topics))]
+    lines += ["", f"Before the first pull request, {_NEEDED[forge]}:", f"  {page}"]
     return "\n".join(map(printable, lines))
 
 
