@@ -186,6 +186,14 @@ def test_a_repository_without_a_commit_says_so(tmp_path: Path, name: str) -> Non
     )
 
 
+def test_a_checkout_without_any_branch_has_a_commit_all_the_same(repository: Path) -> None:
+    git(repository, "checkout", "-q", "--detach")
+    git(repository, "branch", "-q", "-D", "main", "change")
+
+    with pytest.raises(UsageError, match=r"^origin/main: this clone has no such commit$"):
+        commit_id(repository, "origin/main")
+
+
 def test_a_clone_of_another_account_gives_the_reason_of_git_and_its_command(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,7 +265,7 @@ def test_an_older_git_is_told_which_one_is_needed(
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(old.parent))
 
-    with pytest.raises(UsageError, match=r"git 2\.38 or newer is needed here, and this is git 2\.34$"):
+    with pytest.raises(UsageError, match=r"git 2\.38 or newer is needed here, and this is git version 2\.34$"):
         merged_tree(repository, "0" * 40, "1" * 40)
 
 

@@ -28,7 +28,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 """A branch, tag or commit id that may stand in a command to copy."""
 _TRUST = re.compile(r"^\s*(git config --global --add safe\.directory .+)$", re.MULTILINE)
 """The command in git's answer where the repository belongs to another account."""
-_VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
+_VERSION = re.compile(r"git version ([0-9]{1,4})\.([0-9]{1,4})")
 _MERGES_TREES = (2, 38)
 """The first git whose ``merge-tree`` has ``--write-tree``."""
 _NO_FILE = "not-followed"
@@ -68,8 +68,8 @@ def _why_no_commit(repository: Path, name: str) -> str:
     asked = _git(repository, "rev-parse", "--is-shallow-repository")
     if asked.returncode:
         return _why_no_repository(repository, asked.stderr.decode("utf-8", "replace"))
-    has_commits = _git(repository, "rev-list", "--all", "--max-count=1").stdout != b""
-    if name == "HEAD" or not has_commits:
+    is_born = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode == 0
+    if not is_born and (name == "HEAD" or not _git(repository, "rev-list", "--all", "--max-count=1").stdout):
         return f"{_shown(repository)}: this branch has no commit yet; make the first one: git add --all && git commit"
     no_such = f"{printable(name)}: this clone has no such commit"
     remotes = _git(repository, "remote").stdout.decode("utf-8", "replace").split()
@@ -143,9 +143,9 @@ def merged_tree(repository: Path, base: str, head: str) -> str:
 
 def _why_no_merge(repository: Path, said: str) -> str:
     version = _git(repository, "version").stdout.decode("ascii", "replace")
-    numbers = _VERSION.search(version)
+    numbers = _VERSION.match(version)
     if numbers and (int(numbers[1]), int(numbers[2])) < _MERGES_TREES:
-        return f"git 2.38 or newer is needed here, and this is git {numbers[0]}"
+        return f"git 2.38 or newer is needed here, and this is {numbers[0]}"
     if "unrelated histories" in said and _git(repository, "rev-parse", "--is-shallow-repository").stdout == b"true\n":
         return (
             "this clone is shallow and lacks the commit from which both began; give checkout fetch-depth: 0, "
