@@ -180,10 +180,10 @@ def _registered(brokers: Mapping[int, Broker]) -> str:
 
 def _oldest(facts: KafkaFacts) -> str | None:
     """The oldest release among the brokers, whose topic configs all of them know."""
-    from topicops.model.specs.topic_config import release
+    from topicops.model.release import Releases
 
-    known = {release(broker.release): broker.release for broker in facts.brokers.values() if broker.release}
-    return known[min(known)] if known else None
+    found = Releases.of(broker.release for broker in facts.brokers.values() if broker.release is not None)
+    return str(found.oldest) if found else None
 
 
 def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:

@@ -57,7 +57,7 @@ def topics(run: Run, wanted: Wanted) -> Listing:
     access = run.access(environment)
     live = read_live_topics(access, states=bool(wanted.partitions))
     if wanted.partitions:
-        live = access.with_broker_defaults(live)
+        live = access.with_broker_answers(live)
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
 
 

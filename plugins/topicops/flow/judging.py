@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from topicops.flow.runs.access import Access
+from topicops.flow.runs.access import Access, with_broker_answers
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics
@@ -27,11 +27,11 @@ QUESTION_TIMEOUT_S = 15.0
 
 
 def with_needed_defaults(access: Access, live: ClusterSnapshot, plan: Plan) -> ClusterSnapshot:
-    """The snapshot with the brokers' defaults if the risk of a planned change depends on them."""
+    """The snapshot with what brokers answer if the risk of a planned change depends on it."""
     if not any(isinstance(gated.change, ConfigureTopic | ExpandTopic) for gated in plan.changes):
         return live
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
-        return replace(live, broker_defaults=questions.broker_defaults())
+        return with_broker_answers(replace(live, broker_defaults=None), questions)
 
 
 def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:

@@ -52,6 +52,7 @@ from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
+from topicops.steps.planning.releases import release_warnings
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
@@ -252,16 +253,16 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     hold(desired.topics, named)
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
-    defaults, activity, warnings = _ask_brokers(access, delta)
-    live = replace(live, broker_defaults=defaults)
+    live, activity, warnings = _with_broker_answers(access, live, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
-    warnings = (*warnings, *safety_notes(environment))
+    warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment))
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(run, change_set, live)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
+    run.note_releases(live.releases)
     return PlanSummary(
         path=str(path),
         changes=len(change_set.changes),
@@ -390,18 +391,24 @@ def _with_needed_states(
     return replace(live, topics=WithNewer(live.topics, newer))
 
 
-def _ask_brokers(
-    access: Access, delta: Delta
-) -> tuple[Mapping[str, str] | None, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """Config defaults and traffic: only brokers know them, and they are asked once, if a change depends on it.
+def _with_broker_answers(
+    access: Access, live: ClusterSnapshot, delta: Delta
+) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
+    """The snapshot with releases and config defaults, traffic, and a warning where no broker answered.
 
-    The risk of an expansion depends on the default of ``cleanup.policy``.
+    Only brokers know them, and each is asked for once, if a change depends on it. The risk of an expansion depends on
+    the default of ``cleanup.policy``.
     """
     is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
-    if not is_rated_by_defaults and not doomed:
-        return None, {}, ()
+    live = replace(live, broker_defaults=None)
+    if not delta.topics:
+        return live, {}, ()
     with access.questions() as brokers:
-        defaults = brokers.broker_defaults()
-        activity = brokers.activity(doomed) if doomed and defaults is not None else {}
-    return defaults, activity, () if defaults is not None else (SILENT_BROKERS,)
+        live = replace(live, releases=brokers.releases())
+        if not is_rated_by_defaults and not doomed:
+            return live, {}, ()
+        live = replace(live, broker_defaults=brokers.broker_defaults())
+        is_answered = live.broker_defaults is not None
+        activity = brokers.activity(doomed) if doomed and is_answered else {}
+    return live, activity, () if is_answered else (SILENT_BROKERS,)

@@ -92,7 +92,7 @@ def _quality_after(run: Run) -> QualitySummary:
     environment, folder = read_environment(run), run.known_tables().below("after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
-        live = access.with_broker_defaults(snapshot_into(folder, reader, states=True))
+        live = access.with_broker_answers(snapshot_into(folder, reader, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     memory, identities = TopicIdentities(run.home, live.cluster_id), dict(read_identities(folder))
     before = memory.read()
@@ -106,7 +106,7 @@ def _quality_after(run: Run) -> QualitySummary:
         ),
         differences=differences,
     )
-    first = replace(run.read_live(), broker_defaults=live.broker_defaults)
+    first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
     was_so = replace(known, deleted=(), known_identities=None, differences=None)
     with spark_session(connections=run.connections) as spark:
         tables, earlier = RunTables(spark, folder, live), RunTables(spark, run.known_tables(), first)

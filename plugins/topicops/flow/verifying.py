@@ -38,7 +38,7 @@ def record_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *,
         return
     access = run.access(read_environment(run))
     with access.broker_views() as metadata:
-        found = findings_before_run(access.with_broker_defaults(live), metadata, topics=unchanged)
+        found = findings_before_run(access.with_broker_answers(live), metadata, topics=unchanged)
     run.store.write_value(name, tuple(sorted(found)))
 
 
@@ -66,6 +66,8 @@ def verify_outcomes(
     """``checks.json`` for the topics of these outcomes."""
     environment = read_environment(run)
     access = run.access(environment)
+    with access.questions() as questions:
+        defaults, releases = questions.broker_defaults(), questions.releases()
     with access.reader() as reader, access.broker_views() as metadata:
         checks = verify_step(
             run.read_plan(),
@@ -77,7 +79,8 @@ def verify_outcomes(
             progress=lambda seen: run.progress(progress_line(seen)),
             interrupted=interrupted,
             known_findings=known_findings,
-            broker_defaults=access.broker_defaults(),
+            broker_defaults=defaults,
+            releases=releases,
             source=environment.spec.cluster.source,
         )
     return write_checks(run, checks)

@@ -93,7 +93,7 @@ def verify_cluster(run: Run) -> ExitStatus:
         keep_environment(run)
     snapshot(run, states=True)
     access = run.access(read_environment(run))
-    live = access.with_broker_defaults(run.read_live())
+    live = access.with_broker_answers(run.read_live())
     run.progress(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
     with access.broker_views() as metadata:
         checks = verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names))

@@ -15,6 +15,7 @@ from typing import Protocol
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
+from topicops.model.release import Releases
 from topicops.model.runs.results import Mutation, Outcome
 
 
@@ -215,6 +216,10 @@ class ClusterQuestions(Protocol):
 
     def broker_defaults(self) -> Mapping[str, str] | None:
         """Effective default of each topic config; None if no broker answered."""
+        ...
+
+    def releases(self) -> Releases | None:
+        """Of the brokers that answer; None if none did. Raises ``UnsupportedTargetError`` below ``OLDEST``."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...

@@ -1,4 +1,4 @@
-"""A release of Kafka as two numbers, and since when brokers can what topicops needs of them.
+"""A release of Kafka as two numbers, since when brokers can what topicops needs of them, and how to tell it.
 
 The only module that names a release. Where a docstring says *protocol*, the brokers'
 ``inter.broker.protocol.version`` decides, which during an upgrade is older than the release they run.
@@ -6,6 +6,7 @@ The only module that names a release. Where a docstring says *protocol*, the bro
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Self
 
 
@@ -17,6 +18,15 @@ class Release(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
+
+    @property
+    def shown(self) -> str:
+        """For a release that brokers showed: theirs may be later than the last one that topicops knows."""
+        return f"{self} or later" if self == NEWEST else str(self)
+
+    def may_be(self, written: Release) -> bool:
+        """Whether a broker that showed this release may run ``written``, which somebody wrote down."""
+        return written >= self if self == NEWEST else written == self
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
@@ -31,6 +41,7 @@ OLDEST = Release(1, 0)
 """That topicops supports."""
 NEWEST = Release(4, 4)
 """Whose topic configs topicops knows; a newer release is taken for this one, and a notice says so."""
+_BEFORE_ALL = Release(0, 10)
 USUAL = Release(3, 9)
 """Where an environment names none: the last one with ZooKeeper."""
 
@@ -53,3 +64,66 @@ Source: kafka.cluster.Partition#effectiveMinIsr, which 3.6.2 lacks and 3.7.2 has
 """
 NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
+
+FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
+    Release(1, 0): (3, 5),  # Metadata
+    Release(1, 1): (1, 7),  # Fetch
+    Release(2, 0): (3, 6),  # Metadata
+    Release(2, 1): (3, 7),
+    Release(2, 2): (2, 5),  # ListOffsets
+    Release(2, 3): (3, 8),
+    Release(2, 4): (3, 9),
+    Release(2, 5): (29, 2),  # DescribeAcls
+    Release(2, 6): (48, 0),  # DescribeClientQuotas
+    Release(2, 7): (1, 12),
+    Release(2, 8): (3, 10),
+    Release(3, 0): (2, 7),
+    Release(3, 1): (1, 13),
+    Release(3, 2): (11, 9),  # JoinGroup
+    Release(3, 3): (29, 3),
+    Release(3, 4): (4, 7),  # LeaderAndIsr, with ZooKeeper alone
+    Release(3, 5): (1, 15),
+    Release(3, 6): (24, 4),  # AddPartitionsToTxn
+    Release(3, 7): (1, 16),
+    Release(3, 8): (0, 11),  # Produce
+    Release(3, 9): (1, 17),
+    Release(4, 0): (2, 10),
+    Release(4, 1): (1, 18),
+    Release(4, 2): (2, 11),
+    Release(4, 3): (35, 5),  # DescribeLogDirs
+    Release(4, 4): (18, 5),  # ApiVersions
+}
+"""A request, as API key and version, that brokers answer since each release and not before.
+
+Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of all these releases.
+"""
+SETTING_OF_3_4 = "producer.id.expiration.ms"
+"""Brokers have this setting since 3.4; under KRaft no request tells 3.4 from 3.3. Source: kafka.server.KafkaConfig."""
+
+
+class Releases(NamedTuple):
+    """Those of a cluster's brokers: two during an upgrade, and for most of the time one."""
+
+    oldest: Release
+    newest: Release
+
+    def __str__(self) -> str:
+        return self.oldest.shown if self.oldest == self.newest else f"{self.oldest} and {self.newest.shown}"
+
+    @classmethod
+    def of(cls, releases: Iterable[Release]) -> Self | None:
+        """None if there are none."""
+        found = sorted(releases)
+        return cls(found[0], found[-1]) if found else None
+
+
+def release_of(offered: Mapping[int, int], settings: Collection[str] = ()) -> Release:
+    """The newest release whose first request a broker answers; 0.10 for one that answers none.
+
+    Args:
+        offered: The last version that the broker answers, by API key.
+        settings: Names of the broker's settings; all are not needed, but ``SETTING_OF_3_4`` is under KRaft.
+    """
+    known = [release for release, (key, version) in FIRST_REQUESTS.items() if offered.get(key, -1) >= version]
+    found = max(known, default=_BEFORE_ALL)
+    return max(found, Release(3, 4)) if SETTING_OF_3_4 in settings else found

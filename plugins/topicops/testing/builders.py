@@ -21,6 +21,7 @@ from topicops.model.plans.changes import (
     digest_of,
 )
 from topicops.model.plans.plan import ChangeSet, ClusterState, PlanSource
+from topicops.model.release import USUAL, Releases
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
@@ -90,18 +91,22 @@ def healthy_states(assignment: Assignment) -> dict[int, PartitionState]:
     return {p: partition_state(row) for p, row in assignment.items()}
 
 
+USUAL_RELEASES = Releases(USUAL, USUAL)
+
+
 class SnapshotFields(TypedDict, total=False):
     controller_id: int | None
     deleting: Mapping[str, int]
     reassigning: frozenset[str]
     orphan_configs: frozenset[str]
     broker_defaults: Mapping[str, str] | None
+    releases: Releases | None
 
 
 def snapshot(
     *topics: LiveTopic, racks: Mapping[int, str | None] = THREE_BROKERS, **fields: Unpack[SnapshotFields]
 ) -> ClusterSnapshot:
-    rest: SnapshotFields = {"controller_id": 1, "deleting": {}, **fields}
+    rest: SnapshotFields = {"controller_id": 1, "deleting": {}, "releases": USUAL_RELEASES, **fields}
     return ClusterSnapshot(
         cluster_id=CLUSTER_ID,
         chroot="/kafka",

@@ -33,6 +33,7 @@ from topicops.model.ports import (
     PartitionView,
     TopicSink,
 )
+from topicops.model.release import SINGLE_CONFIGS, USUAL, Releases
 from topicops.model.specs.topic_config import ConfigValueError, canonical
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -84,6 +85,8 @@ class FakeCluster:
         """Every read finds another controller epoch."""
         self.has_controller = True
         self.questions_answered = True
+        self.release = USUAL
+        """Of all brokers."""
         self.cluster_id_of_brokers = cluster_id
         """The cluster id that the brokers answer."""
         self.missing_logs: set[tuple[int, str, int]] = set()
@@ -314,6 +317,9 @@ class FakeCluster:
     def broker_defaults(self) -> Mapping[str, str] | None:
         return dict(self.defaults) if self.questions_answered else None
 
+    def releases(self) -> Releases | None:
+        return Releases(self.release, self.release) if self.questions_answered else None
+
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         if not self.questions_answered:
             return {topic: TopicActivity(end_offsets=None, groups=None) for topic in topics}
@@ -347,7 +353,7 @@ class FakeCluster:
             case ExpandTopic():
                 self._grow(change.topic, change.assignment)
             case ConfigureTopic():
-                self._alter(change.topic, change.configs)
+                self._alter(change.topic, self._set_by(change))
             case DeleteTopic():
                 self._deleting.add(change.topic)
                 self._control()
@@ -366,7 +372,7 @@ class FakeCluster:
             case ExpandTopic():
                 return self._expand_error(change)
             case ConfigureTopic():
-                return _config_error(change.configs) if change.topic in self._topics else _UNKNOWN_TOPIC
+                return self._alter_error(change)
             case DeleteTopic():
                 return self._delete_error(change)
 
@@ -389,6 +395,13 @@ class FakeCluster:
         if unknown := {broker for row in change.assignment.values() for broker in row} - self._brokers.keys():
             return f"INVALID_REPLICA_ASSIGNMENT (39): Unknown broker(s) in replica assignment: {sorted(unknown)}"
         return _rows_error([live.assignment[0], *change.assignment.values()])
+
+    def _alter_error(self, change: ConfigureTopic) -> str | None:
+        if change.topic not in self._topics:
+            return _UNKNOWN_TOPIC
+        if self.release < SINGLE_CONFIGS and not change.precondition.all_overrides:
+            return "_UNSUPPORTED_FEATURE (-165): IncrementalAlterConfigs (KIP-339) not supported by broker"
+        return _config_error(change.configs)
 
     def _delete_error(self, change: DeleteTopic) -> str | None:
         live = self._topics.get(change.topic)
@@ -424,6 +437,12 @@ class FakeCluster:
         kept = {name: value for name, value in merged.items() if value is not None}
         self._configs[topic] = kept
         self._topics[topic] = replace(self._topics[topic], overrides=kept)
+
+    def _set_by(self, change: ConfigureTopic) -> Mapping[str, str | None]:
+        """What a request changes: as AlterConfigs, it removes each override that it does not name."""
+        if not change.precondition.all_overrides:
+            return change.configs
+        return {**dict.fromkeys(self._configs.get(change.topic, {})), **change.all_configs}
 
     def _control(self) -> None:
         """Do what the controller does: elect, shrink and grow ISRs, finish deletions whose brokers all answer."""

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.release import Release, Releases
 from topicops.model.runs.quality_rows import (
     LAYOUTS,
     STUCK_AFTER_MS,
@@ -23,6 +24,7 @@ from topicops.model.runs.quality_rows import (
     topics_at_least,
 )
 from topicops.testing import builders
+from topicops.testing.builders import USUAL_RELEASES
 
 
 def state(leader: int, *isr: int) -> PartitionState:
@@ -120,10 +122,19 @@ def test_the_least_isr_comes_from_the_topic_then_the_brokers(
     assert min_insync_replicas(overrides, defaults) == expected
 
 
-def test_the_least_isr_of_a_partition_is_never_more_than_it_has_replicas_while_the_topics_is_as_it_is_set() -> None:
+@pytest.mark.parametrize(
+    ("releases", "min_isr"),
+    [
+        pytest.param(USUAL_RELEASES, 1, id="never more than it has replicas"),
+        pytest.param(Releases(Release(3, 6), Release(3, 9)), 2, id="before 3.7 as it is set"),
+        pytest.param(None, 2, id="as it is set where no broker answers"),
+    ],
+)
+def test_the_least_isr_of_a_partition_is_what_its_brokers_ask_for(releases: Releases | None, min_isr: int) -> None:
     single = topic(assignment={0: (1,)}, states={0: state(1, 1)})
-    rows = rows_after(snapshot(single, broker_defaults={"min.insync.replicas": "2"}), NOTHING_KNOWN)
-    assert [row.min_isr for row in rows["partition"]] == [1]
+    live = snapshot(single, broker_defaults={"min.insync.replicas": "2"}, releases=releases)
+    rows = rows_after(live, NOTHING_KNOWN)
+    assert [row.min_isr for row in rows["partition"]] == [min_isr]
     assert [row.min_insync_replicas for row in rows["topic"]] == [2]
 
 

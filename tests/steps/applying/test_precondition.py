@@ -253,3 +253,26 @@ def test_without_a_precondition_the_values_before_are_what_must_still_be_true() 
 def test_nothing_hangs_on_what_a_plan_does_not_know(blind: ExpandTopic) -> None:
     moved = MOVED_ROW if blind.precondition.assignment_digest is None else OTHER_ID
     assert compare(blind, traces(moved)).match is Match.BEFORE
+
+
+EVERYTHING = {"retention.ms": "5", "segment.ms": None, "flush.ms": None}
+WHOLE = replace(CONFIGURE, precondition=replace(CONFIGURE.precondition, overrides=EVERYTHING, all_overrides=True))
+
+
+@pytest.mark.parametrize(
+    ("live", "differences"),
+    [
+        pytest.param(PLANNED, (), id="as planned"),
+        pytest.param(
+            replace(PLANNED, overrides={"retention.ms": "5", "index.interval.bytes": "1"}),
+            ("index.interval.bytes: planned not set, live 1",),
+            id="an override that the request would remove",
+        ),
+        pytest.param(REASSIGNING, (RUNNING,), id="throttles that the request would remove"),
+        pytest.param(OTHER_ID, (IDENTITY_MOVED,), id="another topic"),
+    ],
+)
+def test_a_request_that_replaces_all_overrides_needs_all_of_them_as_planned(
+    live: LiveTopic, differences: tuple[str, ...]
+) -> None:
+    assert compare(WHOLE, traces(live)).differences == differences

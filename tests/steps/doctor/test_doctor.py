@@ -20,6 +20,7 @@ from topicops.model.cluster.doctor_facts import (
     ZooKeeperServer,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.release import Release
 from topicops.steps.doctor import RULES, examine
 from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 from topicops.testing.builders import (
@@ -57,7 +58,7 @@ ZOOKEEPER = ZooKeeperFacts(
 )
 KAFKA = KafkaFacts(
     cluster_id=CLUSTER_ID,
-    brokers={broker: BrokerFacts(release="3.9", settings=SETTINGS) for broker in THREE_BROKERS},
+    brokers={broker: BrokerFacts(release=Release(3, 9), settings=SETTINGS) for broker in THREE_BROKERS},
     principals={"reader": "anonymous", "applier": "User:ops", "deleter": "User:ops"},
     operations={"reader": frozenset({"DESCRIBE"}), "applier": frozenset({"DESCRIBE", "CREATE"}), "deleter": None},
 )
@@ -153,7 +154,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         healthy(
             kafka=replace(
                 KAFKA,
-                brokers={broker: BrokerFacts(release="3.9", settings=SECURED) for broker in THREE_BROKERS},
+                brokers={broker: BrokerFacts(release=Release(3, 9), settings=SECURED) for broker in THREE_BROKERS},
                 operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
             )
         ),
@@ -265,7 +266,7 @@ def test_fewer_brokers_than_the_environment_asks_for_are_found() -> None:
 
 
 def test_a_release_other_than_the_environments_is_found() -> None:
-    older = replace(KAFKA, brokers={1: BrokerFacts(release="3.7", settings=SETTINGS)})
+    older = replace(KAFKA, brokers={1: BrokerFacts(release=Release(3, 7), settings=SETTINGS)})
 
     [finding] = examine(healthy(kafka=older), environment()).findings
 

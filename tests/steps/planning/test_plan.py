@@ -10,6 +10,7 @@ from topicops.model.errors import DiffError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, TopicActivity
+from topicops.model.release import Release, Releases
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
@@ -357,6 +358,27 @@ def test_a_blocked_topic_points_at_the_line_that_asks_for_it() -> None:
     (blocked,) = planned(topic, live=snapshot(live_topic("a"))).blocked
     assert str(blocked.location) == "topics/profiles/durable.yaml:5"
     assert "set partitions: 3 in the spec" in blocked.way_out
+
+
+def test_brokers_that_replace_all_overrides_are_sent_all_of_them() -> None:
+    old = Releases(Release(2, 2), Release(2, 2))
+    live = snapshot(live_topic("a", overrides={"retention.ms": "5", "segment.ms": "7"}), releases=old)
+
+    (change,) = planned(desired_topic("a", configs={"retention.ms": "9"}), live=live).changes
+
+    assert isinstance(change, ConfigureTopic)
+    assert change.precondition.overrides == {"retention.ms": "5", "segment.ms": "7"}
+    assert change.all_configs == {"retention.ms": "9", "segment.ms": "7"}
+    assert "the request also names the segment.ms of now" in change.notes[-1]
+
+
+def test_throttles_of_a_reassignment_are_never_replaced() -> None:
+    old, new = (Releases(release, release) for release in (Release(2, 2), Release(2, 3)))
+    wanted = desired_topic("a", configs={"retention.ms": "9"})
+    live = snapshot(live_topic("a"), reassigning=frozenset({"a"}))
+
+    assert codes_of(planned(wanted, live=replace(live, releases=old))) == {"a": ("TOP419",)}
+    assert codes_of(planned(wanted, live=replace(live, releases=new))) == {}
 
 
 def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_moves() -> None:

@@ -10,6 +10,7 @@ from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerLogs, Clock, LogQuestions
+from topicops.model.release import Release, Releases
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_questions import chosen_brokers
@@ -18,6 +19,7 @@ from topicops.steps.verifying.cluster_health import findings_before_run, verify_
 from topicops.steps.verifying.observation import FindingKey
 from topicops.steps.verifying.verify import verify
 from topicops.steps.verifying.watch import Progress
+from topicops.testing.builders import USUAL_RELEASES
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock
@@ -32,6 +34,7 @@ class World:
         self.progress: list[Progress] = []
         self.interrupted: Callable[[], bool] = lambda: False
         self.broker_defaults: dict[str, str] = {}
+        self.releases: Releases | None = USUAL_RELEASES
         self.source: Source = "zookeeper"
 
     def verify(self, *changes: Change, known_findings: Collection[FindingKey] = ()) -> tuple[Check, ...]:
@@ -47,6 +50,7 @@ class World:
             interrupted=self.interrupted,
             known_findings=known_findings,
             broker_defaults=self.broker_defaults,
+            releases=self.releases,
             source=self.source,
         )
 
@@ -54,7 +58,9 @@ class World:
         """All that is wrong now."""
         live = self.cluster.snapshot(states=True)
         return findings_before_run(
-            replace(live, broker_defaults=self.broker_defaults), self.cluster, topics=live.topics.keys()
+            replace(live, broker_defaults=self.broker_defaults, releases=self.releases),
+            self.cluster,
+            topics=live.topics.keys(),
         )
 
     def created(self, *rows: tuple[int, ...], **configs: str) -> Change:
@@ -243,6 +249,18 @@ def test_no_more_in_sync_replicas_are_asked_for_than_there_are_replicas(world: W
     world.broker_defaults = {"min.insync.replicas": "3"}
 
     assert troubles(world.verify(world.created((1, 2)))) == []
+
+
+@pytest.mark.parametrize("releases", [Releases(Release(3, 6), Release(3, 9)), None], ids=["3.6 and 3.9", "not known"])
+def test_brokers_that_refuse_producers_for_lack_of_replicas_are_not_called_healthy(
+    world: World, releases: Releases | None
+) -> None:
+    world.broker_defaults, world.releases = {"min.insync.replicas": "3"}, releases
+
+    found = troubles(world.verify(world.created((1, 2))))
+
+    message = "partition 0 has 2 of 3 in-sync replicas that min.insync.replicas asks for"
+    assert ("V09", Verdict.DEGRADED, message) in found
 
 
 def test_a_rule_that_could_not_look_is_not_called_healthy(world: World) -> None:

@@ -149,7 +149,10 @@ class KafkaAdmin:
         return self._answers(changes, self._expand)
 
     def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
-        """Set and remove the overrides that a change names; all others stay."""
+        """Set and remove the overrides that a change names; all others stay.
+
+        Brokers below ``SINGLE_CONFIGS`` replace all overrides of a topic, so all are sent to them.
+        """
         return self._answers(changes, self._configure)
 
     def delete(self, change: DeleteTopic) -> Answer:
@@ -193,11 +196,17 @@ class KafkaAdmin:
         return futures
 
     def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool = False) -> Futures:
-        resources = [_config_resource(change) for change in changes]
-        futures: Mapping[ConfigResource, Future[Any]] = self._applier.client().incremental_alter_configs(
-            resources, request_timeout=self._request_timeout_s, validate_only=validate_only
-        )
-        return {resource.name: future for resource, future in futures.items()}
+        """One request for the changes of single overrides, and one for those that replace all of a topic."""
+        client = self._applier.client()
+        single = [_config_resource(change) for change in changes if not change.precondition.all_overrides]
+        whole = [_whole_resource(change) for change in changes if change.precondition.all_overrides]
+        options = {"request_timeout": self._request_timeout_s, "validate_only": validate_only}
+        futures: dict[ConfigResource, Future[Any]] = {}
+        if single:
+            futures |= client.incremental_alter_configs(single, **options)
+        if whole:
+            futures |= client.alter_configs(whole, **options)
+        return {str(resource.name): future for resource, future in futures.items()}
 
     def _answers(self, changes: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Futures]) -> list[Answer]:
         """Send the changes as one request, and wait for an answer to each."""
@@ -364,6 +373,10 @@ def _config_resource(change: ConfigureTopic) -> ConfigResource:
         ConfigEntry(name, value, incremental_operation=_operation(value)) for name, value in change.configs.items()
     ]
     return ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
+
+
+def _whole_resource(change: ConfigureTopic) -> ConfigResource:
+    return ConfigResource(ResourceType.TOPIC, change.topic, set_config=dict(change.all_configs))
 
 
 def _operation(value: str | None) -> AlterConfigOpType:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
@@ -17,11 +17,15 @@ from kafka.protocol.admin import DescribeConfigsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.model.errors import ClusterError, UsageError
+from topicops.edges.kafka.releases import ask_releases
+from topicops.model.errors import ClusterError, UnsupportedTargetError, UsageError
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
+from topicops.model.release import OLDEST, Releases
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
 
 log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 BROKERS_ASKED = 3
 """How many brokers are asked for their settings, one after another until one answers."""
@@ -56,20 +60,18 @@ class BrokerQuestions:
 
     def broker_defaults(self) -> Mapping[str, str] | None:
         """The value of each topic config on a topic without override, canonical; None when no broker answered."""
-        deadline = Deadline(self._timeout_s)
-        try:
-            # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.
-            connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-        except UsageError as error:
-            log.debug("broker defaults: %s", error)
-            return None
-        try:
-            return _defaults_of_one(connections, deadline)
-        except ClusterError as error:
-            log.debug("broker defaults: %s", error)
-            return None
-        finally:
-            connections.close()
+        return self._asked("broker defaults", _defaults_of_one)
+
+    def releases(self) -> Releases | None:
+        """Of the brokers that answer in time; None if none did.
+
+        Raises:
+            UnsupportedTargetError: A broker's release is below ``OLDEST``.
+        """
+        found = Releases.of((self._asked("releases", ask_releases) or {}).values())
+        if found is not None and found.oldest < OLDEST:
+            raise UnsupportedTargetError(f"brokers run Kafka {found.oldest}; topicops supports {OLDEST} and later")
+        return found
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""
@@ -91,6 +93,20 @@ class BrokerQuestions:
         if self._connections is not None:
             self._connections.close()
         self._connections = None
+
+    def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
+        """The answer over the connections to all brokers; None where it cannot be had."""
+        try:
+            return ask(self._connected(), Deadline(self._timeout_s))
+        except (ClusterError, UsageError) as error:
+            log.debug("%s: %s", question, error)
+            return None
+
+    def _connected(self) -> BrokerConnections:
+        # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.
+        if self._connections is None:
+            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
+        return self._connections
 
     def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
         """The answers to ``spec``; a topic with an unreadable partition is left out."""
@@ -125,9 +141,7 @@ class BrokerQuestions:
         """Groups with members or commits; None when one group could not be read: it may consume any topic."""
         try:
             self._require_right_to_all_groups(deadline)
-            if self._connections is None:
-                self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-            return ConsumerGroups(self._connections, deadline).on(topics)
+            return ConsumerGroups(self._connected(), deadline).on(topics)
         except (KafkaException, TimeoutError, PermissionError, ClusterError, UsageError) as error:
             self._give_up("consumer groups", error)
             return None

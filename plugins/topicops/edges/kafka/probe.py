@@ -9,20 +9,16 @@ from contextlib import closing
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
-from kafka.protocol.admin import DescribeConfigsRequest
-from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
-from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
+from topicops.edges.kafka.releases import offered_requests, setting_names, settings_request, versions_request
 from topicops.model.cluster.doctor_facts import BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
+from topicops.model.release import SETTING_OF_3_4, release_of
 
 log = logging.getLogger(__name__)
 
-API_VERSIONS = 2
-"""The last version whose answer kafka-python reads on a connection that is in use."""
 TOPICS_A_REQUEST = 200
 SETTINGS = (
     "authorizer.class.name",
@@ -31,6 +27,7 @@ SETTINGS = (
     "follower.replication.throttled.rate",
     "inter.broker.protocol.version",
     "leader.replication.throttled.rate",
+    SETTING_OF_3_4,
 )
 """What a broker is asked for."""
 
@@ -75,20 +72,13 @@ def kafka_facts(
 def _brokers(properties: Mapping[str, str], timeout_s: float) -> dict[int, BrokerFacts]:
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         brokers = sorted(connections.brokers())
-        versions = connections.ask({broker: ApiVersionsRequest(version=API_VERSIONS) for broker in brokers})
-        configs = connections.ask({broker: _settings_request(broker) for broker in brokers})
+        versions = connections.ask({broker: versions_request() for broker in brokers})
+        configs = connections.ask({broker: settings_request(broker, SETTINGS) for broker in brokers})
     return {broker: _broker(versions[broker], configs[broker]) for broker in brokers}
 
 
-def _settings_request(broker: int) -> Any:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=list(SETTINGS)
-    )
-    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
-
-
 def _broker(versions: Any, configs: Any) -> BrokerFacts:
-    release = None if isinstance(versions, str) else _release(versions)
+    release = release_of(offered_requests(versions), setting_names(configs))
     if isinstance(versions, str):
         return BrokerFacts(problem=versions)
     if isinstance(configs, str):
@@ -100,11 +90,6 @@ def _broker(versions: Any, configs: Any) -> BrokerFacts:
         )
     settings = {setting.name: setting.value for setting in result.configs}
     return BrokerFacts(release=release, settings={name: text for name, text in settings.items() if text is not None})
-
-
-def _release(versions: Any) -> str:
-    known = {api.api_key: (api.min_version, api.max_version) for api in versions.api_keys}
-    return ".".join(map(str, infer_broker_version_from_api_versions(known)))
 
 
 def _distinct(roles: Mapping[KafkaRole, Mapping[str, str]]) -> dict[KafkaRole, Mapping[str, str]]:

@@ -9,13 +9,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
-from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, named
+from topicops.edges.kafka.releases import offered_requests, versions_request
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
-API_VERSIONS_VERSION = 2
-"""The last whose answer kafka-python decodes on a connection that is in use."""
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""
 
@@ -45,10 +43,9 @@ def ask_quorum(connections: BrokerConnections) -> Quorum | None:
 
     Source: a broker offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
     """
-    questions = {broker: ApiVersionsRequest(version=API_VERSIONS_VERSION) for broker in connections.brokers()}
+    questions = {broker: versions_request() for broker in connections.brokers()}
     offers = _answered(connections.ask(questions, enough=1))
-    offered = {api.api_key for api in next(iter(offers.values())).api_keys}
-    if DescribeQuorumRequest.API_KEY not in offered:
+    if DescribeQuorumRequest.API_KEY not in offered_requests(next(iter(offers.values()))):
         return None
     return _decoded(_answered(connections.ask({broker: _request() for broker in offers}, enough=1)))
 

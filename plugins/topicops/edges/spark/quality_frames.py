@@ -18,7 +18,7 @@ from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, PartitionRow, RowKind
-from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replicas
+from topicops.model.specs.topic_config import THROTTLE_LISTS, caps_min_isr, min_insync_replicas
 
 _TYPES: Mapping[object, pa.DataType] = {
     str: pa.string(),
@@ -187,8 +187,8 @@ def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
             "leader_is_live": tables.is_live(leader),
             "isr": F.coalesce("isr", F.array().cast("array<int>")),
             "dead_replicas": F.filter("replicas", lambda broker: ~tables.is_live(broker)),
-            # As kafka.cluster.Partition#effectiveMinIsr of 3.9: never more than the number of replicas.
-            "min_isr": F.least("least", F.size("replicas")),
+            # As needed_in_sync.
+            "min_isr": F.least("least", F.size("replicas")) if caps_min_isr(tables.head.releases) else F.col("least"),
             "racks_used": used,
             "racks_possible": _racks_possible(racks),
         }

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
-from topicops.model.ports import AuditLog, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.ports import AuditLog, ClusterQuestions, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
 from topicops.model.pull_requests.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 
@@ -108,14 +108,16 @@ class Access:
         facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
         return facts if is_decodable else replace(facts, undecodable=undecodable_znodes(reader))
 
-    def broker_defaults(self) -> Mapping[str, str] | None:
-        """What each topic config is on a topic without override; None when no broker answered."""
+    def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
+        """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""
         with self.questions() as questions:
-            return questions.broker_defaults()
+            return with_broker_answers(live, questions)
 
-    def with_broker_defaults(self, live: ClusterSnapshot) -> ClusterSnapshot:
-        """The snapshot with the defaults that it lacks, if the brokers give them."""
-        return live if live.broker_defaults is not None else replace(live, broker_defaults=self.broker_defaults())
+
+def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> ClusterSnapshot:
+    """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""
+    defaults = questions.broker_defaults() if live.broker_defaults is None else live.broker_defaults
+    return replace(live, broker_defaults=defaults, releases=questions.releases())
 
 
 def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:

@@ -21,6 +21,7 @@ from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.plans.plan_file import changes_from_json, plan_from_json, plan_to_json
 from topicops.model.ports import ConnectionSource
+from topicops.model.release import Releases
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 
@@ -163,6 +164,12 @@ class Run:
         place = place_of_tables(uri, folder)
         self.store.write_value(TABLES_FILE, TablesFile(format_version="1.0", place=place))
         return tables_at(place, uri, folder)
+
+    def note_releases(self, releases: Releases | None) -> None:
+        """Add the brokers' releases to ``run.json``."""
+        read = self.store.read_json("run.json")
+        if releases is not None and isinstance(read, dict):
+            self.store.write_json("run.json", {**read, "brokers_run": str(releases)})
 
     def read_delta(self) -> Delta:
         return self.store.read_value(DELTA_FILE, Delta)

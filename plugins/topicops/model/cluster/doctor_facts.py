@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.release import Release
 
 Migration = Literal["none", "prepared", "begun"]
 Area = Literal["zookeeper", "snapshot", "brokers"]
@@ -65,8 +66,8 @@ class ZooKeeperFacts:
 class BrokerFacts:
     """What one broker reports about itself."""
 
-    release: str | None = None
-    """``3.9``, as far as its protocol shows; None: it did not answer."""
+    release: Release | None = None
+    """As far as the requests that it answers show; None: it did not answer."""
     settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     """Why something is missing above."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from topicops.model.choices import Source
+from topicops.model.release import Releases
 
 Assignment = Mapping[int, tuple[int, ...]]
 """Partition id to broker ids, preferred leader first."""
@@ -206,6 +207,8 @@ class ClusterSnapshot:
     """Names with a config znode and no topic."""
     broker_defaults: Mapping[str, str] | None = None
     """Effective default of each topic config, if the brokers answered."""
+    releases: Releases | None = None
+    """Of the brokers, if they answered."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
     totals: Totals | None = None

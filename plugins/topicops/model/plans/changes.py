@@ -38,17 +38,20 @@ class Precondition:
     assignment_digest: str | None = None
     overrides: Mapping[str, str | None] | None = None
     """Canonical value of each override that the change touches; None: not set."""
+    all_overrides: bool = False
+    """``overrides`` are all that the topic has: the request replaces them all, as below ``SINGLE_CONFIGS``."""
 
     def to_json(self) -> dict[str, object]:
         if self.absent:
             return {"absent": True}
-        found = {
+        found: dict[str, object] = {
             "identity": self.identity,
             "partitions": self.partitions,
             "assignment_digest": self.assignment_digest,
             "overrides": dict(self.overrides) if self.overrides is not None else None,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        known = {name: value for name, value in found.items() if value is not None}
+        return {**known, "all_overrides": True} if self.all_overrides else known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +121,12 @@ class ConfigureTopic(PlannedChange):
 
     In the plan's fingerprint, not in the change's digest.
     """
+
+    @property
+    def all_configs(self) -> Mapping[str, str]:
+        """Every override that the topic has afterwards, where the precondition knows all of now."""
+        overrides = {**(self.precondition.overrides or {}), **self.configs}
+        return {name: value for name, value in overrides.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

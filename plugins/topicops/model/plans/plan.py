@@ -23,7 +23,7 @@ from topicops.model.plans.changes import (
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 

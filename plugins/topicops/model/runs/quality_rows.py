@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, config_problem, min_insync_replicas
+from topicops.model.specs.topic_config import THROTTLE_LISTS, config_problem, min_insync_replicas, needed_in_sync
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
@@ -316,8 +316,7 @@ def _rows_of_topic(
     for partition, replicas in topic.target_assignment.items():
         state = states.get(partition, _NO_STATE)
         leader, found = state.leader, spread(replicas)
-        # As kafka.cluster.Partition#effectiveMinIsr of 3.9: never more than the number of replicas.
-        min_isr = min(least, len(replicas))
+        min_isr = needed_in_sync(least, len(replicas), live.releases)
         yield PartitionRow(topic.name, partition, leader, leader in brokers, replicas, state.isr, found.dead, min_isr,
                            found.racks_used, found.racks_possible)  # fmt: skip
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from topicops.model.choices import Lease, Source
+from topicops.model.release import USUAL, Release
 from topicops.model.specs.diagnostics import Location
 
 
@@ -66,12 +67,17 @@ class Cluster(Written):
     id: str | None = None
     """Must equal ``/cluster/id`` and the brokers' answer; only a sandbox may leave it out."""
     cluster_class: Literal["production", "sandbox"] = Field(alias="class")
-    kafka_version: str = "3.9"
+    kafka_version: str = str(USUAL)
     source: Source = "zookeeper"
     zookeeper: ZooKeeperEndpoint | None = None
     kafka: KafkaEndpoint | None = None
     lease: Lease = "zookeeper"
     min_live_brokers: int = Field(default=1, ge=1)
+
+    @property
+    def release(self) -> Release:
+        """Of ``kafka_version``; ``USUAL`` where that is no release."""
+        return Release.parse(self.kafka_version) or USUAL
 
 
 class Defaults(Written):

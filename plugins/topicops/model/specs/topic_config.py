@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from topicops.model.release import CAPPED_MIN_ISR, Releases
+
 ConfigType = Literal["BOOLEAN", "DOUBLE", "INT", "LIST", "LONG", "STRING"]
 Unit = Literal["ms", "bytes"]
 ConfigValue = bool | int | float | str | tuple[str, ...]
@@ -192,6 +194,23 @@ def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[s
     """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
     own, default = own_min_insync_replicas(overrides), own_min_insync_replicas(broker_defaults or {})
     return own if own is not None else 1 if default is None else default
+
+
+def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:
+    """How many replicas of a partition must be in sync, so that brokers take records with ``acks=all``.
+
+    Args:
+        least: The topic's ``min.insync.replicas``.
+        releases: None: not known, and the stricter rule of older brokers counts.
+
+    Source: kafka.cluster.Partition#effectiveMinIsr (3.7 and later).
+    """
+    return min(least, replicas) if caps_min_isr(releases) else least
+
+
+def caps_min_isr(releases: Releases | None) -> bool:
+    """Whether all brokers take ``min.insync.replicas`` for no more than the number of replicas."""
+    return releases is not None and releases.oldest >= CAPPED_MIN_ISR
 
 
 def own_min_insync_replicas(configs: Mapping[str, str]) -> int | None:

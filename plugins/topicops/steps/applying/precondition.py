@@ -67,7 +67,7 @@ def _differences(change: Change, traces: TopicTraces) -> Iterator[str]:
         case ExpandTopic():
             return _unexpanded_differences(change, traces, live)
         case ConfigureTopic():
-            return _config_differences(change, traces, live, change.precondition.overrides or change.configs_before)
+            return _unconfigured_differences(change, traces, live)
         case DeleteTopic():
             return _undeleted_differences(change, live)
     assert_never(change)
@@ -110,6 +110,17 @@ def _config_differences(
         yield "topic: planned present, live marked for deletion"
     yield from _unequal("identity", change.precondition.identity, live.identity)
     yield from _override_differences(configs, live, exact=False)
+
+
+def _unconfigured_differences(change: ConfigureTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
+    expected = change.precondition
+    if not expected.all_overrides:
+        yield from _config_differences(change, traces, live, expected.overrides or change.configs_before)
+        return
+    # The request would put back the throttles of a reassignment, or take them away.
+    yield from _movement_differences(traces, live)
+    yield from _unequal("identity", expected.identity, live.identity)
+    yield from _override_differences(expected.overrides or {}, live, exact=True)
 
 
 def _undeleted_differences(change: DeleteTopic, live: LiveTopic) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _lease(zookeeper: ZooKeeperFacts, *, reading: str) -> str:
 def _brokers(kafka: KafkaFacts) -> str:
     brokers_by_release: dict[str, list[int]] = defaultdict(list)
     for b, broker in sorted(kafka.brokers.items()):
-        brokers_by_release[broker.release or "an unknown version"].append(b)
+        brokers_by_release[broker.release.shown if broker.release else "an unknown version"].append(b)
     return "; ".join(f"{_ids(brokers)} run {release}" for release, brokers in brokers_by_release.items())
 
 

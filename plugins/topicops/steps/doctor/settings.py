@@ -88,18 +88,17 @@ def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Itera
 
 def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     """Brokers have one release and one inter-broker protocol, and the environment names that release."""
-    brokers = {b: broker for b, broker in sorted(kafka_of(facts).brokers.items()) if broker.release is not None}
-    protocols = {b: broker.settings[PROTOCOL] for b, broker in brokers.items() if PROTOCOL in broker.settings}
-    if len({broker.release for broker in brokers.values()}) > 1 or len(set(protocols.values())) > 1:
-        places = tuple(f"broker {b} {brokers[b].release} (protocol {protocols.get(b, 'not known')})" for b in brokers)
+    brokers = kafka_of(facts).brokers
+    releases = {b: broker.release for b, broker in sorted(brokers.items()) if broker.release is not None}
+    protocols = {b: brokers[b].settings[PROTOCOL] for b in releases if PROTOCOL in brokers[b].settings}
+    if len(set(releases.values())) > 1 or len(set(protocols.values())) > 1:
+        places = tuple(
+            f"broker {b} {release.shown} (protocol {protocols.get(b, 'not known')})" for b, release in releases.items()
+        )
         fix = "finish the upgrade: configs that only some brokers know are refused by the others"
         yield Finding(Severity.WARNING, f"brokers differ in version: {listed(places)}", fix, places=places)
-    written = environment.spec.cluster.kafka_version
-    others = tuple(
-        f"broker {b} {broker.release}"
-        for b, broker in brokers.items()
-        if not _is_release(broker.release or "", written)
-    )
+    written = environment.spec.cluster.release
+    others = tuple(f"broker {b} {release.shown}" for b, release in releases.items() if not release.may_be(written))
     if others:
         message = f"{environment.place_of('cluster.kafkaVersion')}, says {written}; {listed(others)}"
         fix = "write the brokers' version: it decides which configs a topic may have"
@@ -133,11 +132,6 @@ def topics_can_be_deleted(facts: DoctorFacts, _: Environment) -> Iterator[Findin
 def _with_setting(facts: DoctorFacts, name: str, value: str) -> tuple[str, ...]:
     brokers = sorted(kafka_of(facts).brokers.items())
     return tuple(f"broker {b}" for b, broker in brokers if broker.settings.get(name, "").lower() == value)
-
-
-def _is_release(release: str, written: str) -> bool:
-    """``3.9`` for ``3.9`` and ``3.9.2``; below 1.0 a release has three parts."""
-    return release.split(".")[:2] == written.split(".")[:2]
 
 
 def _seconds(milliseconds: int) -> str:

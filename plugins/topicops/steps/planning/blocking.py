@@ -8,6 +8,7 @@ from datetime import datetime
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import TopicActivity
+from topicops.model.release import SINGLE_CONFIGS, TOPIC_IDS
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
@@ -72,6 +73,12 @@ class Situation:
     def edits(self) -> ConfigEdits:
         overrides: Mapping[str, str] = self.topic.overrides if self.topic else {}
         return config_edits(self.desired.configs, overrides, self.environment.spec.policy)
+
+    @property
+    def sends_all_overrides(self) -> bool:
+        """Whether the brokers replace all overrides of a topic at once; where they are not known, they do not."""
+        releases = self.live.releases
+        return releases is not None and releases.oldest < SINGLE_CONFIGS
 
     @property
     def is_reassigning(self) -> bool:
@@ -271,6 +278,12 @@ def _reassigning_while_growing(situation: Situation) -> Finding | None:
     return _reassigning(situation) if situation.grows else None
 
 
+def _reassigning_with_throttles(situation: Situation) -> Finding | None:
+    """Its throttles are overrides too, so a request that replaces all of them would stop or repeat it."""
+    replaces = bool(situation.edits.after) and situation.sends_all_overrides
+    return _reassigning(situation) if replaces and not situation.grows else None
+
+
 def _too_few_brokers(situation: Situation) -> Finding | None:
     live = len(situation.live.brokers)
     if not situation.adds_partitions or situation.replication_factor <= live:
@@ -413,7 +426,7 @@ def _no_topic_id(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP429",
         reason=f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)",
-        way_out="raise inter.broker.protocol.version to 2.8 or later, or set policy.deleteByName: allow",
+        way_out=f"raise inter.broker.protocol.version to {TOPIC_IDS} or later, or set policy.deleteByName: allow",
     )
 
 
@@ -454,6 +467,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _assignment,
     _gaps,
     _reassigning_while_growing,
+    _reassigning_with_throttles,
     _too_few_brokers,
     _mixed_racks,
     _dead_brokers_by_hand,

@@ -24,6 +24,7 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
+from topicops.steps.planning.config_edits import ConfigEdits
 from topicops.steps.planning.lost_topics import LOST_CODE, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
@@ -142,6 +143,7 @@ def _expansion_codes(situation: Situation, policy: str | None) -> tuple[str, ...
 
 def _configure(situation: Situation) -> ConfigureTopic:
     desired, topic, edits = situation.desired, _live(situation), situation.edits
+    sends_all = situation.sends_all_overrides
     defaults = situation.live.broker_defaults or {}
     risk, codes = worst(
         config_risk(name, edits.before[name], edits.after[name], defaults.get(name)) for name in edits.after
@@ -153,7 +155,11 @@ def _configure(situation: Situation) -> ConfigureTopic:
         risk=risk,
         codes=codes,
         reversible=risk is not Risk.DESTRUCTIVE,
-        precondition=Precondition(identity=topic.identity, overrides=edits.before),
+        precondition=Precondition(
+            identity=topic.identity,
+            overrides=_all_before(topic, edits) if sends_all else edits.before,
+            all_overrides=sends_all,
+        ),
         notes=tuple(_config_notes(situation)),
         configs_before=edits.before,
         configs=edits.after,
@@ -163,6 +169,10 @@ def _configure(situation: Situation) -> ConfigureTopic:
             if name in defaults and None in (edits.before[name], edits.after[name])
         },
     )
+
+
+def _all_before(topic: LiveTopic, edits: ConfigEdits) -> dict[str, str | None]:
+    return dict(sorted({**canonical_overrides(topic.overrides), **edits.before}.items()))
 
 
 def _config_location(desired: DesiredTopic, names: Sequence[str]) -> Location:
@@ -176,6 +186,13 @@ def _config_notes(situation: Situation) -> Iterator[str]:
         if None in (edits.before[name], edits.after[name]) and name not in defaults:
             yield f"the brokers' default of {name} is not known; the worse direction counts"
     topic = situation.topic
+    if situation.sends_all_overrides and topic is not None:
+        kept = sorted(topic.overrides.keys() - edits.after.keys())
+        yield (
+            f"Kafka {situation.live.releases} takes a topic's overrides only all at once: the request also names "
+            f"{'the ' + ', '.join(kept) + ' of now' if kept else 'no other, because there is none'}, and one that is "
+            "set by hand right before it is lost"
+        )
     if raised_min_isr(situation) is not None and topic is not None and topic.states is None:
         yield "the ISR of the partitions was not read"
 

@@ -12,7 +12,7 @@ from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState
 from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
-from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas
+from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas, needed_in_sync
 from topicops.steps.verifying import broker_checks
 from topicops.steps.verifying.observation import Expectation, Finding, Observation, Rule, broker_names, partition_names
 
@@ -132,8 +132,7 @@ def min_isr(observation: Observation) -> Iterator[Finding]:
     """V09: the ISR is large enough for producers with ``acks=all``."""
     least = min_insync_replicas(observation.present.overrides, observation.broker_defaults)
     for p, found in observation.led_partitions():
-        # As kafka.cluster.Partition#effectiveMinIsr of 3.9 does: never more than there are replicas.
-        needed = min(least, len(observation.present.assignment[p]))
+        needed = needed_in_sync(least, len(observation.present.assignment[p]), observation.releases)
         size = sum(broker in observation.brokers for broker in found.isr)
         if size < needed:
             message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"

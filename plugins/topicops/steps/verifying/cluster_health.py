@@ -79,6 +79,7 @@ def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, Brok
         cluster_id=snapshot.cluster_id,
         source=snapshot.source,
         broker_defaults=snapshot.broker_defaults,
+        releases=snapshot.releases,
         views={} if deleting else views,
     )
 

@@ -9,6 +9,7 @@ from topicops.model.choices import Source
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerLogs, BrokerView
+from topicops.model.release import Releases
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
 
@@ -53,6 +54,8 @@ class Observation:
     """As the source has it; None: not known."""
     broker_defaults: Mapping[str, str] | None = None
     """Effective default of each topic config; None: not known."""
+    releases: Releases | None = None
+    """Of the brokers; None: not known."""
     source: Source = "zookeeper"
     states_before: Mapping[int, PartitionState] = field(default_factory=dict)
     """The same topic's states in the observation before; empty in the first one."""

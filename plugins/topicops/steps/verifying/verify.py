@@ -8,6 +8,7 @@ from itertools import groupby
 from topicops.model.choices import Source
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
+from topicops.model.release import Releases
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.observation import Expectation, FindingKey, expectation_of
@@ -33,6 +34,7 @@ def verify(
     interrupted: Callable[[], bool] = lambda: False,
     known_findings: Collection[FindingKey] = frozenset(),
     broker_defaults: Mapping[str, str] | None = None,
+    releases: Releases | None = None,
     source: Source = "zookeeper",
 ) -> tuple[Check, ...]:
     """Check every changed topic under every rule; sorted by topic and id, one check or more for each.
@@ -50,6 +52,7 @@ def verify(
         clock=clock,
         known_findings=frozenset(known_findings),
         broker_defaults=broker_defaults,
+        releases=releases,
         cluster_id=plan.target.cluster_id,
         source=source,
         topics={expected.topic: WatchedTopic(expected) for expected in expectations(plan, outcomes)},

@@ -10,6 +10,7 @@ from topicops.model.choices import Source
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
+from topicops.model.release import Releases
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged
@@ -77,6 +78,7 @@ class Watch:
     clock: Clock
     known_findings: frozenset[FindingKey]
     broker_defaults: Mapping[str, str] | None
+    releases: Releases | None
     cluster_id: str
     source: Source
     topics: dict[str, WatchedTopic]
@@ -152,6 +154,7 @@ class Watch:
             has_controller=controller[1] is not None,
             cluster_id=self.cluster_id,
             broker_defaults=self.broker_defaults,
+            releases=self.releases,
             source=self.source,
             states_before=topic.states_before(traces.live),
         )

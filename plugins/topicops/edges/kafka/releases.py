@@ -1,0 +1,53 @@
+"""Which release each broker runs. Brokers never say it: the requests that they answer tell it. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from topicops.edges.kafka.clients import BrokerConnections, Deadline
+from topicops.model.release import SETTING_OF_3_4, Release, release_of
+
+
+def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int, Release]:
+    """The release of each broker that answers before the deadline.
+
+    Raises:
+        ClusterUnreachableError: No broker gives the list of brokers.
+    """
+    brokers = sorted(connections.brokers())
+    versions = connections.ask({b: versions_request() for b in brokers}, timeout_s=deadline.left_s)
+    offers = {b: offered for b, answer in versions.items() if (offered := offered_requests(answer))}
+    asked = {b: settings_request(b, [SETTING_OF_3_4]) for b in offers}
+    settings = connections.ask(asked, timeout_s=deadline.left_s) if asked else {}
+    return {b: release_of(offered, setting_names(settings[b])) for b, offered in offers.items()}
+
+
+def versions_request() -> Any:
+    """Version 0, because brokers before 2.0 answer a later one with an error and no list."""
+    return ApiVersionsRequest(version=0)
+
+
+def offered_requests(answer: Any) -> dict[int, int]:
+    """The last version that the broker takes of each request, by API key; empty where it did not answer."""
+    return {} if isinstance(answer, str) else {int(api.api_key): int(api.max_version) for api in answer.api_keys}
+
+
+def settings_request(broker: int, names: Collection[str]) -> Any:
+    """What asks a broker for these settings."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=list(names)
+    )
+    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
+
+
+def setting_names(answer: Any) -> frozenset[str]:
+    """Names of the settings in an answer; empty where the broker gives none."""
+    if isinstance(answer, str) or answer.results[0].error_code != KafkaError.NO_ERROR:
+        return frozenset()
+    return frozenset(setting.name for setting in answer.results[0].configs)

@@ -1,0 +1,73 @@
+"""Releases: how they are written, and how the requests that a broker answers tell its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from topicops.model.release import FIRST_REQUESTS, NEWEST, OLDEST, SETTING_OF_3_4, Release, Releases, release_of
+
+REQUESTS: dict[str, dict[str, str]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "requests-by-release.json").read_text()
+)
+"""By release and kind of cluster: the last version of each request by API key, from kafka-clients of that release."""
+BROKERS = [(release, kind) for release, kinds in REQUESTS.items() for kind in kinds]
+
+
+def offered(release: str, kind: str) -> dict[int, int]:
+    pairs = (pair.split(":") for pair in REQUESTS[release][kind].split())
+    return {int(key): int(version) for key, version in pairs}
+
+
+@pytest.mark.parametrize(("release", "kind"), BROKERS)
+def test_the_requests_of_a_broker_tell_its_release(release: str, kind: str) -> None:
+    settings = [SETTING_OF_3_4] if (Release.parse(release) or OLDEST) >= Release(3, 4) else []
+
+    assert str(release_of(offered(release, kind), settings)) == release
+
+
+def test_every_supported_release_can_be_told() -> None:
+    releases = [Release.parse(name) or OLDEST for name in REQUESTS]
+
+    assert releases == sorted(FIRST_REQUESTS)
+    assert (releases[0], releases[-1]) == (OLDEST, NEWEST)
+
+
+def test_what_is_older_than_all_is_older_than_the_oldest_supported() -> None:
+    assert release_of({3: 4}) < OLDEST
+    assert release_of({}) < OLDEST
+
+
+def test_a_broker_of_a_later_release_may_be_that_release() -> None:
+    later = release_of({**offered("4.4", "kraft"), 18: 9, 3: 99, 200: 0})
+
+    assert later == NEWEST
+    assert later.shown == "4.4 or later"
+    assert later.may_be(Release(4, 7))
+    assert not later.may_be(Release(4, 3))
+    assert not Release(3, 9).may_be(Release(4, 7))
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("3.9", Release(3, 9)),
+        ("3.9.2", Release(3, 9)),
+        ("2.8-IV1", Release(2, 8)),
+        ("3", None),
+        ("3.9.2.1", None),
+        ("3.x", None),
+        ("٣.9", None),
+        ("", None),
+    ],
+)
+def test_a_release_is_read_with_or_without_its_patch_number(text: str, release: Release | None) -> None:
+    assert Release.parse(text) == release
+
+
+def test_an_upgrade_has_two_releases() -> None:
+    assert Releases.of([]) is None
+    assert str(Releases.of([Release(2, 8), Release(2, 5), Release(2, 8)])) == "2.5 and 2.8"
+    assert str(Releases.of([Release(3, 9), Release(3, 9)])) == "3.9"
