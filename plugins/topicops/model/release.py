@@ -57,6 +57,8 @@ TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 ONE_MESSAGE_FORMAT = Release(3, 0)
 """Protocol. ``message.format.version`` has no effect any more (KIP-724)."""
+KRAFT = Release(3, 3)
+"""Brokers run without ZooKeeper, outside of previews (KIP-833)."""
 CAPPED_MIN_ISR = Release(3, 7)
 """``min.insync.replicas`` above the number of replicas counts as that number.
 

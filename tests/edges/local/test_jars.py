@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from topicops.edges.local import jars as subject
-from topicops.model.errors import LocalClusterError
+from topicops.model.errors import LocalClusterError, UsageError
+from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST
 
 CONTENT = b"a jar"
 PATH = "org/apache/kafka/kafka/1.0/kafka.jar"
@@ -29,8 +30,8 @@ class Mirror(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/maven2"
 
-    def put(self, content: bytes) -> None:
-        jar = self.folder / "maven2" / PATH
+    def put(self, content: bytes, path: str = PATH) -> None:
+        jar = self.folder / "maven2" / path
         jar.parent.mkdir(parents=True, exist_ok=True)
         jar.write_bytes(content)
 
@@ -128,7 +129,42 @@ def test_a_mirror_that_does_not_answer_is_named(mirror: Mirror, tmp_path: Path) 
 
 
 def test_the_pinned_jars_are_those_of_the_broker_its_tools_and_its_log() -> None:
-    names = {Path(path).name for path in subject.pinned_sums()}
+    names = {Path(path).name for path in subject.pinned_sums("3.9.2")}
     assert {"kafka_2.13-3.9.2.jar", "kafka-tools-3.9.2.jar", "zookeeper-3.8.4.jar"} <= names
     assert {"slf4j-reload4j-1.7.36.jar", "reload4j-1.2.19.jar"} <= names
     assert len(names) == 58
+
+
+def test_each_supported_release_is_pinned_once_with_its_broker_a_log_and_a_zookeeper_if_it_needs_one() -> None:
+    versions = subject.pinned_versions()
+    assert (min(versions), max(versions)) == (OLDEST, NEWEST)
+    for release, version in versions.items():
+        names = {Path(path).name.rpartition("-")[0] for path in subject.pinned_sums(version)}
+        assert {"kafka-clients", "slf4j-api"} <= names
+        assert names & {"kafka_2.12", "kafka_2.13"}
+        assert ("zookeeper" in names, "log4j-slf4j-impl" in names) == (release < NO_ZOOKEEPER, release >= NO_ZOOKEEPER)
+
+
+def test_another_patch_version_has_kafkas_own_jars_with_the_sums_beside_them(mirror: Mirror, tmp_path: Path) -> None:
+    pinned = subject.pinned_sums("2.8.2")
+    own = [path.replace("2.8.2", "2.8.1") for path in pinned if "/kafka/" in path]
+    for path in own:
+        mirror.put(hashlib.sha1(path.encode()).hexdigest().encode(), f"{path}.sha1")
+        mirror.put(path.encode(), path)
+    said: list[str] = []
+
+    with pytest.raises(LocalClusterError, match="404"):  # the mirror has Kafka's own jars alone
+        subject.kafka_jars("2.8.1", cache=tmp_path / "cache", progress=said.append)
+    sums = subject.sums_of("2.8.1", cache=tmp_path / "cache")
+
+    assert "warning: Kafka 2.8.1 is not pinned, 2.8.2 is" in said[0]
+    assert {path: digest for path, digest in sums.items() if path not in own} == {
+        path: digest for path, digest in pinned.items() if "/kafka/" not in path
+    }
+    assert {sums[path] for path in own} == {f"sha1:{hashlib.sha1(path.encode()).hexdigest()}" for path in own}
+    assert mirror.asked.count(f"/maven2/{own[0]}.sha1") == 1
+
+
+def test_a_version_that_was_never_released_is_refused(mirror: Mirror, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no Kafka 2\.8\.9 in 127\.0\.0\.1; 2\.8\.2 is pinned"):
+        subject.kafka_jars("2.8.9", cache=tmp_path / "cache")

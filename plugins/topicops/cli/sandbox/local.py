@@ -39,7 +39,13 @@ def up(
     home: Home = None,
     zookeeper_port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
     broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(help="A release of Kafka (2.8) or a version (2.8.2). [default: that of the data]")
+    ] = None,
     kraft: Annotated[bool, typer.Option("--kraft", help="The brokers are controllers too, without ZooKeeper.")] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Let a newer Kafka start on the data of an older one.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier cluster first.")] = False,
 ) -> None:
     """Start what is not running, and wait until every broker answers and knows every broker."""
@@ -47,7 +53,9 @@ def up(
         home or home_folder(),
         zookeeper_port=zookeeper_port,
         broker_ports=_ports(broker_ports),
-        kraft=kraft,
+        kafka=kafka,
+        kraft=kraft or None,
+        upgrade=upgrade,
         fresh=fresh,
         progress=progress,
     )
@@ -96,6 +104,8 @@ class ClusterStatusJson(TypedDict):
     zookeeper_hosts: NotRequired[str | None]
     bootstrap_servers: NotRequired[str]
     logs: NotRequired[str]
+    versions: NotRequired[Mapping[str, str]]
+    """The version of Kafka that each process runs, by role; topicops of before tells none."""
 
 
 def status_json(found: ClusterStatus | None) -> ClusterStatusJson:
@@ -112,6 +122,7 @@ def status_json(found: ClusterStatus | None) -> ClusterStatusJson:
         "zookeeper_hosts": found.zookeeper_hosts,
         "bootstrap_servers": found.bootstrap_servers,
         "logs": found.logs,
+        "versions": found.versions,
     }
 
 
@@ -127,11 +138,22 @@ def status_text(found: ClusterStatus) -> str:
         f"registered brokers: {registered}",
         f"controller:         {'none' if found.controller is None else f'broker {found.controller}'}",
         f"cluster id:         {found.cluster_id or 'not known yet'}",
+        f"Kafka:              {_kafka_text(found)}",
         f"ZooKeeper:          {found.zookeeper_hosts or 'none: the brokers are a KRaft quorum'}",
         f"bootstrap servers:  {found.bootstrap_servers}",
         f"logs:               {found.logs}",
     ]
     return "\n".join(lines)
+
+
+def _kafka_text(found: ClusterStatus) -> str:
+    """``2.8.2``; with several versions, who runs which: ``2.5.1 (zookeeper, broker-1), 2.8.2 (broker-2)``."""
+    roles: dict[str, list[str]] = {}
+    for role, version in found.versions.items():
+        roles.setdefault(version, []).append(role)
+    if len(roles) == 1:
+        return next(iter(roles))
+    return ", ".join(f"{version} ({', '.join(names)})" for version, names in roles.items())
 
 
 def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:

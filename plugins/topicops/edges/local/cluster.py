@@ -18,14 +18,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
 from topicops.edges.local import server_files
-from topicops.edges.local.jars import kafka_jars
+from topicops.edges.local.jars import kafka_jars, version_of
 from topicops.edges.local.progress import Progress, quiet
 from topicops.edges.local.readiness import (
     BROKERS_START_S,
@@ -45,7 +44,7 @@ from topicops.edges.local.state import (
     write_state,
 )
 from topicops.edges.processes import ProcessMark, kill, last_lines, send_signal, spawn, stop, wait_port_free
-from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
@@ -88,6 +87,8 @@ class ClusterStatus:
     """None under KRaft."""
     bootstrap_servers: str
     logs: str
+    versions: Mapping[str, str]
+    """The version of Kafka that each process runs, by role."""
 
     @property
     def running(self) -> bool:
@@ -105,6 +106,7 @@ class LocalCluster:
     def __init__(self, folder: Path, progress: Progress = quiet) -> None:
         self.folder = folder
         self._progress = progress
+        self._runtimes: dict[str, tuple[Path, Sequence[Path]]] = {}
 
     @classmethod
     def up(
@@ -116,8 +118,10 @@ class LocalCluster:
         broker_ports: Sequence[int] | None = None,
         broker_properties: Mapping[str, str] | None = None,
         heap_mb: int = 192,
-        kraft: bool = False,
+        kraft: bool | None = None,
         racks: Sequence[str | None] | None = None,
+        kafka: str | None = None,
+        upgrade: bool = False,
         fresh: bool = False,
         progress: Progress = quiet,
     ) -> Self:
@@ -126,13 +130,18 @@ class LocalCluster:
         Args:
             broker_properties: Extra settings of each broker; they replace ours.
             heap_mb: The heap limit of each broker; 192 is enough for some hundred topics.
-            kraft: The brokers are controllers too, and no ZooKeeper runs.
+            kraft: The brokers are controllers too, and no ZooKeeper runs; when left out, only where this Kafka has
+                no other.
             racks: The racks of broker 1, 2 and so on, None for no rack; when left out, each broker has its own.
+            kafka: A release of Kafka, or a version, such as ``2.8`` or ``2.8.2``; when left out, the one that wrote
+                the data, else the usual one.
+            upgrade: Let a newer Kafka start on the data of an older one.
             fresh: Delete the data of an earlier cluster first.
 
         Raises:
             LocalClusterError: A server did not start; the message ends with its log. Nothing is left running.
-            UsageError: The cluster runs already with other options, or its data need the other kind of cluster.
+            UsageError: The cluster runs already with other options, its data need the other kind of cluster or
+                another Kafka, or there is no such Kafka.
         """
         request = ClusterRequest(
             brokers=brokers,
@@ -142,6 +151,8 @@ class LocalCluster:
             heap_mb=heap_mb,
             kraft=kraft,
             racks=None if racks is None else tuple(racks),
+            kafka=None if kafka is None else version_of(kafka),
+            upgrade=upgrade,
         )
         folder = _cluster_folder(home)
         _make_folders(folder)
@@ -190,6 +201,11 @@ class LocalCluster:
         return {s.broker: s.process.pid for s in self._state.brokers if s.broker is not None and s.process}
 
     @property
+    def versions(self) -> dict[str, str]:
+        """The version of Kafka of each server, by role: ``zookeeper``, ``broker-1`` and so on."""
+        return {server.role: server.kafka for server in self._state.servers}
+
+    @property
     def cluster_id(self) -> str:
         if self._state.cluster_id is None:
             raise LocalClusterError(f"{self.folder}: this cluster was never ready; start it with `topicops local up`")
@@ -207,6 +223,7 @@ class LocalCluster:
             zookeeper_hosts=None if state.kraft else self.zookeeper_hosts,
             bootstrap_servers=self.bootstrap_servers,
             logs=str(self.logs),
+            versions={server.role: server.kafka for server in state.servers},
         )
 
     def down(self, *, now: bool = False) -> tuple[str, ...]:
@@ -231,20 +248,35 @@ class LocalCluster:
         """Stop the broker cleanly: it moves its leaders and removes its registration."""
         self._stop([self._broker(broker)], now=False)
 
-    def start_broker(self, broker: int) -> None:
+    def start_broker(
+        self, broker: int, *, kafka: str | None = None, broker_properties: Mapping[str, str] | None = None
+    ) -> None:
         """Start the broker if it is not running, and wait until it answers and knows every registered broker.
 
         After a kill this waits up to 6 s for the end of the old session, which keeps the broker's id.
+
+        Args:
+            kafka: A release or version, as for ``up``, that this broker runs from now on; when left out, the last.
+            broker_properties: Settings of this broker alone from now on; when left out, those of the last time.
+
+        Raises:
+            UsageError: The broker runs, and one of both is given.
         """
         with self._locked():
+            self._change(broker_role(broker), kafka, broker_properties)
             self._start_brokers([self._broker(broker)])
 
     def stop_zookeeper(self, *, now: bool = False) -> None:
         self._stop([self._state.zookeeper], now=now)
 
-    def start_zookeeper(self) -> None:
-        """Start ZooKeeper if it is not running. Sessions survive, so brokers reconnect by themselves."""
+    def start_zookeeper(self, *, kafka: str | None = None) -> None:
+        """Start ZooKeeper if it is not running. Sessions survive, so brokers reconnect by themselves.
+
+        Args:
+            kafka: A release or version of Kafka, as for ``up``, whose ZooKeeper runs from now on.
+        """
         with self._locked():
+            self._change(ZOOKEEPER, kafka, None)
             self._start_zookeeper()
 
     def pause_zookeeper(self) -> None:
@@ -259,6 +291,19 @@ class LocalCluster:
             _wait_unregistered(client, {broker}, timeout_s=timeout_s)
 
     # --- starting
+
+    def _change(self, role: str, kafka: str | None, properties: Mapping[str, str] | None) -> None:
+        if kafka is None and properties is None:
+            return
+        server = self._state.server(role)
+        if server.alive:
+            raise UsageError(f"{role} runs; stop it before you change its Kafka or its settings")
+        server = replace(
+            server,
+            kafka=server.kafka if kafka is None else version_of(kafka),
+            properties=server.properties if properties is None else dict(properties),
+        )
+        write_state(self.folder, self._state.with_server(server))
 
     def _locked(self) -> AbstractContextManager[int]:
         return locked(self.folder / _LOCK, on_wait=lambda: self._progress(_WAITING))
@@ -299,7 +344,7 @@ class LocalCluster:
 
     def _format(self, server: Server) -> None:
         """Prepare the server's data folder for this cluster's id; a prepared folder stays as it is."""
-        java, class_path = self._runtime
+        java, class_path = self._runtime(server)
         properties = self._write_properties(server)
         command = server_files.format_command(java, class_path, properties, cluster_id=self.cluster_id)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FORMAT_S)
@@ -351,10 +396,11 @@ class LocalCluster:
                 return f"broker {broker} does not know every broker and the controller yet"
         return None
 
-    @cached_property
-    def _runtime(self) -> tuple[Path, Sequence[Path]]:
+    def _runtime(self, server: Server) -> tuple[Path, Sequence[Path]]:
         """Java and the class path, searched and checked once."""
-        return find_java(), kafka_jars(progress=self._progress)
+        if server.kafka not in self._runtimes:
+            self._runtimes[server.kafka] = find_java(), kafka_jars(server.kafka, progress=self._progress)
+        return self._runtimes[server.kafka]
 
     def _launch(self, server: Server) -> None:
         if not wait_port_free(server.port, timeout_s=_PORT_S if server.process else 0.0):
@@ -369,9 +415,10 @@ class LocalCluster:
 
     def _command(self, server: Server) -> list[str]:
         """Write the server's property file, and return the command that starts it."""
-        java, class_path = self._runtime
-        log4j = self.folder / "log4j.properties"
-        log4j.write_text(server_files.LOG4J, encoding="utf-8")
+        java, class_path = self._runtime(server)
+        name, log_settings = server_files.log_settings(class_path)
+        log4j = self.folder / name
+        log4j.write_text(log_settings, encoding="utf-8")
         file = self._write_properties(server)
         if server.broker is None:
             return server_files.zookeeper_command(java, class_path, file, log4j=log4j)
@@ -397,7 +444,7 @@ class LocalCluster:
                     s.broker: s.controller_port for s in self._state.brokers if s.broker and s.controller_port
                 },
                 data=data,
-                extra=self._state.broker_properties,
+                extra={**self._state.broker_properties, **server.properties},
             )
         return server_files.broker_properties(
             server.broker,
@@ -405,7 +452,7 @@ class LocalCluster:
             port=server.port,
             zookeeper_port=self.zookeeper_port,
             data=data,
-            extra=self._state.broker_properties,
+            extra={**self._state.broker_properties, **server.properties},
         )
 
     def _wait(self, roles: Sequence[str], missing: Callable[[], str | None], timeout_s: float) -> None:

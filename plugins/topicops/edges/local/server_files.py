@@ -56,6 +56,21 @@ log4j.logger.org.apache.zookeeper.server.ZooKeeperServer=WARN
 log4j.logger.state.change.logger=WARN
 """
 
+LOG4J2 = """\
+rootLogger.level=INFO
+rootLogger.appenderRef.console.ref=console
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d{ISO8601} %p %m (%c{1})%n
+logger.config.name=org.apache.kafka.common.config.AbstractConfig
+logger.config.level=WARN
+logger.state.name=state.change.logger
+logger.state.level=WARN
+"""
+
+_LOG_FLAGS = {"log4j.properties": "log4j.configuration", "log4j2.properties": "log4j2.configurationFile"}
+
 
 def zookeeper_properties(data: Path, port: int, *, tick_ms: int = 2000) -> dict[str, str]:
     """Sessions may last from 2 to 20 ticks."""
@@ -114,6 +129,12 @@ def properties_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
+def log_settings(class_path: Sequence[Path]) -> tuple[str, str]:
+    """Name and text of the file that says what servers log: for Log4j 2 where it is on the class path, else for 1."""
+    version_2 = any(jar.name.startswith("log4j-core-") for jar in class_path)
+    return ("log4j2.properties", LOG4J2) if version_2 else ("log4j.properties", LOG4J)
+
+
 def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
     """Where the class-data archive of brokers is, if there is one."""
     return class_archive_path("kafka", java, class_path, _JVM_FLAGS)
@@ -122,10 +143,14 @@ def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
 def zookeeper_command(
     java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
-    """One ZooKeeper server. It does not force its log to the disk, because a crash of the machine may lose the data."""
+    """One ZooKeeper server; ``log4j`` is named as ``log_settings`` says.
+
+    It does not force its log to the disk, because a crash of the machine may lose the data.
+    """
     return [
         *_java(java, class_path, heap_mb=heap_mb, log4j=log4j),
         "-Dzookeeper.forceSync=no",
+        "-Dzookeeper.jmx.log4j.disable=true",  # ZooKeeper 3.4 asks Log4j for classes that reload4j lacks
         "org.apache.zookeeper.server.ZooKeeperServerMain",
         str(properties),
     ]
@@ -144,5 +169,5 @@ def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path | None) -> list[str]:
     archive = class_archive(java, class_path)
     classes = [f"-XX:SharedArchiveFile={archive}"] if mark_used(archive) else []
-    logging = [f"-Dlog4j.configuration=file:{log4j}"] if log4j else []
+    logging = [f"-D{_LOG_FLAGS[log4j.name]}=file:{log4j}"] if log4j else []
     return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *classes, *logging, "-cp", ":".join(map(str, class_path))]

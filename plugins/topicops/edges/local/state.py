@@ -12,9 +12,11 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import write_atomically
+from topicops.edges.local.jars import release_of, usual_version
 from topicops.edges.processes import ProcessMark, free_port, port_is_free
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.release import KRAFT, NO_ZOOKEEPER
 
 ZOOKEEPER = "zookeeper"
 _STATE_FILE = "state.json"
@@ -34,6 +36,10 @@ class Server:
     rack: str | None = None
     controller_port: int | None = None
     """The port of a KRaft broker's controller; None in ZooKeeper mode."""
+    kafka: str = field(default_factory=usual_version)
+    """The version of Kafka whose jars it runs; during a rolled upgrade each server has its own."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Settings of this broker alone; they replace those of all brokers, and an empty one removes it."""
 
     @property
     def alive(self) -> bool:
@@ -75,9 +81,17 @@ class ClusterState:
                 return server
         raise UsageError(f"the local cluster has no {role}; it has {', '.join(s.role for s in self.servers)}")
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of Kafka that the servers run, the oldest first: several during a rolled upgrade."""
+        return tuple(sorted({server.kafka for server in self.servers}, key=_numbers))
+
     def with_process(self, role: str, process: ProcessMark) -> ClusterState:
-        servers = tuple(replace(s, process=process) if s.role == role else s for s in self.servers)
-        return replace(self, servers=servers)
+        return self.with_server(replace(self.server(role), process=process))
+
+    def with_server(self, server: Server) -> ClusterState:
+        """The state in which the server of that role is this one."""
+        return replace(self, servers=tuple(server if s.role == server.role else s for s in self.servers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +103,13 @@ class ClusterRequest:
     broker_ports: tuple[int, ...] | None = None
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
-    kraft: bool = False
+    kraft: bool | None = None
+    """None: only where this version of Kafka has no other."""
     racks: tuple[str | None, ...] | None = None
+    kafka: str | None = None
+    """A version as ``version_of`` gives it; None: the one that wrote the data, else the usual one."""
+    upgrade: bool = False
+    """Whether the data may be those of an older version."""
 
     def __post_init__(self) -> None:
         if self.brokers < 1:
@@ -101,6 +120,22 @@ class ClusterRequest:
             raise UsageError(f"{self.brokers} brokers need {self.brokers} racks; {len(self.racks)} are given")
         if self.kraft and self.zookeeper_port is not None:
             raise UsageError("a KRaft cluster has no ZooKeeper; leave out the ZooKeeper port or KRaft")
+        if self.kafka is not None:
+            _require_possible(self.kafka, kraft=self.kraft)
+
+    def with_kraft(self, kafka: str) -> ClusterRequest:
+        """The same request, where ``kraft`` says what it means for that version of Kafka."""
+        has_other = release_of(kafka) < NO_ZOOKEEPER
+        _require_possible(kafka, kraft=self.kraft)
+        return replace(self, kraft=not has_other if self.kraft is None else self.kraft)
+
+
+def _require_possible(kafka: str, *, kraft: bool | None) -> None:
+    release = release_of(kafka)
+    if kraft and release < KRAFT:
+        raise UsageError(f"Kafka {kafka} needs ZooKeeper: KRaft is ready from Kafka {KRAFT} on; leave out KRaft")
+    if kraft is False and release >= NO_ZOOKEEPER:
+        raise UsageError(f"Kafka {kafka} has no ZooKeeper; ask for KRaft, or for a Kafka before {NO_ZOOKEEPER}")
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -135,26 +170,45 @@ def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> Clus
     if recorded is not None and any(server.alive for server in recorded.servers):
         _refuse_differences(recorded, request, fresh=fresh)
         return recorded
-    if recorded is not None and not fresh and recorded.kraft != request.kraft:
+    if fresh or recorded is None:
+        request = request.with_kraft(request.kafka or usual_version())
+    else:
+        request = request.with_kraft(request.kafka or recorded.versions[-1])
+        _refuse_other_data(folder, recorded, request)
+        return _new_state(recorded, request)
+    state = replace(_new_state(recorded, request, fresh=True), cluster_id=_new_cluster_id(request))
+    if fresh:
+        _remove_data(folder)
+    return state
+
+
+def _refuse_other_data(folder: Path, recorded: ClusterState, request: ClusterRequest) -> None:
+    """Raise ``UsageError`` where the request's cluster cannot use the data of the recorded one."""
+    ways_out = "add --fresh to delete them, or name another --home"
+    if recorded.kraft != request.kraft:
         had, asked = ("KRaft", "ZooKeeper") if recorded.kraft else ("ZooKeeper", "KRaft")
         raise UsageError(
-            f"the data in {folder} belong to a cluster with {had}; a cluster with {asked} cannot use them: "
-            "add --fresh to delete them, or name another --home"
+            f"the data in {folder} belong to a cluster with {had}; a cluster with {asked} cannot use them: {ways_out}"
         )
-    if not fresh:
-        return _new_state(recorded, request)
-    state = replace(_new_state(recorded, request), cluster_id=_new_cluster_id(request))
-    _remove_data(folder)
-    return state
+    newest = recorded.versions[-1]
+    if request.kafka is None or release_of(request.kafka) == release_of(newest):
+        return
+    written = f"the data in {folder} were written by Kafka {newest}"
+    if release_of(request.kafka) < release_of(newest):
+        raise UsageError(f"{written}, which the older Kafka {request.kafka} may not understand: {ways_out}")
+    if not request.upgrade:
+        raise UsageError(f"{written}; add --upgrade to go on with Kafka {request.kafka} on them, or {ways_out}")
 
 
 def _refuse_differences(recorded: ClusterState, request: ClusterRequest, *, fresh: bool) -> None:
     ports = tuple(server.port for server in recorded.brokers)
     zookeeper_ports = (None, *(server.port for server in recorded.servers if server.role == ZOOKEEPER))
     racks = tuple(server.rack for server in recorded.brokers)
+    request = request.with_kraft(request.kafka or recorded.versions[-1])
     compared = {
         "data": fresh,
         "KRaft quorum" if recorded.kraft else "ZooKeeper": request.kraft != recorded.kraft,
+        f"Kafka {' and '.join(recorded.versions)}": request.kafka not in (None, *recorded.versions),
         "number of brokers": request.brokers != len(recorded.brokers),
         "ZooKeeper port": request.zookeeper_port not in zookeeper_ports,
         "broker ports": request.broker_ports not in (None, ports),
@@ -173,19 +227,29 @@ def _remove_data(folder: Path) -> None:
         shutil.rmtree(data)
 
 
-def _new_state(recorded: ClusterState | None, request: ClusterRequest) -> ClusterState:
+def _new_state(recorded: ClusterState | None, request: ClusterRequest, *, fresh: bool = False) -> ClusterState:
     """Ports that are given, else the ports of last time as long as they are free, else free ones."""
     earlier = {server.role: server for server in recorded.servers} if recorded else {}
     taken = _given_ports(request)
     zookeeper = [] if request.kraft else [_new_server(ZOOKEEPER, request.zookeeper_port, earlier, taken)]
     ports = request.broker_ports or (None,) * request.brokers
     brokers = [_new_broker(broker, port, request, earlier, taken) for broker, port in enumerate(ports, start=1)]
+    kept = None if recorded is None or fresh else recorded
     return ClusterState(
-        servers=(*zookeeper, *brokers),
+        servers=tuple(_of_version(server, kept, request) for server in (*zookeeper, *brokers)),
         broker_properties=dict(request.broker_properties),
         heap_mb=request.heap_mb,
         cluster_id=recorded.cluster_id if recorded else _new_cluster_id(request),
     )
+
+
+def _of_version(server: Server, kept: ClusterState | None, request: ClusterRequest) -> Server:
+    """The server with the version of Kafka that was asked for, else with the one that it had."""
+    had = {s.role: s for s in kept.servers} if kept else {}
+    newest = kept.versions[-1] if kept else usual_version()
+    last = had.get(server.role)
+    version = request.kafka or (last.kafka if last else newest)
+    return replace(server, kafka=version, properties=last.properties if last and request.kafka is None else {})
 
 
 def _given_ports(request: ClusterRequest) -> set[int]:
@@ -231,3 +295,7 @@ def _choose_port(last: int | None, taken: set[int]) -> int:
 
 def broker_role(broker: int) -> str:
     return f"broker-{broker}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
