@@ -177,8 +177,14 @@ def test_a_topic_without_an_id_is_deleted_by_name_only_where_the_policy_allows_i
     stopped = approve(without_ids)
     there = sorted(look(broker_without_ids).topics)
     without_ids.policy = {"deleteByName": "allow"}
+    by_brokers = {**without_ids.cluster, "source": "kafka", "lease": "none"}
+    without_ids.cluster, by_zookeeper = by_brokers, without_ids.cluster
+    unread = without_ids.plan()
+    without_ids.cluster = by_zookeeper
     deleted = approve(without_ids)
 
+    assert unread.status == 1
+    assert "(TOP809): raise inter.broker.protocol.version to 2.8, or set source: zookeeper" in unread.err
     assert "topic.old.topic is blocked" in refused.out
     assert "TOP429: the topic has no topic id, so Kafka deletes it by name" in refused.out
     assert "risk: destructive, TOP429 deleted by name" in noted.out

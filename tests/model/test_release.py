@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from topicops.model.errors import OldBrokersError
+from topicops.model.exit_status import ExitStatus
+from topicops.model.ports import supported
 from topicops.model.release import FIRST_REQUESTS, NEWEST, OLDEST, SETTING_OF_3_4, Release, Releases, release_of
 
 REQUESTS: dict[str, dict[str, str]] = json.loads(
@@ -31,7 +34,7 @@ def test_the_requests_of_a_broker_tell_its_release(release: str, kind: str) -> N
 def test_every_supported_release_can_be_told() -> None:
     releases = [Release.parse(name) or OLDEST for name in REQUESTS]
 
-    assert releases == sorted(FIRST_REQUESTS)
+    assert releases == sorted(release for release in FIRST_REQUESTS if release >= OLDEST)
     assert (releases[0], releases[-1]) == (OLDEST, NEWEST)
 
 
@@ -65,6 +68,17 @@ def test_a_broker_of_a_later_release_may_be_that_release() -> None:
 )
 def test_a_release_is_read_with_or_without_its_patch_number(text: str, release: Release | None) -> None:
     assert Release.parse(text) == release
+
+
+def test_brokers_before_the_oldest_supported_release_are_refused() -> None:
+    old = Releases.of([release_of({3: 4}), Release(1, 0)])
+    assert old is not None
+
+    with pytest.raises(OldBrokersError) as refusal:
+        supported(old)
+
+    assert str(refusal.value) == "brokers run Kafka 0.11; topicops supports 1.0 and later"
+    assert (refusal.value.code, refusal.value.exit_status) == ("TOP810", ExitStatus.WRONG_CLUSTER)
 
 
 def test_an_upgrade_has_two_releases() -> None:

@@ -89,10 +89,22 @@ class WrongTargetError(TopicopsError):
     code = "TOP504"
 
 
+class NoTopicIdError(ClusterError):
+    """A topic without an id, in a cluster that is read from its brokers alone."""
+
+    code = "TOP809"
+
+
 class UnsupportedTargetError(WrongTargetError):
     """KRaft controls the cluster, or a migration to KRaft has begun: ZooKeeper holds only a copy."""
 
     code = "TOP801"
+
+
+class OldBrokersError(WrongTargetError):
+    """The brokers' release is older than all that topicops supports."""
+
+    code = "TOP810"
 
 
 class ShrunkenWorldError(WrongTargetError):

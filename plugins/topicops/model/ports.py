@@ -13,9 +13,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.errors import OldBrokersError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
-from topicops.model.release import Releases
+from topicops.model.release import OLDEST, Releases
 from topicops.model.runs.results import Mutation, Outcome
 
 
@@ -219,10 +220,17 @@ class ClusterQuestions(Protocol):
         ...
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer; None if none did. Raises ``UnsupportedTargetError`` below ``OLDEST``."""
+        """Of the brokers that answer; None if none did. Raises ``OldBrokersError`` below ``OLDEST``."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
+
+
+def supported(releases: Releases) -> Releases:
+    """The same releases. Raises ``OldBrokersError`` if one is below ``OLDEST``."""
+    if releases.oldest < OLDEST:
+        raise OldBrokersError(f"brokers run Kafka {releases.oldest}; topicops supports {OLDEST} and later")
+    return releases
 
 
 class Lease(Protocol):

@@ -41,7 +41,6 @@ OLDEST = Release(1, 0)
 """That topicops supports."""
 NEWEST = Release(4, 4)
 """Whose topic configs topicops knows; a newer release is taken for this one, and a notice says so."""
-_BEFORE_ALL = Release(0, 10)
 USUAL = Release(3, 9)
 """Where an environment names none: the last one with ZooKeeper."""
 
@@ -55,6 +54,8 @@ REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
+NEWEST_RECORDS = Release(3, 0)
+"""Brokers tell the timestamp of a partition's newest record (KIP-734)."""
 ONE_MESSAGE_FORMAT = Release(3, 0)
 """Protocol. ``message.format.version`` has no effect any more (KIP-724)."""
 KRAFT = Release(3, 3)
@@ -68,9 +69,10 @@ NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
 
 FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
-    Release(1, 0): (3, 5),  # Metadata
+    Release(0, 11): (3, 4),  # Metadata
+    Release(1, 0): (3, 5),
     Release(1, 1): (1, 7),  # Fetch
-    Release(2, 0): (3, 6),  # Metadata
+    Release(2, 0): (3, 6),
     Release(2, 1): (3, 7),
     Release(2, 2): (2, 5),  # ListOffsets
     Release(2, 3): (3, 8),
@@ -127,5 +129,5 @@ def release_of(offered: Mapping[int, int], settings: Collection[str] = ()) -> Re
         settings: Names of the broker's settings; all are not needed, but ``SETTING_OF_3_4`` is under KRaft.
     """
     known = [release for release, (key, version) in FIRST_REQUESTS.items() if offered.get(key, -1) >= version]
-    found = max(known, default=_BEFORE_ALL)
+    found = max(known, default=Release(0, 10))
     return max(found, Release(3, 4)) if SETTING_OF_3_4 in settings else found

@@ -32,6 +32,7 @@ from topicops.model.ports import (
     LogQuestions,
     PartitionView,
     TopicSink,
+    supported,
 )
 from topicops.model.release import SINGLE_CONFIGS, USUAL, Releases
 from topicops.model.specs.topic_config import ConfigValueError, canonical
@@ -318,7 +319,7 @@ class FakeCluster:
         return dict(self.defaults) if self.questions_answered else None
 
     def releases(self) -> Releases | None:
-        return Releases(self.release, self.release) if self.questions_answered else None
+        return supported(Releases(self.release, self.release)) if self.questions_answered else None
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         if not self.questions_answered:

@@ -273,6 +273,15 @@ def test_a_release_other_than_the_environments_is_found() -> None:
     assert (finding.id, finding.places) == ("broker-versions", ("broker 1 3.7",))
 
 
+def test_brokers_that_are_not_supported_are_an_error() -> None:
+    older = replace(KAFKA, brokers={1: BrokerFacts(release=Release(0, 11), settings=SETTINGS)})
+
+    error, warning = examine(healthy(kafka=older), environment()).findings
+
+    assert (error.severity, error.code, error.places) == (Severity.ERROR, "TOP810", ("broker 1 0.11",))
+    assert warning.places == ("broker 1 0.11",)
+
+
 def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
     behind = zookeeper(newest_stamp_ms=1_000_000, read_at_ms=900_000)
 

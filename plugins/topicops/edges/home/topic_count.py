@@ -12,6 +12,8 @@ import msgspec
 from topicops.edges.home.memory_file import MemoryFile, cluster_file
 from topicops.model.errors import ArtifactError
 
+FORMAT_VERSION = "1.0"
+
 
 class _TopicCount(msgspec.Struct):
     format_version: str
@@ -38,4 +40,4 @@ class TopicCount:
 
     def write(self, topics: int) -> None:
         """Remember the count. Raises ``ArtifactError``."""
-        self._file.write(_TopicCount("1.0", self._cluster_id, topics))
+        self._file.write(_TopicCount(FORMAT_VERSION, self._cluster_id, topics))

@@ -18,9 +18,10 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.releases import ask_releases
-from topicops.model.errors import ClusterError, UnsupportedTargetError, UsageError
+from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
-from topicops.model.release import OLDEST, Releases
+from topicops.model.ports import supported
+from topicops.model.release import Releases
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
 
 log = logging.getLogger(__name__)
@@ -66,12 +67,10 @@ class BrokerQuestions:
         """Of the brokers that answer in time; None if none did.
 
         Raises:
-            UnsupportedTargetError: A broker's release is below ``OLDEST``.
+            OldBrokersError: A broker's release is below ``OLDEST``.
         """
         found = Releases.of((self._asked("releases", ask_releases) or {}).values())
-        if found is not None and found.oldest < OLDEST:
-            raise UnsupportedTargetError(f"brokers run Kafka {found.oldest}; topicops supports {OLDEST} and later")
-        return found
+        return found and supported(found)
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""

@@ -28,8 +28,9 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, error_text, named, wait_all
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, error_text, named, wait_all
 from topicops.edges.kafka.quorum import ask_quorum
+from topicops.edges.kafka.releases import ask_releases
 from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
@@ -39,10 +40,11 @@ from topicops.model.cluster.snapshot import (
     TopicsInMemory,
     TopicTraces,
 )
-from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import BrokerView, Lease, TopicSink
 from topicops.model.printable import printable
+from topicops.model.release import TOPIC_IDS, Releases
 
 T = TypeVar("T")
 BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
@@ -273,8 +275,20 @@ class KafkaReader:
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
         """By name, without absent topics."""
-        found = self._in_batches(names, self._describe_topics)
-        return {name: _description(name, described) for name, described in found.items()}
+        described = self._in_batches(names, self._describe_topics)
+        found = {name: _description(answer) for name, answer in described.items()}
+        if without := [name for name, description in found.items() if description.topic_id == NO_TOPIC_ID]:
+            raise NoTopicIdError(
+                f"{printable(without[0])}: the brokers give it no topic id, so a later topic of that name cannot be "
+                f"distinguished (TOP809): {self._way_without_ids()}"
+            )
+        return found
+
+    def _way_without_ids(self) -> str:
+        releases = Releases.of(ask_releases(self._connected(), Deadline(self._timeout_s)).values())
+        if releases is not None and releases.oldest < TOPIC_IDS:
+            return f"brokers have topic ids since Kafka {TOPIC_IDS}; set source: zookeeper"
+        return f"raise inter.broker.protocol.version to {TOPIC_IDS}, or set source: zookeeper"
 
     def _describe_topics(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
         futures: Mapping[str, Future[Any]] = client.describe_topics(
@@ -401,16 +415,10 @@ def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
     return descriptions[name].stamp if name in descriptions else None
 
 
-def _description(name: str, described: Any) -> Description:
-    topic_id = _url_safe(str(described.topic_id))
-    if topic_id == NO_TOPIC_ID:
-        raise ClusterError(
-            f"{printable(name)}: the brokers give it no topic id, so a later topic of that name "
-            "cannot be distinguished: raise inter.broker.protocol.version to 2.8, or set source: zookeeper"
-        )
+def _description(described: Any) -> Description:
     partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
     return Description(
-        topic_id=topic_id,
+        topic_id=_url_safe(str(described.topic_id)),
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
         states={p.id: _state(p) for p in partitions},
     )

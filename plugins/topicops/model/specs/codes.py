@@ -292,6 +292,10 @@ _TABLE = (
          "Broker 2 is ten minutes behind ZooKeeper.", "Repair time synchronisation."),
     Code("TOP808", "lease znode of no session", "The lease's znode does not end with any session.",
          "`/topicops/lease` was made by hand, or restored from a backup.", "Remove it."),
+    Code("TOP809", "no topic ids", "The brokers give a topic no id, which tells it from a later one of its name.",
+         "`source: kafka`, and brokers of Kafka 2.5.", "Use source: zookeeper, or raise the protocol."),
+    Code("TOP810", "brokers too old", "topicops cannot be tried with brokers of this release.",
+         "The brokers run Kafka 0.11.", "Upgrade them to a supported release."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})

@@ -10,12 +10,15 @@ from math import inf
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import GatedChange, Plan, TopicActivity
 from topicops.model.ports import Clock, ClusterQuestions
+from topicops.model.release import NEWEST_RECORDS
 from topicops.model.specs.environment import EnvironmentSpec
 from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
 
 CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
 """Not the advice to delete a topic that is in use: it is not known whether it is."""
-OLD_BROKERS = "brokers before 3.0 do not give it: there, policy.restsFor: 0s compares the end offsets alone"
+OLD_BROKERS = (
+    f"brokers before {NEWEST_RECORDS} do not give it: there, policy.restsFor: 0s compares the end offsets alone"
+)
 ANSWER_IS_NEW_S = 0.5
 """How old an answer about a topic's activity may be when its delete is sent."""
 

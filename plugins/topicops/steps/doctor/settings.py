@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
+from topicops.model.release import OLDEST
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import kafka_of, listed, live_of, zookeeper_of
 
@@ -90,6 +91,9 @@ def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[
     """Brokers have one release and one inter-broker protocol, and the environment names that release."""
     brokers = kafka_of(facts).brokers
     releases = {b: broker.release for b, broker in sorted(brokers.items()) if broker.release is not None}
+    if old := tuple(f"broker {b} {release}" for b, release in releases.items() if release < OLDEST):
+        message = f"topicops supports Kafka {OLDEST} and later: {listed(old)}"
+        yield Finding(Severity.ERROR, message, "upgrade these brokers", "TOP810", old)
     protocols = {b: brokers[b].settings[PROTOCOL] for b in releases if PROTOCOL in brokers[b].settings}
     if len(set(releases.values())) > 1 or len(set(protocols.values())) > 1:
         places = tuple(
