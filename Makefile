@@ -22,8 +22,8 @@ help:  ## Show this list
 
 setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 
-demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow
-	@$(BIN)/topicops demo
+demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow (KAFKA=2.5.1: of that Kafka)
+	@$(BIN)/topicops demo $(if $(KAFKA),--kafka $(KAFKA))
 
 test: setup  ## Run all tests but the long ones, four at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
 	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)

@@ -46,6 +46,8 @@ USUAL = Release(3, 9)
 
 CONFIG_SOURCES = Release(1, 1)
 """DescribeConfigs tells where each value comes from (KIP-226); before, only whether it is a default."""
+ZSTD = Release(2, 1)
+"""Brokers know the compression ``zstd`` (KIP-110)."""
 SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)

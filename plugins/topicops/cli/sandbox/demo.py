@@ -42,17 +42,26 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 def demo_command(
     topics: Annotated[Path, typer.Option("--topics", help="The folder of specs.")] = Path("topics"),
     dags: Annotated[Path, typer.Option("--dags", help="The folder of DAG files.")] = Path("dags"),
+    kafka: Annotated[
+        str | None, typer.Option("--kafka", help="A release of Kafka (2.8) or a version (2.8.2). [default: 3.9]")
+    ] = None,
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
 
-    On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if all was verified.
+    With --kafka it uses a copy of the specs whose environment names that Kafka. On a terminal both stay up until
+    Ctrl-C, otherwise they are stopped. The exit status is 0 only if all was verified.
     """
     from topicops.edges.extras import require_extra
     from topicops.edges.local.cluster import LocalCluster
+    from topicops.edges.local.demo_files import copy_files, fit_to_kafka
+    from topicops.edges.local.jars import release_of, usual_version, version_of
     from topicops.flow import home_folder
+    from topicops.model.release import NO_ZOOKEEPER
 
     require_extra("airflow")
     require_checkout(topics, dags)
+    version = usual_version() if kafka is None else version_of(kafka)
+    kraft = release_of(version) >= NO_ZOOKEEPER
     for number in ENDING:
         signal.signal(number, _end)
     home = home_folder() / "demo"
@@ -61,8 +70,12 @@ def demo_command(
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
     with _spark_server(home) as (spark, warm_up):
-        with _step(1, "Starting ZooKeeper, three brokers and Spark"):
-            cluster = LocalCluster.up(home, fresh=True, progress=_detail)
+        with _step(1, f"Starting {'' if kraft else 'ZooKeeper, '}three brokers of Kafka {version} and Spark"):
+            if kafka is not None:
+                topics, dags = copy_files(topics, dags, home / "files")
+                for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
+                    _detail(line)
+            cluster = LocalCluster.up(home, kafka=version, fresh=True, progress=_detail)
         try:
             if spark is not None:
                 spark.wait(progress=_detail)
@@ -140,17 +153,17 @@ def _run_loop(
 
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
     """The connections of the environment file, for this process and for Airflow."""
-    host, chroot = cluster.zookeeper_hosts.split("/", 1)
-    return {
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
+    variables = {
         "TOPICOPS_HOME": str(home),
         "TOPICOPS_MODE": "apply",
-        "AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL": json.dumps(
-            {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
-        ),
-        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(
-            {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
-        ),
+        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka),
     }
+    if hosts := cluster.status().zookeeper_hosts:
+        host, chroot = hosts.split("/", 1)
+        zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
+        variables["AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL"] = json.dumps(zookeeper)
+    return variables
 
 
 @contextmanager
@@ -192,13 +205,14 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
 
 def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
     print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
-    print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {cluster.zookeeper_hosts}")
+    zookeeper = cluster.status().zookeeper_hosts or "none"
+    print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {zookeeper}")
     print_result("Both stay up until Ctrl-C.")
     try:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
-        print_result("\nStopping Airflow, the brokers and ZooKeeper: about 10 s")
+        print_result("\nStopping Airflow and the cluster: about 10 s")
 
 
 def _last_lines(text: str, count: int = 20) -> str:
