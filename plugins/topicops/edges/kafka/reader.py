@@ -451,8 +451,14 @@ def _state(partition: Any) -> PartitionState:
 
 def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
     """Overrides only, without values from the brokers' settings or defaults."""
-    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-    return {name: entry.value or "" for name, entry in sorted(entries.items()) if entry.source == own}
+    return {name: entry.value or "" for name, entry in sorted(entries.items()) if _is_override(entry)}
+
+
+def _is_override(entry: Any) -> bool:
+    """Whether the value is set on the topic; brokers before 1.1 only tell whether it is a default."""
+    if entry.source == ConfigSource.UNKNOWN_CONFIG.value:
+        return not entry.is_default
+    return bool(entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
 def _reassignment(partitions: Iterable[Any]) -> Reassignment:
