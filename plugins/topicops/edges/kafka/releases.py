@@ -13,18 +13,21 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.model.release import SETTING_OF_3_4, Release, release_of
 
+ANSWER_S = 2.0
+"""How long brokers are waited for: those that answer do so at once, and a silent one must not hold up each plan."""
+
 
 def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int, Release]:
-    """The release of each broker that answers before the deadline.
+    """The release of each broker that answers within ``ANSWER_S`` and before the deadline.
 
     Raises:
         ClusterUnreachableError: No broker gives the list of brokers.
     """
     brokers = sorted(connections.brokers())
-    versions = connections.ask({b: versions_request() for b in brokers}, timeout_s=deadline.left_s)
+    versions = connections.ask({b: versions_request() for b in brokers}, timeout_s=min(ANSWER_S, deadline.left_s))
     offers = {b: offered for b, answer in versions.items() if (offered := offered_requests(answer))}
     asked = {b: settings_request(b, [SETTING_OF_3_4]) for b in offers}
-    settings = connections.ask(asked, timeout_s=deadline.left_s) if asked else {}
+    settings = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s)) if asked else {}
     return {b: release_of(offered, setting_names(settings[b])) for b, offered in offers.items()}
 
 
