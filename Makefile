@@ -15,7 +15,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-cases soak soak-sample mutations check format bench lock site compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample releases-table mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ test: setup  ## Run all tests but the long ones, four at a time (MORE="-k name" 
 	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
 
 test-fast: setup  ## Run what needs no server: seconds
-	$(PYTEST) $(IN_PARALLEL) -m "not (edges or airflow or cluster or soak)" $(MORE)
+	$(PYTEST) $(IN_PARALLEL) -m "not (edges or airflow or cluster or versions or soak)" $(MORE)
 
 test-edges: setup  ## Run what needs ZooKeeper or Spark
 	$(PYTEST) $(IN_PARALLEL) -m "edges and not soak" $(MORE)
@@ -40,6 +40,9 @@ test-airflow: setup  ## Run what needs Airflow
 test-cluster: setup  ## Run what needs a three-broker cluster
 	$(PYTEST) $(IN_PARALLEL) -m "cluster and not soak" $(MORE)
 
+test-versions: setup  ## Run the script of releases on all releases (TOPICOPS_KAFKA_VERSIONS="2.8.2 4.4.0" takes some)
+	$(PYTEST) -m versions --timeout 1200 $(MORE)
+
 test-cases: setup  ## Run the case tables
 	$(PYTEST) $(IN_PARALLEL) -m "cases and not soak" $(MORE)
 
@@ -48,6 +51,10 @@ soak: setup  ## Run all long tests: faults, counts, a real Airflow (two hours)
 
 soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
 	$(PYTEST) -m soak --timeout 1200 --soak-sample "$(SEED)" $(MORE)
+
+releases-table: setup  ## Run the script on all releases, and write its table into the page of releases
+	$(PYTEST) -m versions --timeout 1200 --versions-report tests/data/releases.json $(MORE)
+	PYTHONPATH=tests $(BIN)/python -m fixtures.release_table
 
 mutations: setup  ## Remove each safety check from a copy of the code, and show the test that notices (ONLY=word takes some)
 	PYTHONPATH=tests $(BIN)/python -m mutations $(ONLY)

@@ -13,6 +13,7 @@ pytest_plugins = [
     "fixtures.old_zookeeper",
     "fixtures.ensemble",
     "fixtures.cluster",
+    "fixtures.release_table",
     "fixtures.guarded_broker",
     "fixtures.secured_broker",
     "fixtures.spark",
@@ -24,7 +25,7 @@ pytest_plugins = [
     "fixtures.workers",
 ]
 
-MARKED_FOLDERS = ("edges", "airflow", "cluster", "cases")
+MARKED_FOLDERS = ("edges", "airflow", "cluster", "versions", "cases")
 TESTS = Path(__file__).parent
 
 settings.register_profile("short", max_examples=50, deadline=None)
