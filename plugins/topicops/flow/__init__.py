@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.history import drift_since, quality_since, topic_history
-    from topicops.flow.inspecting import audit_files, doctor, drift, record_drift, topics
+    from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.reporting import note_verified, render, render_report, report, run_report, run_result
@@ -29,7 +29,7 @@ _NAMES = {
     "history": ("drift_since", "quality_since", "topic_history"),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
-    "inspecting": ("audit_files", "doctor", "drift", "record_drift", "topics"),
+    "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
     "runs.facts": ("read_facts",),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
@@ -54,6 +54,7 @@ __all__ = [
     "diff",
     "diff_once",
     "doctor",
+    "doctor_for_kraft",
     "drift",
     "drift_fleet",
     "drift_since",

@@ -25,6 +25,7 @@ from topicops.model.cluster.doctor_facts import (
     DoctorReport,
     KafkaFacts,
     KafkaRole,
+    MigrationFacts,
     UnreadArea,
     ZooKeeperFacts,
 )
@@ -33,7 +34,7 @@ from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import LiveReader
 from topicops.model.runs.audit import AuditFile
 from topicops.model.specs.desired import Desired, Lifecycle
-from topicops.steps.doctor import examine
+from topicops.steps.doctor import examine, examine_for_kraft, kraft_report
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.drift import DriftEntry, counted
 from topicops.steps.planning.drift import drift as drift_step
@@ -128,6 +129,50 @@ def doctor(run: Run) -> DoctorReport:
     return examine(facts, environment)
 
 
+def doctor_for_kraft(run: Run) -> DoctorReport:
+    """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft; writes nothing."""
+    from topicops.edges.kafka.probe import SETTINGS_OF_MIGRATION
+
+    environment, _ = read_needed_specs(run, no_topic).require()
+    access, unread = run.access(environment), dict[Area, UnreadArea]()
+    if _runs_with_kraft(access):
+        return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
+    kafka = _read_brokers(access, {}, unread, settings=SETTINGS_OF_MIGRATION)
+    if environment.spec.cluster.source != "zookeeper":
+        place = environment.place_of("cluster.source")
+        unread["zookeeper"] = UnreadArea(message=f"{place}: ZooKeeper is read only with source: zookeeper")
+        return examine_for_kraft(DoctorFacts(snapshot=None, zookeeper=None, kafka=kafka, unread=unread), environment)
+    snapshot, zookeeper, other_cluster_id = _read_source(access, unread)
+    facts = DoctorFacts(
+        snapshot=snapshot,
+        zookeeper=zookeeper,
+        kafka=kafka,
+        unread=unread,
+        other_cluster_id=other_cluster_id,
+        migration=_read_migration(access, unread) if other_cluster_id is None and zookeeper is not None else None,
+    )
+    return examine_for_kraft(facts, environment)
+
+
+def _runs_with_kraft(access: Access) -> bool:
+    """False too where no broker answers: that is a finding of its own."""
+    from topicops.edges.kafka.quorum import quorum_of
+
+    try:
+        return quorum_of(access.kafka("reader")) is not None
+    except TopicopsError:
+        return False
+
+
+def _read_migration(access: Access, unread: dict[Area, UnreadArea]) -> MigrationFacts | None:
+    try:
+        with access.reader() as reader:
+            return access.migration_facts(reader)
+    except TopicopsError as error:
+        unread["zookeeper"] = UnreadArea(message=str(error), code=error.code)
+        return None
+
+
 def _spark_starts_slowly() -> bool:
     if not has_extra("spark"):
         return False
@@ -183,13 +228,17 @@ def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole,
 
 
 def _read_brokers(
-    access: Access, topics: Mapping[KafkaRole, Sequence[str]], unread: dict[Area, UnreadArea]
+    access: Access,
+    topics: Mapping[KafkaRole, Sequence[str]],
+    unread: dict[Area, UnreadArea],
+    *,
+    settings: Sequence[str] | None = None,
 ) -> KafkaFacts | None:
-    from topicops.edges.kafka.probe import kafka_facts
+    from topicops.edges.kafka.probe import SETTINGS, kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
     try:
-        return kafka_facts({role: access.kafka(role) for role in roles}, topics=topics)
+        return kafka_facts({role: access.kafka(role) for role in roles}, topics=topics, settings=settings or SETTINGS)
     except TopicopsError as error:
         unread["brokers"] = UnreadArea(message=str(error), code=error.code)
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,13 +16,17 @@ from topicops.model.exit_status import ExitStatus
 def doctor_command(
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
+    for_kraft: Annotated[
+        bool, typer.Option("--for-kraft", help="Find what stands in the way of a migration from ZooKeeper to KRaft.")
+    ] = False,
     output: TextOrJsonOption = "text",
 ) -> None:
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops import flow
     from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 
-    report = flow.doctor(unrecorded_run(one_environment(environment, topics), topics))
+    examine = flow.doctor_for_kraft if for_kraft else flow.doctor
+    report = examine(unrecorded_run(one_environment(environment, topics), topics))
     print_result(doctor_json(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.releases import offered_requests, setting_names, settings_request, versions_request
-from topicops.model.cluster.doctor_facts import BrokerFacts, KafkaFacts, KafkaRole
+from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
 from topicops.model.release import SETTING_OF_3_4, release_of
@@ -30,12 +30,30 @@ SETTINGS = (
     SETTING_OF_3_4,
 )
 """What a broker is asked for."""
+SETTINGS_OF_MIGRATION = (
+    *SETTINGS,
+    "broker.id",
+    "control.plane.listener.name",
+    "controller.quorum.bootstrap.servers",
+    "controller.quorum.voters",
+    "log.dir",
+    "log.dirs",
+    "log.segment.bytes",
+    "zookeeper.metadata.migration.enable",
+    *GONE_SETTINGS,
+)
+"""What a broker is asked for in addition before a migration to KRaft."""
+DEFAULT = 5
+"""Where a setting comes from that nobody wrote. Source: DescribeConfigsResponse.ConfigSource."""
+NOT_TOLD = -1
+"""As before Kafka 1.1."""
 
 
 def kafka_facts(
     roles: Mapping[KafkaRole, Mapping[str, str]],
     *,
     topics: Mapping[KafkaRole, Sequence[str]] | None = None,
+    settings: Sequence[str] = SETTINGS,
     timeout_s: float = 20.0,
 ) -> KafkaFacts:
     """Ask every broker at the same time, and the cluster once as each role.
@@ -43,6 +61,7 @@ def kafka_facts(
     Args:
         roles: Librdkafka's properties by role; the reader asks the brokers.
         topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
+        settings: What each broker is asked for.
         timeout_s: The longest time for all questions together.
 
     Raises:
@@ -50,7 +69,7 @@ def kafka_facts(
         UsageError: The connection cannot be used.
     """
     deadline = Deadline(timeout_s)
-    brokers = _brokers(roles["reader"], timeout_s / 4)
+    brokers = _brokers(roles["reader"], settings, timeout_s / 4)
     has_authorizer = any(broker.settings.get("authorizer.class.name") for broker in brokers.values())
     described = {role: _described(properties, deadline) for role, properties in _distinct(roles).items()}
     cluster_id = next((str(found.cluster_id) for found in described.values() if found is not None), None)
@@ -69,11 +88,11 @@ def kafka_facts(
     )
 
 
-def _brokers(properties: Mapping[str, str], timeout_s: float) -> dict[int, BrokerFacts]:
+def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: float) -> dict[int, BrokerFacts]:
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         brokers = sorted(connections.brokers())
         versions = connections.ask({broker: versions_request() for broker in brokers})
-        configs = connections.ask({broker: settings_request(broker, SETTINGS) for broker in brokers})
+        configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
     return {broker: _broker(versions[broker], configs[broker]) for broker in brokers}
 
 
@@ -89,7 +108,13 @@ def _broker(versions: Any, configs: Any) -> BrokerFacts:
             release=release, problem=f"does not give its settings: {KafkaError(result.error_code).name()}"
         )
     settings = {setting.name: setting.value for setting in result.configs}
-    return BrokerFacts(release=release, settings={name: text for name, text in settings.items() if text is not None})
+    return BrokerFacts(
+        release=release,
+        settings={name: text for name, text in settings.items() if text is not None},
+        written=frozenset(
+            setting.name for setting in result.configs if setting.config_source not in (DEFAULT, NOT_TOLD)
+        ),
+    )
 
 
 def _distinct(roles: Mapping[KafkaRole, Mapping[str, str]]) -> dict[KafkaRole, Mapping[str, str]]:

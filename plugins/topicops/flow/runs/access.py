@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from topicops.edges.connections.lookup import Role, kafka_properties, zookeeper_address
 from topicops.model.choices import LEASES, SOURCES, code_for
-from topicops.model.cluster.doctor_facts import ZooKeeperFacts
+from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
 from topicops.model.ports import AuditLog, ClusterQuestions, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
@@ -107,6 +107,13 @@ class Access:
         tls = self.zookeeper().tls
         facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
         return facts if is_decodable else replace(facts, undecodable=undecodable_znodes(reader))
+
+    def migration_facts(self, reader: LiveReader) -> MigrationFacts | None:
+        """What only a migration to KRaft needs of ZooKeeper; None for another source."""
+        from topicops.edges.zookeeper.migration import migration_facts
+        from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+        return migration_facts(reader) if isinstance(reader, ZooKeeperReader) else None
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
         """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""

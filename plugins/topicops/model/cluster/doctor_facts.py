@@ -11,9 +11,24 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.release import Release
 
 Migration = Literal["none", "prepared", "begun"]
-Area = Literal["zookeeper", "snapshot", "brokers"]
+Area = Literal["zookeeper", "snapshot", "brokers", "migration"]
 """What a rule needs; each is read on its own and may be missing."""
 KafkaRole = Literal["reader", "applier", "deleter"]
+GONE_SETTINGS: Mapping[str, str] = {
+    "delegation.token.master.key": "delegation.token.secret.key",
+    "leader.imbalance.per.broker.percentage": "",
+    "log.message.downconversion.enable": "",
+    "log.message.format.version": "",
+    "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms",
+    "offsets.commit.required.acks": "",
+    "reserved.broker.max.id": "",
+}
+"""Settings of brokers that Kafka 4.0 does not know, each with the one that takes its place; empty: none does.
+
+Those that mean nothing to a KRaft broker, such as ``zookeeper.connect`` and ``controlled.shutdown.max.retries``, are
+left out. Source: the settings of
+kafka.server.KafkaConfig in 3.9.2 and in 4.0.2.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +78,35 @@ class ZooKeeperFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationFacts:
+    """What only a migration to KRaft needs of ZooKeeper, beside the topics."""
+
+    kraft_controller: int | None = None
+    """The node id of a KRaft controller that holds ``/controller``; None: a broker, or nobody."""
+    broken_quotas: tuple[str, ...] = ()
+    """``path: problem`` of each znode of a user, client or IP address whose values a migration cannot copy."""
+    scram_users: tuple[str, ...] = ()
+    """Users with a SCRAM password, by the names of their znodes."""
+    encrypted: tuple[str, ...] = ()
+    """``path (setting)`` of each setting of a broker that is stored encrypted."""
+    delegation_tokens: int = 0
+    unknown_configs: tuple[str, ...] = ()
+    """Paths below ``/config`` that a migration does not read."""
+    election: str = ""
+    """The path of a request for preferred leaders that no controller took; empty: there is none."""
+    hidden: tuple[str, ...] = ()
+    """Paths that this identity may not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFacts:
     """What one broker reports about itself."""
 
     release: Release | None = None
     """As far as the requests that it answers show; None: it did not answer."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+    """Settings that somebody wrote, secrets among them; the others are Kafka's defaults."""
     problem: str = ""
     """Why something is missing above."""
 
@@ -108,6 +146,8 @@ class DoctorFacts:
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
     spark_starts_slowly: bool = False
     """Spark runs on this machine, and has no class archive."""
+    migration: MigrationFacts | None = None
+    """None: it was not asked for, or could not be read."""
 
 
 class Severity(StrEnum):
@@ -144,7 +184,14 @@ class DoctorReport:
     """How many rules were applied."""
     rules_not_applied: tuple[str, ...]
     """Ids of the rules that were not applied, because something they need was not read."""
+    when_clean: str = ""
+    """What the report says first where every rule was applied, and none found an error or a warning."""
 
     @property
     def has_errors(self) -> bool:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def is_clean(self) -> bool:
+        """Every rule was applied, and none found more than a notice."""
+        return not self.rules_not_applied and all(finding.severity is Severity.NOTICE for finding in self.findings)

@@ -8,11 +8,34 @@ from collections.abc import Iterable, Iterator, Mapping
 from topicops.model.cluster.doctor_facts import DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
+from topicops.model.release import BRIDGE, NO_ZOOKEEPER, OLDEST_CLIENT
+
+JAVA_OF_BROKERS = 17
+"""The oldest Java that runs brokers without ZooKeeper (KIP-1013)."""
 
 
 def sentences_of(facts: DoctorFacts) -> dict[str, str]:
     """Sentences by subject; an area that was not read is left out."""
     return dict(_sentences(facts))
+
+
+def migration_sentences(facts: DoctorFacts) -> dict[str, str]:
+    """What is there now, the way to KRaft, and which ids its controllers may not have."""
+    now = sentences_of(facts)
+    return {subject: now[subject] for subject in ("mode", "topics", "brokers") if subject in now} | dict(_way(facts))
+
+
+def _way(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
+    if facts.kafka is not None:
+        releases = {broker.release for broker in facts.kafka.brokers.values() if broker.release is not None}
+        upgrade = f"upgrade to {BRIDGE}, " if releases and min(releases) < BRIDGE else ""
+        yield (
+            "way",
+            f"{upgrade}migrate with {BRIDGE}, then upgrade to {NO_ZOOKEEPER} or later: its brokers need Java "
+            f"{JAVA_OF_BROKERS}, and its clients are {OLDEST_CLIENT} or later",
+        )
+    if facts.snapshot is not None:
+        yield "controllers", f"need a node.id that no broker has: not {_ids(sorted(facts.snapshot.brokers))}"
 
 
 def _sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:

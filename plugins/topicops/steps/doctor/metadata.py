@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
@@ -28,11 +29,7 @@ def znodes_are_readable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]
 
 
 def assigned_brokers_are_registered(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
-    live = live_of(facts)
-    topics_by_broker: dict[int, set[str]] = defaultdict(set)
-    for topic in live.topics.values():
-        for broker in {broker for row in topic.assignment.values() for broker in row} - live.brokers.keys():
-            topics_by_broker[broker].add(topic.name)
+    topics_by_broker = topics_by_missing_broker(live_of(facts))
     if topics_by_broker:
         places = tuple(
             f"broker {broker} ({listed(sorted(topics))})" for broker, topics in sorted(topics_by_broker.items())
@@ -43,11 +40,7 @@ def assigned_brokers_are_registered(facts: DoctorFacts, _: Environment) -> Itera
 
 
 def partitions_have_a_state(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
-    places = tuple(
-        f"{topic.name}-{p}"
-        for topic in _staying(live_of(facts))
-        for p in sorted(topic.assignment.keys() - (topic.states or {}).keys())
-    )
+    places = partitions_without_state(live_of(facts))
     if places:
         message = f"partitions without a state, which no broker has ever led: {listed(places)}"
         fix = "start a broker of its assignment; if there is none, remove its znodes and move the controller"
@@ -202,6 +195,24 @@ def topics_are_stable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     if places:
         message = f"topics that changed each time they were read: {listed(places)}"
         yield Finding(Severity.NOTICE, message, "find the program that keeps writing them", places=places)
+
+
+def topics_by_missing_broker(live: ClusterSnapshot) -> Mapping[int, AbstractSet[str]]:
+    """Topics with a replica on a broker that is not registered, by that broker."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for topic in live.topics.values():
+        for broker in _brokers_of(topic) - live.brokers.keys():
+            found[broker].add(topic.name)
+    return found
+
+
+def partitions_without_state(live: ClusterSnapshot) -> tuple[str, ...]:
+    """``topic-partition`` of each, without those of topics that are being deleted."""
+    return tuple(
+        f"{topic.name}-{p}"
+        for topic in _staying(live)
+        for p in sorted(topic.assignment.keys() - (topic.states or {}).keys())
+    )
 
 
 def topic_bytes(topic: LiveTopic) -> int:

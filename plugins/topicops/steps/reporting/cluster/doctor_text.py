@@ -66,12 +66,11 @@ def _lines(report: DoctorReport) -> Iterator[str]:
 
 
 def _counts(report: DoctorReport) -> str:
-    rules_applied = f"{report.rules_applied} rules applied"
-    if not report.findings:
-        return f"Nothing found; {rules_applied}."
     counts = {severity: sum(f.severity is severity for f in report.findings) for severity in Severity}
     words = [plural(count, severity) for severity, count in reversed(counts.items()) if count]
-    return f"{', '.join(words)}; {rules_applied}."
+    if report.is_clean and report.when_clean:
+        words.insert(0, report.when_clean)
+    return f"{', '.join(words) or 'Nothing found'}; {report.rules_applied} rules applied."
 
 
 def _finding_as_json(finding: Finding) -> FindingJson:
