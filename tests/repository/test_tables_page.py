@@ -13,6 +13,7 @@ import pytest
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION, SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.model.release import USUAL
 from topicops.testing.builders import live_topic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "artifacts.md").read_text(encoding="utf-8")
@@ -62,7 +63,7 @@ def test_each_table_is_in_the_list_and_the_format_is_the_written_one() -> None:
 
 
 def test_the_example_with_pyarrow_runs(tmp_path: Path) -> None:
-    with LiveTables(TableFolder.at(tmp_path / "tables")) as sink:
+    with LiveTables(TableFolder.at(tmp_path / "tables"), USUAL) as sink:
         sink.begin()
         sink.take([live_topic("payments.orders"), live_topic("other")])
         sink.finish()

@@ -135,7 +135,7 @@ def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables:
     environment, desired = validated.require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
     desired = replace(desired, commit=commit)
-    path = write_desired(run, desired, as_tables=as_tables)
+    path = write_desired(run, desired, environment.spec.cluster.release, as_tables=as_tables)
     return ValidateSummary(
         path=str(path),
         topics=len(desired.topics),
@@ -172,7 +172,7 @@ def read_cluster(run: Run, *, tables: TableFolder | None, states: bool) -> Clust
     environment = read_environment(run)
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-        live = live_snapshot(tables, reader, states=states)
+        live = live_snapshot(tables, reader, environment.spec.cluster.release, states=states)
         if run.store.has("desired.json"):
             # A topic that the brokers hide from this reader looks absent, and would be planned as new.
             reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))

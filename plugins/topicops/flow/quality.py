@@ -92,7 +92,7 @@ def _quality_after(run: Run) -> QualitySummary:
     environment, folder = read_environment(run), run.known_tables().below("after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
-        live = access.with_broker_answers(snapshot_into(folder, reader, states=True))
+        live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     memory, identities = TopicIdentities(run.home, live.cluster_id), dict(read_identities(folder))
     before = memory.read()

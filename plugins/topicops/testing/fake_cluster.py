@@ -35,7 +35,7 @@ from topicops.model.ports import (
     supported,
 )
 from topicops.model.release import SINGLE_CONFIGS, USUAL, Releases
-from topicops.model.specs.topic_config import ConfigValueError, canonical
+from topicops.model.specs.config_checks import config_problem
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
@@ -573,11 +573,8 @@ def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:
 
 def _config_error(configs: Mapping[str, str | None]) -> str | None:
     for name, value in configs.items():
-        try:
-            canonical(name, value if value is not None else "")
-        except ConfigValueError as error:
-            if value is not None:
-                return f"INVALID_CONFIG (40): {error}"
+        if value is not None and (problem := config_problem(name, value, USUAL)):
+            return f"INVALID_CONFIG (40): {problem}"
     return None
 
 

@@ -9,12 +9,13 @@ from pyspark.sql import SparkSession
 from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.desired_topics import write_desired_topics
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.model.release import USUAL
 from topicops.testing.builders import desired_topic
 
 
 def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
     tables = TableFolder.at(tmp_path / "a[1]{b,c}*?" / "d\\e%20 f:g#h" / "i=j")
-    write_desired_topics(tables, {"orders": desired_topic("orders", 1)})
+    write_desired_topics(tables, {"orders": desired_topic("orders", 1)}, USUAL)
 
     frame = table_frame(spark, tables, "desired")
 

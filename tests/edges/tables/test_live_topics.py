@@ -13,13 +13,14 @@ from topicops.edges.tables.schemas import PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.release import USUAL
 from topicops.testing.builders import live_topic
 
 NASTY = ["Ä", "ä", "a\u0308", "tab\t", "😀", "", "nul\0", "ORDERS", "orders"]
 
 
 def written(folder: Path, *parts: list[LiveTopic]) -> LiveTables:
-    tables = LiveTables(TableFolder.at(folder))
+    tables = LiveTables(TableFolder.at(folder), USUAL)
     tables.begin()
     for part in parts:
         tables.take(part)

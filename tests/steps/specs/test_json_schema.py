@@ -14,7 +14,15 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from fixtures.spec_folder import LOCAL, configs, topic
-from topicops.model.specs.topic_config import TOPIC_CONFIGS, ConfigValueError, canonical_written
+from topicops.model.release import FIRST_REQUESTS
+from topicops.model.specs.config_checks import check_written
+from topicops.model.specs.topic_config import (
+    TOPIC_CONFIGS,
+    ConfigValueError,
+    TopicConfig,
+    canonical_written,
+    configs_of,
+)
 from topicops.steps.specs.json_schema import KINDS, schema_of
 
 ROOT = Path(__file__).parents[3]
@@ -141,7 +149,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("name", sorted(TOPIC_CONFIGS))
-def test_a_config_takes_what_brokers_take_typed_or_quoted(name: str) -> None:
+def test_a_config_takes_what_brokers_of_any_release_take_typed_or_quoted(name: str) -> None:
     """The schema may take more than a broker, never less."""
     of_one = Draft202012Validator(shown_configs("topic")[name])
     refused = [
@@ -162,8 +170,25 @@ def typed(text: str) -> object:
 
 
 def is_taken(name: str, text: str) -> bool:
+    return any(is_taken_by(config, text) for release in FIRST_REQUESTS if (config := configs_of(release).get(name)))
+
+
+def is_taken_by(config: TopicConfig, text: str) -> bool:
     try:
-        canonical_written(name, text)
+        check_written(config, text)
     except ConfigValueError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("segment.bytes", "Valid: [14,...]; since Kafka 4.1: [1048576,...]."),
+        ("compression.gzip.level", "Since Kafka 3.8."),
+        ("message.downconversion.enable", "Since Kafka 2.0. Gone since Kafka 4.0."),
+        ("retention.ms", "Valid: any 64-bit integer; since Kafka 2.2: [-1,...]."),
+    ],
+)
+def test_a_config_that_differs_by_release_says_so(name: str, words: str) -> None:
+    assert shown_configs("topic")[name]["description"].endswith(f". {words}")

@@ -21,7 +21,7 @@ from topicops.edges.kafka.releases import ask_releases
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import supported
-from topicops.model.release import Releases
+from topicops.model.release import ONE_MESSAGE_FORMAT, Release, Releases
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
 
 log = logging.getLogger(__name__)
@@ -193,8 +193,8 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
     if _ignores_message_format(broker_settings):
         defaults[MESSAGE_FORMAT] = TOPIC_CONFIGS[MESSAGE_FORMAT].default
     for limit in TIMESTAMP_LIMITS:
-        # The older limit is for both, until the newer one is set.
-        if defaults[limit] == NO_LIMIT_MS:
+        # The older limit is for both, until the newer one is set; brokers before 3.6 have no newer one.
+        if defaults[limit] == NO_LIMIT_MS or not broker_settings.keys() & TOPIC_CONFIGS[limit].broker_synonyms:
             defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
     return canonical_overrides(defaults)
 
@@ -227,9 +227,9 @@ def _default(name: str, broker_settings: Mapping[str, str]) -> str:
 
 
 def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
-    """Since protocol 3.0 brokers ignore the setting and write one format."""
-    major, _, _ = broker_settings.get("inter.broker.protocol.version", "3.9").partition(".")
-    return major.isdigit() and int(major) >= 3
+    """Whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
+    protocol = Release.parse(broker_settings.get("inter.broker.protocol.version", ""))
+    return protocol is None or protocol >= ONE_MESSAGE_FORMAT
 
 
 def _in_ms(text: str, unit: str) -> str:

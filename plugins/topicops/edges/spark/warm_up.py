@@ -25,6 +25,7 @@ from topicops.edges.tables.desired_topics import write_desired_topics
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
+from topicops.model.release import USUAL
 from topicops.model.runs.history import DIFFERENCES, DeltaRow, HistoryEntry, LaneRun, RunRow
 from topicops.model.runs.quality_rows import Afterwards
 from topicops.model.specs.desired import DesiredTopic
@@ -52,8 +53,8 @@ def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
     wanted = DesiredTopic(name="topic", owner="", location=Location("topic.yaml", 1, 1), partitions=2)
     live = LiveTopic(name="topic", topic_id=None, assignment={0: (1,)}, states={}, overrides={"retention.ms": "1"})
     tables = TableFolder.at(folder)
-    write_desired_topics(tables, {"topic": wanted})
-    with LiveTables(tables) as sink:
+    write_desired_topics(tables, {"topic": wanted}, USUAL)
+    with LiveTables(tables, USUAL) as sink:
         sink.begin()
         sink.take([live])
         topics = sink.finish()

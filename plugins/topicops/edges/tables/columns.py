@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from topicops.edges.without_pandas import leave_pandas_out_of_arrow
-from topicops.model.specs.topic_config import config_problem
 
 
 def record_batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
@@ -17,10 +16,8 @@ def record_batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> 
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def problems_of(configs: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    """Why a broker would refuse a value, by config; only those that it would refuse."""
+def problems_of(configs: Mapping[str, str | None], problem_of: Callable[[str, str], str]) -> list[tuple[str, str]]:
+    """Why brokers would refuse a value, by config; only those that they would refuse."""
     return [
-        (name, problem)
-        for name, text in configs.items()
-        if text is not None and (problem := config_problem(name, text))
+        (name, problem) for name, text in configs.items() if text is not None and (problem := problem_of(name, text))
     ]

@@ -15,18 +15,20 @@ from topicops.edges.tables.schemas import DESIRED
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.json_types import known
 from topicops.model.plans.delta import desired_row
+from topicops.model.release import Release
+from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.desired import DesiredTopic
 
 ROWS_AT_ONCE = 2_000
 
 
-def write_desired_topics(folder: TableFolder, topics: Mapping[str, DesiredTopic]) -> None:
-    """Write the table, by name."""
+def write_desired_topics(folder: TableFolder, topics: Mapping[str, DesiredTopic], release: Release) -> None:
+    """Write the table, by name; brokers of ``release`` judge the configs."""
     rest = (topics[name] for name in sorted(topics))
     table = folder.new_table("desired", DESIRED)
     try:
         while part := list(islice(rest, ROWS_AT_ONCE)):
-            table.write(desired_batch(part))
+            table.write(desired_batch(part, release))
         table.keep()
     finally:
         table.discard()
@@ -38,8 +40,8 @@ def read_desired_topics(folder: TableFolder) -> RowsByTopic[DesiredTopic]:
     return RowsByTopic(names, partial(_topics_of, folder))
 
 
-def desired_batch(topics: Sequence[DesiredTopic]) -> pa.RecordBatch:
-    """A row for each topic."""
+def desired_batch(topics: Sequence[DesiredTopic], release: Release) -> pa.RecordBatch:
+    """A row for each topic; brokers of ``release`` judge the configs."""
     rows = [desired_row(topic) for topic in topics]
     columns: Mapping[str, Sequence[object]] = {
         "topic": [row.topic for row in rows],
@@ -48,7 +50,7 @@ def desired_batch(topics: Sequence[DesiredTopic]) -> pa.RecordBatch:
         "replication_factor": [row.replication_factor for row in rows],
         "assignment_digest": [row.assignment_digest for row in rows],
         "configs": [row.configs for row in rows],
-        "config_problems": [problems_of(topic.configs) for topic in topics],
+        "config_problems": [problems_of(topic.configs, partial(value_problem, release=release)) for topic in topics],
         "owner": [topic.owner for topic in topics],
         "domain": [topic.domain for topic in topics],
         "file": [topic.location.file for topic in topics],

@@ -15,6 +15,8 @@ from topicops.edges.tables.schemas import PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import NewTable, TableFolder
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Tally, Totals, identity_of
 from topicops.model.plans.delta import live_row
+from topicops.model.release import Release
+from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.topic_config import own_min_insync_replicas
 
 
@@ -24,8 +26,10 @@ class LiveTables:
     A context manager; tables that are not finished when it ends leave nothing behind.
     """
 
-    def __init__(self, folder: TableFolder) -> None:
+    def __init__(self, folder: TableFolder, release: Release) -> None:
+        """``release``: whose brokers judge the overrides."""
         self._folder = folder
+        self._release = release
         self._new: tuple[NewTable, ...] = ()
         self._tally = Tally()
 
@@ -45,7 +49,8 @@ class LiveTables:
     def take(self, topics: Sequence[LiveTopic]) -> None:
         if topics:
             self._tally.count(topics)
-            for table, batch in zip(self._new, (topics_batch(topics), partitions_batch(topics)), strict=True):
+            batches = topics_batch(topics, self._release), partitions_batch(topics)
+            for table, batch in zip(self._new, batches, strict=True):
                 table.write(batch)
 
     def finish(self) -> Mapping[str, LiveTopic]:
@@ -78,8 +83,8 @@ def read_identities(folder: TableFolder) -> Iterator[tuple[str, str]]:
             yield topic, identity_of(topic_id, czxid)
 
 
-def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
-    """A row for each topic."""
+def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatch:
+    """A row for each topic; brokers of ``release`` judge the overrides."""
     rows = [live_row(topic) for topic in topics]
     columns: Mapping[str, Sequence[object]] = {
         "topic": [topic.name for topic in topics],
@@ -96,7 +101,7 @@ def topics_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
         "configs": [row.configs for row in rows],
         "min_insync_replicas": [own_min_insync_replicas(topic.overrides) for topic in topics],
         "overrides": [list(topic.overrides.items()) for topic in topics],
-        "config_problems": [problems_of(topic.overrides) for topic in topics],
+        "config_problems": [problems_of(topic.overrides, partial(config_problem, release=release)) for topic in topics],
         "is_reassigning": [topic.is_reassigning for topic in topics],
         "is_unstable": [topic.unstable for topic in topics],
         "has_states": [topic.states is not None for topic in topics],

@@ -12,6 +12,7 @@ from topicops.edges.home.artifacts import prune_runs
 from topicops.flow.runs.run import DELTA_FILE, TABLES_FILE, Run, tables_uri
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import LiveReader
+from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:
@@ -28,30 +29,30 @@ def prune(home: Path, *, now: datetime) -> None:
     prune_runs(home, now=now, first=partial(remove_tables, uri))
 
 
-def write_desired(run: Run, desired: Desired, *, as_tables: bool) -> Path:
+def write_desired(run: Run, desired: Desired, release: Release, *, as_tables: bool) -> Path:
     """``desired.json``, whole or beside its table. Decides for the run, whose snapshot is kept the same way."""
     run.store.remove(TABLES_FILE, DELTA_FILE)
     if not as_tables:
         return run.store.write_value("desired.json", desired)
     from topicops.edges.tables.desired_topics import write_desired_topics
 
-    write_desired_topics(run.new_tables(), desired.topics)
+    write_desired_topics(run.new_tables(), desired.topics, release)
     return run.store.write_value("desired.json", replace(desired, topics={}))
 
 
-def live_snapshot(tables: TableFolder | None, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
+def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
     """A snapshot whose topics go into these tables, if there are some, while they are read."""
     if tables is None:
         return reader.snapshot(states=states)
-    return snapshot_into(tables, reader, states=states)
+    return snapshot_into(tables, reader, release, states=states)
 
 
-def snapshot_into(tables: TableFolder, reader: LiveReader, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into these tables while they are read."""
+def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into these tables while they are read; brokers of ``release`` judge overrides."""
     from topicops.edges.tables.live_topics import LiveTables
     from topicops.edges.tables.results import write_cluster
 
-    with LiveTables(tables) as sink:
+    with LiveTables(tables, release) as sink:
         live = reader.snapshot(states=states, into=sink)
         write_cluster(tables, live)
         return replace(live, totals=sink.totals)

@@ -9,9 +9,10 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.specs.config_checks import config_problem, value_problem
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, config_problem, min_insync_replicas, needed_in_sync
+from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replicas, needed_in_sync
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
@@ -63,7 +64,7 @@ class LiveConfigRow(NamedTuple):
     topic: str
     config: str
     live_problem: str
-    """Why Kafka 3.9 would refuse the value; empty when it accepts it."""
+    """Why brokers of the environment's release would refuse the value; empty when they accept it."""
 
 
 class InputsRow(NamedTuple):
@@ -219,17 +220,18 @@ def rows_before(
     Args:
         topics_last_good: The number of topics in the last good snapshot; None when there is no such snapshot.
     """
+    release = environment.spec.cluster.release
     return {
         "spec": spec_rows(desired.topics.values()),
         "spec_config": [
-            SpecConfigRow(topic.name, config, config_problem(config, text))
+            SpecConfigRow(topic.name, config, value_problem(config, text, release))
             for topic in desired.topics.values()
             for config, text in topic.configs.items()
             if text is not None
         ],
         "listed": [_listed_row(live, topic) for topic in live.topics.values()],
         "live_config": [
-            LiveConfigRow(topic.name, config, config_problem(config, text))
+            LiveConfigRow(topic.name, config, config_problem(config, text, release))
             for topic in live.topics.values()
             for config, text in topic.overrides.items()
         ],

@@ -90,7 +90,7 @@ BEFORE = (
     ),
     Rule(
         id="Q06",
-        title="Every override in the cluster is one that Kafka 3.9 takes",
+        title="Every override in the cluster is one that brokers of cluster.kafkaVersion take",
         severity="warning",
         suite="before",
         kind="live_config",

@@ -1,24 +1,27 @@
 """Topic configs as Kafka defines them, and how their values are read, compared and written.
 
-Names, types and ranges are data, one file for each of ``RELEASES``. Reading follows Kafka's own parser, so that a value
-is refused here exactly when a broker refuses it, and two spellings that a broker reads alike are one value here.
+Names, types and ranges are data: ``topic_configs.json`` has the forms of each config, by the release that each began
+with. A type never changes, so reading a value and writing its canonical form need no release; ``config_checks.py`` says
+whether the brokers of a release take the value. Reading follows Kafka's own parser, so that two spellings that a broker
+reads alike are one value here.
 
-Source: org.apache.kafka.common.config.ConfigDef#parseType and org.apache.kafka.storage.internals.log.LogConfig (3.9).
+Source: org.apache.kafka.common.config.ConfigDef#parseType, and LogConfig of each release (kafka.log.LogConfig before
+3.5, org.apache.kafka.storage.internals.log.LogConfig since).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
-from topicops.model.release import CAPPED_MIN_ISR, Releases
+from topicops.model.release import CAPPED_MIN_ISR, NEWEST, OLDEST, Release, Releases
 
 ConfigType = Literal["BOOLEAN", "DOUBLE", "INT", "LIST", "LONG", "STRING"]
 Unit = Literal["ms", "bytes"]
@@ -57,13 +60,13 @@ class UnknownUnitError(ConfigValueError):
 class Constraint:
     """What a value must satisfy once its type is right; which fields count depends on ``kind``."""
 
-    kind: Literal["range", "enum", "list", "version"]
+    kind: Literal["any", "range", "enum", "list", "version"]
+    """``version``: one of the config's ``names``."""
     min: int = 0
     max: int = 0
     also: tuple[int, ...] = ()
     """Allowed outside the range."""
     values: tuple[str, ...] = ()
-    case_sensitive: bool = True
     items: tuple[str, ...] = ()
     """What a list may hold; empty: see ``pattern``."""
     pattern: str | None = None
@@ -73,23 +76,59 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicConfig:
-    """One config of a release's table."""
+class Form:
+    """A config as the releases from ``since`` on have it, until the one that begins with its next form."""
 
-    name: str
-    type: ConfigType
+    since: Release
     default: str
     """Kafka's own, in its text form; a broker may have another (``broker_synonyms``)."""
     valid: str
     """The constraint as Kafka prints it."""
     constraint: Constraint
-    since: str
-    removed_in: str | None
-    deprecated_since: str | None
-    importance: str
     broker_synonyms: tuple[str, ...]
     """The broker's settings that a missing override falls back to, nearest first."""
-    broker_default: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfig:
+    """One config as the brokers of one release have it."""
+
+    name: str
+    type: ConfigType
+    importance: str
+    since: Release
+    removed_in: Release | None
+    """The first release without it."""
+    deprecated_since: Release | None
+    names: Mapping[str, Release]
+    """The names that ``message.format.version`` may have, each with the first release that knows it."""
+    forms: tuple[Form, ...]
+    """Of all releases, the oldest first."""
+    release: Release
+    """The one whose brokers have ``form``."""
+    form: Form
+
+    @property
+    def default(self) -> str:
+        return self.form.default
+
+    @property
+    def valid(self) -> str:
+        return self.form.valid
+
+    @property
+    def constraint(self) -> Constraint:
+        return self.form.constraint
+
+    @property
+    def differs_by_release(self) -> bool:
+        """Whether some releases take other values than others."""
+        return bool(self.names) or any(form.constraint != self.constraint for form in self.forms)
+
+    @property
+    def broker_synonyms(self) -> tuple[str, ...]:
+        """Of all releases, nearest first."""
+        return tuple(dict.fromkeys(name for form in reversed(self.forms) for name in form.broker_synonyms))
 
     @property
     def unit(self) -> Unit | None:
@@ -105,46 +144,122 @@ class TopicConfig:
 ConfigTable = Mapping[str, TopicConfig]
 """The configs of one release, by name."""
 
-RELEASES = ("3.9",)
-"""Releases that have a table, ``topic_configs_<release>.json``, the oldest first; see ``configs_of``."""
+
+class _FormRow(msgspec.Struct):
+    """What differs from the form before."""
+
+    since: str
+    default: str | None = None
+    valid: str | None = None
+    constraint: Constraint | None = None
+    broker_synonyms: tuple[str, ...] | None = None
 
 
-def _load(release: str) -> ConfigTable:
-    text = resources.files("topicops.model.specs").joinpath(f"topic_configs_{release}.json").read_bytes()
-    return MappingProxyType({config.name: config for config in msgspec.json.decode(text, type=list[TopicConfig])})
+class _ConfigRow(msgspec.Struct):
+    """A config of ``topic_configs.json``."""
+
+    name: str
+    type: ConfigType
+    importance: str
+    since: str
+    forms: tuple[_FormRow, ...]
+    removed_in: str | None = None
+    deprecated_since: str | None = None
+    names: Mapping[str, str] = {}
 
 
-CONFIG_TABLES: Mapping[str, ConfigTable] = {release: _load(release) for release in RELEASES}
-TOPIC_CONFIGS: ConfigTable = {name: config for table in CONFIG_TABLES.values() for name, config in table.items()}
-"""Every config by name, as the newest release that has it defines it."""
+def _read_configs() -> ConfigTable:
+    """Every config, as the newest release has it, or had it last."""
+    text = resources.files("topicops.model.specs").joinpath("topic_configs.json").read_bytes()
+    return MappingProxyType({row.name: _config(row) for row in msgspec.json.decode(text, type=list[_ConfigRow])})
 
 
-def release(text: str) -> tuple[int, ...]:
-    """``3.9`` or ``3.9.1`` as numbers to compare, without the patch number; empty if it is neither."""
-    parts = text.split(".")
-    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
-        return ()
-    return int(parts[0]), int(parts[1])
+def _config(row: _ConfigRow) -> TopicConfig:
+    forms = _forms(row.forms)
+    return TopicConfig(
+        name=row.name,
+        type=row.type,
+        importance=row.importance,
+        since=_release(row.since),
+        removed_in=_release(row.removed_in) if row.removed_in else None,
+        deprecated_since=_release(row.deprecated_since) if row.deprecated_since else None,
+        names=MappingProxyType({name: _release(since) for name, since in row.names.items()}),
+        forms=forms,
+        release=NEWEST,
+        form=forms[-1],
+    )
 
 
-def configs_of(version: tuple[int, ...], tables: Mapping[str, ConfigTable]) -> ConfigTable:
-    """The table of the newest release that is not newer than ``version``; the oldest table for an older version."""
-    oldest, *others = sorted(tables, key=release)
-    return tables[next((name for name in reversed(others) if release(name) <= version), oldest)]
+def _forms(rows: Sequence[_FormRow]) -> tuple[Form, ...]:
+    said: dict[str, object] = {}
+    forms = []
+    for row in rows:
+        said |= {name: value for name in row.__struct_fields__ if (value := getattr(row, name)) is not None}
+        forms.append(msgspec.convert({**said, "since": _release(row.since)}, Form))
+    return tuple(forms)
+
+
+def _release(text: str) -> Release:
+    found = Release.parse(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no release")
+    return found
+
+
+TOPIC_CONFIGS: ConfigTable = _read_configs()
+"""Every config of any release by name, in its newest form."""
+
+
+@cache
+def configs_of(release: Release) -> ConfigTable:
+    """The configs that brokers of this release have.
+
+    Args:
+        release: One newer than ``NEWEST`` is taken for that, and one older than ``OLDEST`` for that.
+    """
+    known = max(OLDEST, min(release, NEWEST))
+    return MappingProxyType(
+        {
+            name: replace(config, release=known, form=[form for form in config.forms if form.since <= known][-1])
+            for name, config in TOPIC_CONFIGS.items()
+            if config.since <= known and (config.removed_in is None or known < config.removed_in)
+        }
+    )
 
 
 def parse(name: str, text: str) -> ConfigValue:
     """The value of ``text`` as a broker reads it: bool, int, float, str, or a tuple for a list.
 
+    A value of the right type; ``config_checks.py`` asks whether brokers take it.
+
     Raises:
-        ConfigValueError: there is no such config, or the brokers would refuse the value.
+        ConfigValueError: no release has such a config, or the text is not of its type.
     """
     config = TOPIC_CONFIGS.get(name)
     if config is None:
         raise ConfigValueError(f"Kafka has no topic config {name}")
-    value = _typed(config, _java_trim(text))
-    _check(config, value)
-    return value
+    return typed(config, text)
+
+
+def typed(config: TopicConfig, text: str) -> ConfigValue:
+    """As ``parse``, of this config."""
+    text = _java_trim(text)
+    match config.type:
+        case "BOOLEAN":
+            return _boolean(text)
+        case "INT" | "LONG":
+            return _integer(text, bits=_BITS[config.type])
+        case "DOUBLE":
+            return _double(text)
+        case "LIST":
+            return tuple(item.strip(_LIST_BLANKS) for item in text.split(",")) if text else ()
+        case "STRING":
+            return text
+
+
+def typed_written(config: TopicConfig, text: str) -> ConfigValue:
+    """As ``typed``, of what people write; raises as ``canonical_written``."""
+    return typed(config, _without_unit(config, _java_trim(text)) if config.is_whole_number else text)
 
 
 def canonical(name: str, text: str) -> str:
@@ -161,7 +276,7 @@ def canonical_written(name: str, text: str) -> str:
     Raises:
         AmbiguousNumberError: ``010``, ``1_000``, ``0x10``, ``1e3``, ``1:30`` for a whole number.
         UnknownUnitError: a unit that is not one of the config's.
-        ConfigValueError: the brokers would refuse the value.
+        ConfigValueError: as ``parse``.
     """
     config = TOPIC_CONFIGS.get(name)
     if config is not None and config.is_whole_number:
@@ -169,25 +284,9 @@ def canonical_written(name: str, text: str) -> str:
     return canonical(name, text)
 
 
-def check_written(config: TopicConfig, text: str) -> None:
-    """Raises as ``canonical_written`` unless brokers of the config's release take ``text``."""
-    text = _java_trim(text)
-    _check(config, _typed(config, _java_trim(_without_unit(config, text) if config.is_whole_number else text)))
-
-
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """``overrides`` with canonical values; a name or value that Kafka 3.9 does not know keeps its raw text."""
+    """``overrides`` with canonical values; a name that no release has, or text that is not of its type, stays."""
     return {name: _canonical_or_raw(name, text) for name, text in overrides.items()}
-
-
-@lru_cache(_VALUES_KEPT)
-def config_problem(config: str, text: str) -> str:
-    """Why a broker would refuse the value; empty when it accepts it."""
-    try:
-        parse(config, text)
-    except ConfigValueError as error:
-        return str(error)
-    return ""
 
 
 def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
@@ -252,20 +351,6 @@ def _java_trim(text: str) -> str:
     return text.strip("".join(map(chr, range(0x21))))
 
 
-def _typed(config: TopicConfig, text: str) -> ConfigValue:
-    match config.type:
-        case "BOOLEAN":
-            return _boolean(text)
-        case "INT" | "LONG":
-            return _integer(text, bits=_BITS[config.type])
-        case "DOUBLE":
-            return _double(text)
-        case "LIST":
-            return tuple(item.strip(_LIST_BLANKS) for item in text.split(",")) if text else ()
-        case "STRING":
-            return text
-
-
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ConfigValueError("only true and false are known")
@@ -305,61 +390,6 @@ def _hexadecimal(text: str) -> float:
         return float.fromhex(text)
     except OverflowError:  # Java makes it infinite
         return float("-inf" if text.startswith("-") else "inf")
-
-
-def _check(config: TopicConfig, value: ConfigValue) -> None:
-    """Raise ``ConfigValueError`` where the type is right and the value is not."""
-    match config.constraint.kind:
-        case "range" if isinstance(value, int | float):
-            _check_range(config.constraint, value)
-        case "enum" if isinstance(value, str) and value not in config.constraint.values:
-            raise ConfigValueError(f"one of {', '.join(config.constraint.values)}")
-        case "list" if isinstance(value, tuple):
-            _check_list(config.constraint, value)
-        case "version" if isinstance(value, str) and not is_release_name(value):
-            raise ConfigValueError("not a release that Kafka 3.9 knows")
-        case _:
-            return
-
-
-def _check_range(constraint: Constraint, value: float) -> None:
-    # Written as Kafka writes it, two comparisons that NaN passes.
-    if value in constraint.also or not (value < constraint.min or value > constraint.max):
-        return
-    extra = "".join(f" or {number}" for number in constraint.also)
-    if constraint.max >= (1 << 31) - 1:
-        raise ConfigValueError(f"at least {constraint.min}{extra}")
-    raise ConfigValueError(f"from {constraint.min} to {constraint.max}{extra}")
-
-
-def _check_list(constraint: Constraint, items: tuple[str, ...]) -> None:
-    if constraint.or_exactly is not None and items == (constraint.or_exactly,):
-        return
-    for item in items:
-        if constraint.items and item not in constraint.items:
-            raise ConfigValueError(f"a list of {', '.join(constraint.items)}; {item!r} is none of them")
-        # ASCII digits only: Kafka's expression spells out 0-9.
-        if constraint.pattern is not None and not re.search(constraint.pattern, item):
-            raise ConfigValueError(f"{constraint.or_exactly} or a list of partition:broker; {item!r} is neither")
-
-
-_RELEASE_IV: Mapping[str, int] = {
-    "0.10.0": 2, "0.10.1": 3, "0.10.2": 1, "0.11.0": 3, "1.0": 1, "1.1": 1, "2.0": 2, "2.1": 3, "2.2": 2, "2.3": 2,
-    "2.4": 2, "2.5": 1, "2.6": 1, "2.7": 3, "2.8": 2, "3.0": 2, "3.1": 1, "3.2": 1, "3.3": 4, "3.4": 1, "3.5": 3,
-    "3.6": 3, "3.7": 5, "3.8": 1, "3.9": 1, "4.0": 2,
-}  # fmt: skip
-"""Release to how many ``-IVn`` it has. Source: org.apache.kafka.server.common.MetadataVersion (3.9.2)."""
-_RELEASES_WITHOUT_IV = frozenset({"0.8.0", "0.8.1", "0.8.2", "0.9.0"})
-_NOT_YET_RELEASED = frozenset({"4.0"})
-
-
-def is_release_name(text: str) -> bool:
-    """Whether a 3.9 broker finds a metadata version under ``text``; patch numbers behind it are ignored."""
-    key = ".".join(text.split(".")[: 3 if text.startswith("0.") else 2])
-    release, dash, number = key.partition("-IV")
-    if not dash:
-        return release in _RELEASES_WITHOUT_IV or (release in _RELEASE_IV and release not in _NOT_YET_RELEASED)
-    return number in {str(n) for n in range(_RELEASE_IV.get(release, 0))}
 
 
 @lru_cache(_VALUES_KEPT)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Fields, Span, Tree
 from topicops.model.specs.document_values import field_of
@@ -119,6 +121,7 @@ def _result(
     left_out: Iterable[LeftOut],
     exceptions: tuple[WrittenException, ...],
 ) -> ImportResult:
+    inexpressible = (inexpressible_overrides(topic, builder.release) for topic in topics.values())
     return ImportResult(
         files=draft.texts,
         exceptions_text=builder.exceptions_text(exceptions) if exceptions else None,
@@ -128,7 +131,7 @@ def _result(
         left_out=tuple(sorted(left_out, key=lambda each: each.topic)),
         protected=found.protected,
         described=found.described,
-        inexpressible=tuple(override for topic in topics.values() for override in inexpressible_overrides(topic)),
+        inexpressible=tuple(chain.from_iterable(inexpressible)),
     )
 
 
@@ -164,12 +167,13 @@ class _DraftBuilder:
         view = view_of(inputs.tree, inputs.environment.name, inputs.now)
         self.shared = shared_profiles(view)
         self.taken = tuple(view.profiles)
+        self.release = inputs.environment.spec.cluster.release
         self.environments = [d.stem for d in inputs.tree.documents if d.kind == "Environment"]
         self.own_configs: frozenset[str] = frozenset()
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""
 
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
-        wanted = {name: _values_of(topic) for name, topic in topics.items()}
+        wanted = {name: _values_of(topic, self.release) for name, topic in topics.items()}
         profiles = new_profiles(wanted, self.shared, own_configs=self.own_configs, taken=self.taken)
         shared = self.shared.with_profiles(profiles)
         choices = shared.best_of_each(wanted)
@@ -231,10 +235,10 @@ class _DraftBuilder:
         return document_text("Topic", metadata, {"spec": {**spec, **own.content()}})
 
 
-def _values_of(topic: LiveTopic) -> SpecValues:
+def _values_of(topic: LiveTopic, release: Release) -> SpecValues:
     (replication_factor,) = topic.replication_factors
     return SpecValues(
-        partitions=topic.partitions, replication_factor=replication_factor, configs=expressible_configs(topic)
+        partitions=topic.partitions, replication_factor=replication_factor, configs=expressible_configs(topic, release)
     )
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.release import Release
+from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, ConfigValueError, canonical
+from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, configs_of
 from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.config_edits import config_edits
 from topicops.steps.specs.rules.names import name_problem
@@ -84,18 +86,18 @@ def sort_topics(context: ImportContext, *, only: str | None = None) -> SortedTop
     )
 
 
-def expressible_configs(topic: LiveTopic) -> dict[str, str]:
-    """Canonical values of the overrides that a spec may name."""
+def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
+    """Canonical values of the overrides that a spec may name where brokers are of this release."""
     return {
         name: canonical(name, text)
         for name, text in sorted(topic.overrides.items())
-        if _override_problem(name, text) is None
+        if _override_problem(name, text, release) is None
     }
 
 
-def inexpressible_overrides(topic: LiveTopic) -> tuple[InexpressibleOverride, ...]:
-    """The overrides that no spec may name, each with the reason."""
-    found = ((name, _override_problem(name, text)) for name, text in sorted(topic.overrides.items()))
+def inexpressible_overrides(topic: LiveTopic, release: Release) -> tuple[InexpressibleOverride, ...]:
+    """The overrides that no spec may name where brokers are of this release, each with the reason."""
+    found = ((name, _override_problem(name, text, release)) for name, text in sorted(topic.overrides.items()))
     return tuple(
         InexpressibleOverride(topic=topic.name, config=name, code=problem[0], reason=problem[1])
         for name, problem in found
@@ -103,16 +105,15 @@ def inexpressible_overrides(topic: LiveTopic) -> tuple[InexpressibleOverride, ..
     )
 
 
-def _override_problem(name: str, text: str) -> tuple[str, str] | None:
+def _override_problem(name: str, text: str, release: Release) -> tuple[str, str] | None:
     if name in THROTTLE_LISTS:
         return "TOP313", f"{name} belongs to Kafka's reassignment tools"
     if name not in TOPIC_CONFIGS:
         return "TOP305", f"Kafka has no topic config {name}"
-    try:
-        canonical(name, text)
-    except ConfigValueError as error:
-        return "TOP306", f"{name} cannot be {text!r}: {error}"
-    return None
+    problem = config_problem(name, text, release)
+    if not problem:
+        return None
+    return ("TOP306", f"{name} cannot be {text!r}: {problem}") if name in configs_of(release) else ("TOP314", problem)
 
 
 # ---- rules ----
@@ -175,8 +176,10 @@ def _mixed_replication(topic: LiveTopic, _: ImportContext) -> CodedReason | None
 
 def _overrides_to_be_removed(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
     """With ``unlistedConfigs: remove`` the next plan would remove the overrides that no spec may name."""
-    edits = config_edits(expressible_configs(topic), topic.overrides, context.environment.spec.policy)
-    first = next((problem for problem in inexpressible_overrides(topic) if problem.config in edits.after), None)
+    release, policy = context.environment.spec.cluster.release, context.environment.spec.policy
+    edits = config_edits(expressible_configs(topic, release), topic.overrides, policy)
+    problems = inexpressible_overrides(topic, release)
+    first = next((problem for problem in problems if problem.config in edits.after), None)
     if first is None:
         return None
     return first.code, f"{first.reason}, and policy.unlistedConfigs would remove it"

@@ -107,8 +107,8 @@ def shared_profiles(view: EnvironmentView) -> Profiles:
     """The defaults and profiles of the view's environment."""
     readable = {name: file for name, file in view.profiles.items() if file is not None}
     return Profiles(
-        defaults=_values_of(layer_of(view.environment_spec.section("defaults"))),
-        profiles={name: _values_of(layer_of(file.spec)) for name, file in readable.items()},
+        defaults=_values_of(layer_of(view.environment_spec.section("defaults"), view.release)),
+        profiles={name: _values_of(layer_of(file.spec, view.release)) for name, file in readable.items()},
     )
 
 

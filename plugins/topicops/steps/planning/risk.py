@@ -1,4 +1,4 @@
-"""risk: how much damage a change of a topic config can do; one row for each config of Kafka 3.9."""
+"""risk: how much damage a change of a topic config can do; one row for each config of any release."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ RISKS: Mapping[str, Row] = {
     "compression.type": _NOTICE,
     "compression.zstd.level": _NOTICE,
     "delete.retention.ms": _BOUND,
+    "errors.deadletterqueue.group.enable": _NOTICE,
     "file.delete.delay.ms": _NOTICE,
     "flush.messages": _RISKY,
     "flush.ms": _RISKY,
@@ -81,6 +82,7 @@ RISKS: Mapping[str, Row] = {
     "local.retention.bytes": _LOCAL_RETENTION,
     "local.retention.ms": _LOCAL_RETENTION,
     "max.compaction.lag.ms": _NOTICE,
+    "max.decompressed.message.bytes": _BOUND,
     "max.message.bytes": Ordered(up=Risk.NOTICE, down=Risk.RISKY, code_down="TOP424"),
     "message.downconversion.enable": _RISKY,
     "message.format.version": _RISKY,
@@ -92,6 +94,8 @@ RISKS: Mapping[str, Row] = {
     "min.compaction.lag.ms": _NOTICE,
     "min.insync.replicas": Ordered(up=Risk.RISKY, down=Risk.RISKY),
     "preallocate": _NOTICE,
+    "remote.copy.lag.bytes": _NOTICE,
+    "remote.copy.lag.ms": _NOTICE,
     "remote.log.copy.disable": _RISKY,
     "remote.log.delete.on.disable": _RISKY,
     "remote.storage.enable": Switch(to_true=Risk.RISKY, to_false=Risk.DESTRUCTIVE),
@@ -107,7 +111,7 @@ RISKS: Mapping[str, Row] = {
     "unclean.leader.election.enable": Switch(to_true=Risk.DESTRUCTIVE, to_false=Risk.NOTICE),
 }
 UNKNOWN_CONFIG = _RISKY
-"""For an override that is not of Kafka 3.9: a newer version or a person set it."""
+"""For an override that no known release has: a newer one or a person set it."""
 
 
 def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:

@@ -7,11 +7,13 @@ look like a number. It cannot say what needs two files, so an editor finds less 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
+from topicops.model.release import OLDEST
+from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
 from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
@@ -227,16 +229,29 @@ def _configs() -> Schema:
 def _config(config: TopicConfig) -> Schema:
     """What one config may be; the keywords that begin with x- are for people who read the schema."""
     schema = _config_value(config)
-    schema["description"] = CONFIG_WORDS[config.name]
+    schema["description"] = " ".join([CONFIG_WORDS[config.name], *_words_on_releases(config)])
     schema["default"] = _typed_default(config)
-    schema["x-type"], schema["x-valid"], schema["x-since"] = config.type, config.valid, config.since
+    schema["x-type"], schema["x-valid"], schema["x-since"] = config.type, config.valid, str(config.since)
+    if len(valid := ranges_by_release(config)) > 1:
+        schema["x-valid-by-release"] = {str(since): text for since, text in valid.items()}
     if config.unit:
         schema["x-unit"] = config.unit
     if config.removed_in:
-        schema["x-removed-in"] = config.removed_in
+        schema["x-removed-in"] = str(config.removed_in)
     if config.deprecated_since:
         schema["deprecated"] = True
     return schema
+
+
+def _words_on_releases(config: TopicConfig) -> Iterator[str]:
+    """Which releases have the config, and which take what, where not all take the same."""
+    if config.since > OLDEST:
+        yield f"Since Kafka {config.since}."
+    if config.removed_in:
+        yield f"Gone since Kafka {config.removed_in}."
+    first, *others = ranges_by_release(config).items()
+    if others:
+        yield f"Valid: {first[1]}" + "".join(f"; since Kafka {since}: {valid}" for since, valid in others) + "."
 
 
 def _config_value(config: TopicConfig) -> Schema:
@@ -244,27 +259,32 @@ def _config_value(config: TopicConfig) -> Schema:
         case "INT" | "LONG":
             return _config_number(config)
         case "DOUBLE":
-            bounds: Schema = {"minimum": config.constraint.min, "maximum": config.constraint.max}
-            return {"type": ["number", "string", "null"], "pattern": _DOUBLE, **bounds}
+            return {"type": ["number", "string", "null"], "pattern": _DOUBLE, **_bounds_of(config)}
         case "BOOLEAN":
             return {"type": ["boolean", "string", "null"], "pattern": _BOOLEAN}
         case "LIST":
             return {"type": ["string", "integer", "null"], "pattern": _list_pattern(config)}
         case "STRING" if config.constraint.kind == "enum":
-            return {"enum": [*config.constraint.values, None]}
+            words = dict.fromkeys(word for form in reversed(config.forms) for word in form.constraint.values)
+            return {"enum": [*words, None]}
         case "STRING":
             return {"type": ["string", "number", "null"]}
 
 
 def _config_number(config: TopicConfig) -> Schema:
-    limits = config.constraint
     pattern = _with_unit(config.unit) if config.unit else _WHOLE_NUMBER
     schema: Schema = {"type": ["integer", "string", "null"], "pattern": pattern}
-    bounds: Schema = {"minimum": limits.min} if limits.min > -_LARGEST_EXACT else {}
-    bounds |= {"maximum": limits.max} if limits.max < _LARGEST_EXACT else {}
-    if limits.also:
-        return {**schema, "anyOf": [bounds, {"enum": list(limits.also)}]}
-    return schema | bounds
+    if also := config.constraint.also:
+        return {**schema, "anyOf": [_bounds_of(config), {"enum": list(also)}]}
+    return schema | _bounds_of(config)
+
+
+def _bounds_of(config: TopicConfig) -> Schema:
+    """The widest range of any release: a schema knows no cluster."""
+    least = min(form.constraint.min for form in config.forms)
+    most = max(form.constraint.max for form in config.forms)
+    bounds: Schema = {"minimum": least} if least > -_LARGEST_EXACT else {}
+    return bounds | ({"maximum": most} if most < _LARGEST_EXACT else {})
 
 
 def _list_pattern(config: TopicConfig) -> str:

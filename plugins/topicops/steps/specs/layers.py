@@ -15,18 +15,13 @@ from typing import NamedTuple
 import msgspec
 
 from topicops.model.cluster.snapshot import Assignment
+from topicops.model.release import Release
+from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.diagnostics import Location, Note
 from topicops.model.specs.document import Document, Node, Span
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Cluster, Limits, Policy
 from topicops.model.specs.files import TopicSpec
-from topicops.model.specs.topic_config import (
-    CONFIG_TABLES,
-    ConfigTable,
-    ConfigValueError,
-    canonical_written,
-    configs_of,
-    release,
-)
+from topicops.model.specs.topic_config import ConfigTable, ConfigValueError, canonical_written, configs_of
 from topicops.steps.specs.assignment_text import read_assignment
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import UNREADABLE, Finding, Unreadable, note_at
@@ -54,7 +49,7 @@ class ReadFile:
 class TopicSource(ReadFile):
     """A topic's own file."""
 
-    __slots__ = ("_layer", "environments", "keyed", "label", "lifecycle", "profile", "shall_exist", "state")
+    __slots__ = ("_layers", "environments", "keyed", "label", "lifecycle", "profile", "shall_exist", "state")
 
     def __init__(self, document: Document, body: Section) -> None:
         super().__init__(document, body)
@@ -68,18 +63,18 @@ class TopicSource(ReadFile):
         self.shall_exist = self._shall_exist()
         self.profile = self.spec.get("profile", str)
         self.keyed = self.spec.get_or("keyed", TOPIC_DEFAULTS.keyed)
-        self._layer: Layer | None = None
+        self._layers: dict[Release, Layer] = {}
 
     def _shall_exist(self) -> bool:
         lifecycle_is_clear = not self.body.is_unreadable("lifecycle")
         return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
 
-    @property
-    def layer(self) -> Layer:
-        """What the topic itself gives, the same in all environments."""
-        if self._layer is None:
-            self._layer = layer_of(self.spec)
-        return self._layer
+    def layer(self, release: Release) -> Layer:
+        """What the topic itself gives, the same in all environments of one release."""
+        found = self._layers.get(release)
+        if found is None:
+            found = self._layers[release] = layer_of(self.spec, release)
+        return found
 
     def is_for(self, environment: str | None) -> bool:
         return environment is None or self.environments is None or environment in self.environments
@@ -139,14 +134,14 @@ class Layer(msgspec.Struct, frozen=True, gc=False):
         return Layer(settings, configs, self.complete and above.complete)
 
 
-def layer_of(spec: Section, *, complete: bool = True) -> Layer:
-    """What ``spec`` itself gives."""
+def layer_of(spec: Section, release: Release, *, complete: bool = True) -> Layer:
+    """What ``spec`` itself gives; a value that brokers of this release refuse is unreadable."""
     file, values = spec.file, spec.values
     configs = spec.section("configs")
     return Layer(
         {name: Setting(v.value, file, v.span, v.key) for name in _NUMBERS if (v := values.get(name)) is not None},
         {
-            name: Setting(_canonical_or_unreadable(name, value.value), configs.file, value.span, value.key)
+            name: Setting(_canonical_or_unreadable(name, value.value, release), configs.file, value.span, value.key)
             for name, value in configs.values.items()
         },
         complete and not spec.is_unreadable("configs"),
@@ -244,8 +239,6 @@ class EnvironmentView:
     """The file of owners; None: there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)
     """The configs in profiles and topics."""
-    config_tables: Mapping[str, ConfigTable] = field(default_factory=lambda: CONFIG_TABLES)
-    """By Kafka release."""
 
     @cached_property
     def environment_name(self) -> str | None:
@@ -302,15 +295,15 @@ class EnvironmentView:
         return _number_or(policy, "minReplicationFactor", _POLICY.min_replication_factor)
 
     @cached_property
-    def kafka_version(self) -> tuple[int, ...]:
-        default = CLUSTER_DEFAULTS.kafka_version
-        text = self.environment_spec.section("cluster").get_or("kafkaVersion", default)
-        return release(text) or release(default)
+    def release(self) -> Release:
+        """Of ``cluster.kafkaVersion``."""
+        text = self.environment_spec.section("cluster").get_or("kafkaVersion", CLUSTER_DEFAULTS.kafka_version)
+        return Release.parse(text) or CLUSTER_DEFAULTS.release
 
     @cached_property
     def topic_configs(self) -> ConfigTable:
         """The configs of the environment's Kafka release."""
-        return configs_of(self.kafka_version, self.config_tables)
+        return configs_of(self.release)
 
     @cached_property
     def reads_zookeeper(self) -> bool:
@@ -338,7 +331,7 @@ class EnvironmentView:
     def _merge(self, topic: TopicSource) -> MergedTopic:
         lower, upper = self._lower.get(topic.profile), self._upper.get(topic.label)
         is_known = lower is not None and (topic.profile is not None or "profile" not in topic.spec.values)
-        merged = (lower or self._lower[None]).under(topic.layer)
+        merged = (lower or self._lower[None]).under(topic.layer(self.release))
         if upper is not None:
             merged = merged.under(upper)
         assignment, settings = None, merged.settings
@@ -350,18 +343,19 @@ class EnvironmentView:
     @cached_property
     def _lower(self) -> Mapping[str | None, Layer]:
         """What lies below a topic, by its profile; None: the defaults alone."""
-        defaults = layer_of(self.environment_spec.section("defaults"))
+        defaults = layer_of(self.environment_spec.section("defaults"), self.release)
         lower: dict[str | None, Layer] = {None: defaults}
         for name, profile in self.profiles.items():
             if profile is not None:
-                lower[name] = defaults.under(layer_of(profile.spec, complete=not profile.body.is_unreadable("spec")))
+                complete = not profile.body.is_unreadable("spec")
+                lower[name] = defaults.under(layer_of(profile.spec, self.release, complete=complete))
         return lower
 
     @cached_property
     def _upper(self) -> Mapping[str, Layer]:
         """What lies above a topic, by its name."""
         overrides = self.environment_spec.section("overrides")
-        return {name: layer_of(overrides.section(name)) for name in overrides.values}
+        return {name: layer_of(overrides.section(name), self.release) for name in overrides.values}
 
 
 @cache
@@ -373,18 +367,19 @@ def _number_or(section: Section, name: str, default: int) -> int | None:
     return None if section.is_unreadable(name) else section.get_or(name, default)
 
 
-def _canonical_or_unreadable(name: str, value: object) -> str | Unreadable | None:
+def _canonical_or_unreadable(name: str, value: object, release: Release) -> str | Unreadable | None:
     if isinstance(value, str):
-        return _canonical_text_or_unreadable(name, value)
+        return _canonical_text_or_unreadable(name, value, release)
     return None if value is None else UNREADABLE
 
 
 @lru_cache(maxsize=4096)
-def _canonical_text_or_unreadable(name: str, value: str) -> str | Unreadable:
+def _canonical_text_or_unreadable(name: str, value: str, release: Release) -> str | Unreadable:
     try:
-        return canonical_written(name, value)
+        canonical = canonical_written(name, value)
     except ConfigValueError:
         return UNREADABLE
+    return UNREADABLE if value_problem(name, canonical, release) else canonical
 
 
 def _assignment_of(topic: TopicSource) -> Assignment | None:

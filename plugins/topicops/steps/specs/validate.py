@@ -15,7 +15,6 @@ from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
 from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
-from topicops.model.specs.topic_config import CONFIG_TABLES, ConfigTable
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import (
@@ -99,7 +98,6 @@ def validate(
     now: datetime,
     commit: str | None = None,
     rules: Sequence[Rule] = RULES,
-    config_tables: Mapping[str, ConfigTable] = CONFIG_TABLES,
     needs: Needs | None = None,
 ) -> Validated:
     """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
@@ -111,7 +109,6 @@ def validate(
         environment: Name of a file in ``environments/``.
         now: An aware time; pauses and exceptions end by it.
         commit: The git commit that the files are from, for ``Desired``.
-        config_tables: Kafka's topic configs, by release.
         needs: With an ``environment``: the topics whose files must be valid; other topics with errors are left out.
             None: all must be valid.
 
@@ -120,7 +117,7 @@ def validate(
     """
     if environment is not None:
         check_environments(tree, [environment])
-    return _judged(_read(tree, now, rules, config_tables), environment, commit, needs)
+    return _judged(_read(tree, now, rules), environment, commit, needs)
 
 
 def validate_each(
@@ -134,7 +131,7 @@ def validate_each(
     wanted = tuple(environments)
     check_environments(tree, wanted)
     with gc_paused():
-        read = _read(tree, now, RULES, CONFIG_TABLES)
+        read = _read(tree, now, RULES)
     for environment in wanted:
         with gc_paused():
             judged = _judged(read, environment, None, needs)
@@ -155,9 +152,9 @@ class _ReadTree:
     holds_until: datetime | None
 
 
-def _read(tree: Tree, now: datetime, rules: Sequence[Rule], config_tables: Mapping[str, ConfigTable]) -> _ReadTree:
+def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
     files, found = read_files(tree)
-    no_environment = replace(_in_none(tree, files, now), config_tables=config_tables)
+    no_environment = _in_none(tree, files, now)
     return _ReadTree(
         tree=tree,
         rules=rules,

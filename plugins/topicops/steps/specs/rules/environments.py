@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from topicops.model.release import Release
 from topicops.model.specs.codes import CODES
-from topicops.model.specs.topic_config import release
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
@@ -18,7 +18,7 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
         yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
     version = cluster.get("kafkaVersion", str)
-    if version is not None and not release(version):
+    if version is not None and not Release.parse(version):
         span = cluster.values["kafkaVersion"].span
         yield Finding("TOP205", cluster.file, span, f"{version!r} is no Kafka version", "write it like 3.9")
 

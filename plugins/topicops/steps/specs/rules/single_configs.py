@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.release import ONE_MESSAGE_FORMAT
+from topicops.model.specs.config_checks import check_written, no_such_config
 from topicops.model.specs.spellings import (
     config_name_of_broker_setting,
     exact_word,
@@ -18,8 +20,6 @@ from topicops.model.specs.topic_config import (
     ConfigValueError,
     TopicConfig,
     UnknownUnitError,
-    check_written,
-    release,
 )
 from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.findings import Finding
@@ -27,25 +27,26 @@ from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView
 from topicops.steps.specs.suggestions import similar_word
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
-_IGNORED_SINCE = {"message.format.version": (3, 0)}
+_MESSAGE_FORMAT = "message.format.version"
 
 
 def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
     for name, value, places in view.written_configs():
         config = view.topic_configs.get(name)
-        if config is None:
+        if name not in TOPIC_CONFIGS:
             yield from (_unknown(name, place, view) for place in places)
-        elif isinstance(value, str) and _can_be_judged(config, view) and (refusal := _refusal(config, value)):
+        elif config is None or _release_problem(name, view):  # one problem, not two
+            continue
+        elif isinstance(value, str) and name not in THROTTLE_LISTS and (refusal := _refusal(config, value)):
             yield from (_refused_value(config, value, refusal, place) for place in places)
 
 
 def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
     allowed = _allow_list(view)
     for name, value, places in view.written_configs():
-        config = view.topic_configs.get(name)
-        if config is None:
+        if name not in TOPIC_CONFIGS:
             continue
-        found = [problem] if (problem := _why_unusable(config, value, view)) else []
+        found = [problem] if (problem := _why_unusable(name, value, view)) else []
         if allowed is not None and name not in allowed:
             summary = f"this environment does not let {name} change"
             found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
@@ -64,7 +65,8 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
     shown = text if len(text) <= 60 else f"{text[:57]}…"
     summary = f"{config.name} cannot be {shown!r}: {refusal}"
     suggestion = _certain_value(config, text, refusal)
-    remedy = f"write {suggestion}" if suggestion else f"valid: {config.valid}"
+    valid = f"valid in Kafka {config.release}" if config.differs_by_release else "valid"
+    remedy = f"write {suggestion}" if suggestion else f"{valid}: {config.valid}"
     return Finding(
         _code_of(refusal),
         place.section.file,
@@ -97,7 +99,7 @@ def _certain_name(name: str, value: Value, section: Section, view: EnvironmentVi
     config = view.topic_configs.get(suggestion or "")
     if config is None or config.name in section or _is_half_a_name(name):
         return None
-    if _why_unusable(config, value.value, view):
+    if _why_unusable(config.name, value.value, view):
         return None
     is_fine = value.value is None or (isinstance(value.value, str) and _refusal(config, value.value) is None)
     return config.name if is_fine else None
@@ -127,19 +129,14 @@ def _code_of(error: ConfigValueError) -> str:
             return "TOP306"
 
 
-def _can_be_judged(config: TopicConfig, view: EnvironmentView) -> bool:
-    """Whether to check the value: a config that cannot be used is one problem, not two."""
-    return config.name not in THROTTLE_LISTS and _version_problem(config, view) is None
-
-
-def _why_unusable(config: TopicConfig, value: object, view: EnvironmentView) -> tuple[str, str, str] | None:
-    if config.name in THROTTLE_LISTS:
-        return "TOP313", f"{config.name} belongs to Kafka's reassignment tools", "take it out"
-    problem = _version_problem(config, view)
+def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[str, str, str] | None:
+    if name in THROTTLE_LISTS:
+        return "TOP313", f"{name} belongs to Kafka's reassignment tools", "take it out"
+    problem = _release_problem(name, view)
     if problem:
         return "TOP314", problem, "take it out, or correct cluster.kafkaVersion"
-    if config.name in _ONLY_IN_KRAFT and view.reads_zookeeper and _is_true(value):
-        return "TOP314", f"{config.name} can be true only without ZooKeeper", "take it out"
+    if name in _ONLY_IN_KRAFT and view.reads_zookeeper and _is_true(value):
+        return "TOP314", f"{name} can be true only without ZooKeeper", "take it out"
     return None
 
 
@@ -147,15 +144,13 @@ def _is_true(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() == "true"
 
 
-def _version_problem(config: TopicConfig, view: EnvironmentView) -> str | None:
-    version = view.kafka_version
-    shown = ".".join(map(str, version))
-    if version < release(config.since)[:2]:
-        return f"{config.name} came with Kafka {config.since}; this cluster has {shown}"
-    if config.removed_in is not None and version >= release(config.removed_in):
-        return f"{config.name} went with Kafka {config.removed_in}; this cluster has {shown}"
-    if version >= _IGNORED_SINCE.get(config.name, (99,)):
-        return f"{config.name} does nothing since Kafka 3.0"
+def _release_problem(name: str, view: EnvironmentView) -> str | None:
+    """Why a config of Kafka is not one of the environment's release, or does nothing there."""
+    if name not in view.topic_configs:
+        by_default = "" if "kafkaVersion" in view.environment_spec.section("cluster") else ", by default"
+        return f"{no_such_config(name, view.release)}; cluster.kafkaVersion is {view.release}{by_default}"
+    if name == _MESSAGE_FORMAT and view.release >= ONE_MESSAGE_FORMAT:
+        return f"{name} does nothing since Kafka {ONE_MESSAGE_FORMAT}"
     return None
 
 
