@@ -64,7 +64,13 @@ AFTER_SICK = Afterwards(
     managed=SICK.topics.keys() - {"foreign"},
     unmanaged_percent=5,
     deleted={"deleted-by-us"},
-    known_identities={"q24": "another", "own": "another", "foreign": "another", "q11": builders.topic_id("q11")},
+    known_identities={
+        "q24": "another",
+        "own": "another",
+        "foreign": "another",
+        "q11": builders.topic_id("q11"),
+        "q22": "czxid:100",
+    },
     own_topic_identities={builders.topic_id("own")},
     differences={"q11": "", "q23": "broker 1 has leader 2 for partition 0, ZooKeeper 1"},
 )

@@ -176,6 +176,14 @@ def test_a_topic_is_told_with_who_it_was_and_whether_we_made_it() -> None:
     assert (row.identity, row.known_identity, row.is_own, row.is_managed) == ("czxid:1", "czxid:0", True, True)
 
 
+def test_a_topic_that_got_an_id_since_the_last_run_is_the_topic_that_it_was() -> None:
+    known = Afterwards(managed={"orders"}, known_identities={"orders": "czxid:1", "another": "czxid:7"})
+    live = snapshot(*(replace(topic(name), topic_id=f"id-of-{name}") for name in ("orders", "another")))
+    rows = {row.topic: row for row in rows_after(live, known)["topic"]}
+    assert rows["orders"].identity == rows["orders"].known_identity
+    assert rows["another"].identity == "id-of-another"
+
+
 def test_topics_that_no_file_names_are_unmanaged() -> None:
     rows = rows_after(snapshot(topic(), topic("foreign")), Afterwards(managed={"orders", "yet to come"}))
     assert rows["cluster"][0][:2] == (2, 1)

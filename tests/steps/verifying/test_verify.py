@@ -451,6 +451,15 @@ def test_what_is_not_as_planned_is_said(
     assert any(check == found_check and message in text for found_check, _, text in found), found
 
 
+def test_a_topic_that_gets_its_id_while_it_is_changed_is_not_called_another(world: World) -> None:
+    """Brokers give each topic an id when their protocol is raised."""
+    live = world.cluster.put_topic("t", (1, 2))
+    change = configure_topic(replace(live, topic_id=None), {})
+
+    assert change.precondition.identity == f"czxid:{live.czxid}"
+    assert troubles(world.verify(change)) == []
+
+
 def gone_for_good(world: World) -> Change:
     change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
     world.cluster.remove_topic("t")

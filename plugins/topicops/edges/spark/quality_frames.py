@@ -117,9 +117,8 @@ def partition_frames(tables: RunTables) -> Frames:
 def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
     """The kinds ``topic`` and ``config_znode``, from the table ``topics``."""
     topics, spark = tables.frame("topics"), tables.spark
-    identity = F.coalesce(
-        "topic_id", F.concat(F.lit("czxid:"), F.coalesce(F.col("czxid").cast("string"), F.lit("None")))
-    )
+    without_id = F.concat(F.lit("czxid:"), F.coalesce(F.col("czxid").cast("string"), F.lit("None")))
+    identity = F.coalesce("topic_id", without_id)
     managed = _column(spark, topic=list(known.managed)).withColumn("is_managed", F.lit(True))
     before = known.known_identities or {}
     identities = _column(spark, topic=list(before), known_identity=list(before.values()))
@@ -138,7 +137,7 @@ def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
             _min_insync_replicas(tables).alias("min_insync_replicas"),
             (F.col("is_reassigning") | F.col("topic").isin(sorted(tables.head.reassigning))).alias("is_reassigning"),
             (lists[0] | lists[1]).alias("is_throttled"),
-            identity.alias("identity"),
+            F.when(F.col("known_identity") == without_id, without_id).otherwise(identity).alias("identity"),
             "known_identity",
             identity.isin(sorted(known.own_topic_identities)).alias("is_own"),
         )

@@ -72,6 +72,13 @@ class LiveTopic:
         """Distinguishes this topic from a later one of the same name."""
         return identity_of(self.topic_id, self.czxid)
 
+    def identity_after(self, earlier: str | None) -> str:
+        """The topic's identity, or the earlier one if it was this topic's too.
+
+        A topic without an id gets one when the brokers' protocol is raised far enough; its czxid stays.
+        """
+        return earlier if earlier == identity_of(None, self.czxid) else self.identity
+
     @property
     def partitions(self) -> int:
         return len(self.assignment)

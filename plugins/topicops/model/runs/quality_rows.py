@@ -118,7 +118,7 @@ class TopicRow(NamedTuple):
     is_throttled: bool
     """The topic has a list of throttled replicas."""
     identity: str
-    """Topic id, else ``czxid:<n>``."""
+    """Topic id, else ``czxid:<n>``; the known identity where it is that of the same topic before it got an id."""
     known_identity: str | None
     """The identity that this name had at the last run; None when it is not known."""
     is_own: bool
@@ -334,7 +334,7 @@ def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
 
 def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) -> TopicRow:
     factors = topic.replication_factors or {0}
-    known = afterwards.known_identities or {}
+    known = (afterwards.known_identities or {}).get(topic.name)
     return TopicRow(
         topic=topic.name,
         is_managed=topic.name in afterwards.managed,
@@ -346,8 +346,8 @@ def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) 
         min_insync_replicas=min_insync_replicas(topic.overrides, live.broker_defaults),
         is_reassigning=topic.is_reassigning or topic.name in live.reassigning,
         is_throttled=any(topic.overrides.get(name) for name in THROTTLE_LISTS),
-        identity=topic.identity,
-        known_identity=known.get(topic.name),
+        identity=topic.identity_after(known),
+        known_identity=known,
         is_own=topic.identity in afterwards.own_topic_identities,
     )
 

@@ -66,4 +66,5 @@ def _is_gone(change: Change, traces: TopicTraces) -> bool:
         return True
     identity = change.precondition.identity
     # Auto-creation may have brought the name back at once: then the old topic is gone all the same.
-    return traces.live is not None and identity is not None and traces.live.identity != identity
+    live = traces.live
+    return live is not None and identity is not None and live.identity_after(identity) != identity

@@ -108,7 +108,7 @@ def _config_differences(
 ) -> Iterator[str]:
     if traces.is_deleting:
         yield "topic: planned present, live marked for deletion"
-    yield from _unequal("identity", change.precondition.identity, live.identity)
+    yield from _another_topic(change.precondition.identity, live)
     yield from _override_differences(configs, live, exact=False)
 
 
@@ -119,12 +119,12 @@ def _unconfigured_differences(change: ConfigureTopic, traces: TopicTraces, live:
         return
     # The request would put back the throttles of a reassignment, or take them away.
     yield from _movement_differences(traces, live)
-    yield from _unequal("identity", expected.identity, live.identity)
+    yield from _another_topic(expected.identity, live)
     yield from _override_differences(expected.overrides or {}, live, exact=True)
 
 
 def _undeleted_differences(change: DeleteTopic, live: LiveTopic) -> Iterator[str]:
-    yield from _unequal("identity", _deleted_identity(change), live.identity)
+    yield from _another_topic(_deleted_identity(change), live)
     yield from _unequal("partitions", change.precondition.partitions, live.partitions)
     if live.is_reassigning:
         yield "reassignment: planned none, live running"
@@ -135,7 +135,7 @@ def _is_deleted(change: DeleteTopic, traces: TopicTraces) -> bool:
     """Gone, or marked for a deletion that cannot be taken back, and still the same topic."""
     if traces.live is None:
         return True
-    return traces.is_deleting and not any(_unequal("identity", _deleted_identity(change), traces.live.identity))
+    return traces.is_deleting and not any(_another_topic(_deleted_identity(change), traces.live))
 
 
 def _deleted_identity(change: DeleteTopic) -> str | None:
@@ -143,7 +143,7 @@ def _deleted_identity(change: DeleteTopic) -> str | None:
 
 
 def _existence_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
-    yield from _unequal("identity", change.precondition.identity, live.identity)
+    yield from _another_topic(change.precondition.identity, live)
     yield from _movement_differences(traces, live)
 
 
@@ -182,6 +182,10 @@ def _override_differences(planned: Mapping[str, str | None], live: LiveTopic, *,
     for name in sorted(planned.keys() | found.keys() if exact else planned):
         if planned.get(name) != found.get(name):
             yield f"{name}: planned {or_not_set(planned.get(name))}, live {or_not_set(found.get(name))}"
+
+
+def _another_topic(planned: str | None, live: LiveTopic) -> Iterator[str]:
+    yield from _unequal("identity", planned, live.identity_after(planned))
 
 
 def _unequal(name: str, planned: object, live: object) -> Iterator[str]:

@@ -71,7 +71,7 @@ def structure(observation: Observation) -> Iterator[Finding]:
 def identity(observation: Observation) -> Iterator[Finding]:
     """V03: still the topic of the plan."""
     live, planned = observation.present, observation.expected.identity
-    if planned is not None and live.identity != planned:
+    if planned is not None and live.identity_after(planned) != planned:
         message = f"topic id: planned {planned}, live {live.identity}: it was deleted and created again"
         is_final = _never_returns(observation)
         yield Finding(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606", is_final=is_final)
@@ -198,8 +198,8 @@ def overrides(observation: Observation) -> Iterator[Finding]:
 
 def absence(observation: Observation) -> Iterator[Finding]:
     """V17: topic, config and marker znodes are gone."""
-    live = observation.live
-    if live is not None and live.identity != (observation.expected.identity or live.identity):
+    live, planned = observation.live, observation.expected.identity
+    if live is not None and planned is not None and live.identity_after(planned) != planned:
         message = f"it is back with topic id {live.identity}: something creates topics outside git"
         yield Finding(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607", is_final=True)
     elif not observation.traces.is_gone:
