@@ -82,7 +82,8 @@ def test_doctor_tells_the_release_of_the_brokers_each_time(live: Workspace, rele
     assert {report["facts"]["brokers"] for report in reports} == {released.releases_by_broker}
     findings = [finding for report in reports for finding in report["findings"]]
     assert [finding for finding in findings if finding["severity"] == "error"] == []
-    assert [finding for finding in findings if finding["id"] == "broker-versions"] == []
+    differing = [finding["message"] for finding in findings if finding["id"] == "broker-versions"]
+    assert len(differing) == (RUNS_OF_DOCTOR if released.brokers.newer else 0), differing
 
 
 def test_a_dry_run_of_creates_finds_what_the_brokers_refuse_and_makes_no_topic(
@@ -94,7 +95,9 @@ def test_a_dry_run_of_creates_finds_what_the_brokers_refuse_and_makes_no_topic(
     with closing(KafkaAdmin({"bootstrap.servers": released.servers})) as admin:
         answers = admin.validate([good, bad])
 
-    assert [answer.kind for answer in answers] == [AnswerKind.ACCEPTED, AnswerKind.FAILED]
+    assert answers[0].kind is AnswerKind.ACCEPTED, answers[0].error
+    assert answers[1].kind is not AnswerKind.ACCEPTED
+    assert "soon" in answers[1].error
     assert not any(name.startswith("dry.") for name in released.topics)
 
 
@@ -238,6 +241,7 @@ def error_of_write(released: ReleasedCluster, topic: str) -> int | None:
     return None if error is None else error.code()
 
 
+@pytest.mark.soak
 def test_a_topic_that_a_consumer_reads_is_not_deleted_until_the_consumer_has_left(
     live: Workspace, released: ReleasedCluster, cell: Cell
 ) -> None:
@@ -251,7 +255,7 @@ def test_a_topic_that_a_consumer_reads_is_not_deleted_until_the_consumer_has_lef
         blocked = codes(live)
 
     assert late.status == 4, all_said(late)
-    assert "consumer groups use it (TOP410): readers (Stable" in late.out
+    assert "consumer groups use it (TOP410): readers (" in late.out, all_said(late)
     assert blocked == {"read": ["TOP410"]}
     planned(live, "0 to create, 0 to expand, 0 to configure, 1 to delete")
     applied(live, 1)
@@ -289,12 +293,11 @@ def test_a_running_reassignment_blocks_a_plan_and_one_that_began_later_stops_the
         released.begin_moves({"moves.on": (first, broker), "moves.off": (first, broker)})
         late = live.apply()
         live.plan()
-    until(lambda: not released.moving)
+    until(lambda: not released.moving and released.topics["moves.off"].assignment == {0: (first, broker)})
 
     assert late.status == 4, all_said(late)
     assert late.out.count("reassignment: planned none, live running") == 2
     assert {topic: found[0] for topic, found in codes(live).items()} == {"moves.on": "TOP419", "moves.off": "TOP419"}
-    assert released.topics["moves.off"].assignment == {0: (first, broker)}
     cell.refused("TOP419, TOP501")
 
 
@@ -325,9 +328,10 @@ def test_the_brokers_alone_are_a_source_where_topics_have_ids(
         return
     ended = live.plan()
     assert ended.status == 1, all_said(ended)
-    assert "the brokers give it no topic id" in ended.err
-    assert "set source: zookeeper" in ended.err
-    cell.refused("the brokers give it no topic id")
+    assert "TOP809" in ended.err
+    assert "no topic id" in ended.err
+    assert "source: zookeeper" in ended.err
+    cell.refused("TOP809, since topics have no ids")
 
 
 @pytest.mark.soak
