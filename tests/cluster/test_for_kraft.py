@@ -41,7 +41,7 @@ PLANTED = {
     "orphan-config": "/config/topics/ghost",
     "pending-deletion": "going",
     "prepared-migration": "/migration",
-    "refused-overrides": "old (segment.bytes 1000)",
+    "refused-overrides": "old (segment.bytes 1000: ",
     "small-segments": "broker 1",
     "unknown-config": "/config/mine",
     "unregistered-broker": "broker 9",

@@ -198,7 +198,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         ready(kafka=all_brokers(written="log.message.format.version")), Severity.WARNING, None,
         "broker 1 (log.message.format.version)",
     ),
-    "small-segments": (set_to(log_segment_bytes="1000"), Severity.WARNING, None, "do not start with log.segment.bytes"),
+    "small-segments": (set_to(log_segment_bytes="1000"), Severity.WARNING, None, "broker 1 (1000: "),
     "gone-overrides": (
         with_topic(overrides={"message.format.version": "2.8"}), Severity.WARNING, "TOP314",
         "orders (message.format.version)",

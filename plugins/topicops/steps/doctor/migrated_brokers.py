@@ -14,13 +14,14 @@ from topicops.model.release import (
     MIGRATES_LOG_DIRS,
     MIGRATES_TOKENS,
     MIGRATES_USERS,
+    NEWEST,
     NO_OLD_AUTHORIZER,
     NO_ZOOKEEPER,
     Release,
 )
+from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.migrated_state import migration_of
-from topicops.steps.doctor.migrated_topics import LEAST_SEGMENT_BYTES
 from topicops.steps.doctor.rule import kafka_of, listed
 from topicops.steps.doctor.settings import PROTOCOL
 
@@ -132,21 +133,20 @@ def settings_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[F
 
 
 def segments_are_large_enough(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
-    places = _where(facts, lambda broker: _is_below(broker.settings.get("log.segment.bytes"), LEAST_SEGMENT_BYTES))
+    """Source: kafka.server.KafkaConfig of 4.0; topics may have smaller ones until 4.1."""
+    places = tuple(
+        f"broker {b} ({text}: {problem})"
+        for b, broker in sorted(kafka_of(facts).brokers.items())
+        if (text := broker.settings.get("log.segment.bytes")) is not None
+        and (problem := value_problem("segment.bytes", text, NEWEST))
+    )
     if places:
-        message = (
-            f"brokers of {NO_ZOOKEEPER} and later do not start with log.segment.bytes below "
-            f"{LEAST_SEGMENT_BYTES}: {listed(places)}"
-        )
-        yield Finding(Severity.WARNING, message, "raise it before the upgrade", places=places)
+        message = f"brokers of {NO_ZOOKEEPER} and later do not start with this log.segment.bytes: {listed(places)}"
+        yield Finding(Severity.WARNING, message, "change it before the upgrade", places=places)
 
 
 def _where(facts: DoctorFacts, is_so: Callable[[BrokerFacts], bool]) -> tuple[str, ...]:
     return tuple(f"broker {b}" for b, broker in sorted(kafka_of(facts).brokers.items()) if is_so(broker))
-
-
-def _is_below(text: str | None, least: int) -> bool:
-    return text is not None and text.isdecimal() and int(text) < least
 
 
 def _releases(facts: DoctorFacts) -> Mapping[int, Release]:

@@ -1,7 +1,7 @@
 """Rules for a migration to KRaft, about overrides of topics that brokers without ZooKeeper refuse.
 
 KRaft brokers check all overrides of a topic with each change of one, so a refused one stops every later change.
-Source: org.apache.kafka.storage.internals.log.LogConfig#validate (4.0, 4.4).
+Source: org.apache.kafka.controller.ConfigurationControlManager#validateAlterConfig (4.0).
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from collections.abc import Iterator
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.release import NEWEST, NO_ZOOKEEPER
+from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, configs_of
 from topicops.steps.doctor.rule import listed, live_of
-
-GONE_CONFIGS = frozenset(name for name, config in TOPIC_CONFIGS.items() if config.removed_in is not None)
-LEAST_SEGMENT_BYTES = 1 << 20
 
 
 def overrides_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    gone = TOPIC_CONFIGS.keys() - configs_of(NEWEST).keys()
     places = tuple(
-        f"{topic.name} ({name})"
-        for topic in sorted(live_of(facts).topics.values(), key=lambda topic: topic.name)
-        for name in sorted(GONE_CONFIGS & topic.overrides.keys())
+        f"{topic} ({name})"
+        for topic, live in sorted(live_of(facts).topics.items())
+        for name in sorted(gone & live.overrides.keys())
     )
     if places:
         message = f"Kafka {NO_ZOOKEEPER} knows no such topic config, and refuses every change of it: {listed(places)}"
@@ -32,14 +31,11 @@ def overrides_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[
 
 def values_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     places = tuple(
-        f"{name} (segment.bytes {topic.overrides['segment.bytes']})"
-        for name, topic in sorted(live_of(facts).topics.items())
-        if _is_small(topic.overrides.get("segment.bytes", ""))
+        f"{topic} ({name} {text}: {problem})"
+        for topic, live in sorted(live_of(facts).topics.items())
+        for name, text in sorted(live.overrides.items())
+        if (problem := value_problem(name, text, NEWEST))
     )
     if places:
         message = f"Kafka {NEWEST} refuses these values: {listed(places)}"
         yield Finding(Severity.WARNING, message, "change the values before that upgrade", "TOP306", places)
-
-
-def _is_small(text: str) -> bool:
-    return text.isdecimal() and int(text) < LEAST_SEGMENT_BYTES
