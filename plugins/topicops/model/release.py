@@ -54,6 +54,8 @@ OWN_RIGHTS = Release(2, 3)
 """Brokers tell what an identity may do (KIP-430), and so whether it sees every group."""
 REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
+CANCELS_MOVES = Release(2, 6)
+"""Kafka's own tool, not its brokers: ``kafka-reassign-partitions`` has ``--cancel`` (KIP-455)."""
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 NEWEST_RECORDS = Release(3, 0)

@@ -248,6 +248,7 @@ class FakeCluster:
                 live=self._read(topic, states=states) if topic in self._topics else None,
                 has_config_znode=topic in self._configs,
                 is_deleting=topic in self._deleting,
+                is_in_reassignment=topic in self.reassigning,
             )
             for topic in topics
         }

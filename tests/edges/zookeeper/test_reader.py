@@ -149,7 +149,8 @@ def test_states_are_read_when_asked_for_and_a_partition_without_one_has_no_entry
 
 
 def test_markers_reassignments_and_orphan_configs_are_in_the_snapshot(hosts: str, cluster: KazooClient) -> None:
-    reassignment = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2]}]}
+    moves = [{"topic": name, "partition": 0, "replicas": [2]} for name in ("orders", "gone")]
+    reassignment = {"version": 1, "partitions": moves}
     znode_tree.lay(
         cluster,
         ORDERS
@@ -160,10 +161,12 @@ def test_markers_reassignments_and_orphan_configs_are_in_the_snapshot(hosts: str
         },
     )
     with ZooKeeperReader(hosts) as reader:
-        live = reader.snapshot()
+        live, traces = reader.snapshot(), reader.traces(["orders", "gone"])
     assert list(live.deleting) == ["old"]
     assert 0 <= live.deleting["old"] < 3_600_000
-    assert live.reassigning == {"orders"}
+    assert live.reassigning == {"orders", "gone"}
+    assert {name: found.is_reassigning for name, found in traces.items()} == {"orders": True, "gone": True}
+    assert not traces["gone"].is_gone
     assert live.orphan_configs == {"left"}
 
 

@@ -77,16 +77,22 @@ def test_an_undecodable_topic_znode_names_itself_what_it_does_to_kafka_and_the_w
     assert meaning == NEWER or "A person must" in message
 
 
+NUMBERS = '"kraft_controller_id":1,"kraft_controller_epoch":2,"kraft_metadata_offset":3,"kraft_metadata_epoch":4'
+MIGRATION = f'{{"version":0,{NUMBERS}}}'
+
+
+def test_a_migration_znode_is_read_with_fields_of_later_releases() -> None:
+    assert znodes.decode_migration(PATH, MIGRATION.replace("}", ',"new":1}').encode()).has_begun
+
+
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param("", id="zero-length data"),
         pytest.param("{}", id="an empty object"),
         pytest.param('{"version":1,"config"', id="text that is not JSON"),
         pytest.param("[]", id="a list"),
         pytest.param('{"version":1,"config":null}', id="null for the overrides"),
         pytest.param('{"version":1,"config":{"retention.ms":1000}}', id="a number for a value"),
-        pytest.param('{"version":2,"config":{}}', id="an unknown version"),
     ],
 )
 def test_a_config_znode_that_kafka_would_take_for_no_overrides_is_refused(data: str) -> None:
@@ -95,8 +101,23 @@ def test_a_config_znode_that_kafka_would_take_for_no_overrides_is_refused(data: 
 
 
 @pytest.mark.parametrize(
+    ("data", "overrides"),
+    [
+        pytest.param("", {}, id="zero-length data"),
+        pytest.param('{"version":2,"config":{"retention.ms":"5"}}', {"retention.ms": "5"}, id="another version"),
+        pytest.param('{"config":{"retention.ms":"5"}}', {"retention.ms": "5"}, id="no version"),
+    ],
+)
+def test_a_config_znode_is_read_as_kafka_reads_it(data: str, overrides: dict[str, str]) -> None:
+    assert znodes.decode_config(PATH, data.encode()) == overrides
+
+
+@pytest.mark.parametrize(
     ("decode", "data"),
     [
+        pytest.param(znodes.decode_state, "", id="state without data"),
+        pytest.param(znodes.decode_migration, MIGRATION.replace("0", "1", 1), id="migration of another version"),
+        pytest.param(znodes.decode_migration, MIGRATION.replace('"version":0,', ""), id="migration without version"),
         pytest.param(znodes.decode_broker, '{"version":0,"host":"h","port":1}', id="broker version 0"),
         pytest.param(znodes.decode_broker, '{"version":5,"endpoints":[]}', id="broker without endpoint"),
         pytest.param(znodes.decode_controller, "1", id="controller that is a number"),

@@ -269,6 +269,19 @@ def test_nothing_hangs_on_what_a_plan_does_not_know(blind: ExpandTopic) -> None:
     assert compare(blind, traces(moved)).match is Match.BEFORE
 
 
+@pytest.mark.parametrize(
+    "change", [EXPAND, DELETE, replace(DELETE, topic_id=None)], ids=["expand", "delete", "by name"]
+)
+def test_a_move_that_only_the_brokers_znode_tells_of_holds_a_change_back(change: Change) -> None:
+    moving = TopicTraces(live=PLANNED, has_config_znode=True, is_deleting=False, is_in_reassignment=True)
+
+    assert compare(change, moving).differences == (RUNNING,)
+
+
+def test_a_topic_that_a_reassignment_still_names_is_not_gone() -> None:
+    assert not TopicTraces(live=None, has_config_znode=False, is_deleting=False, is_in_reassignment=True).is_gone
+
+
 EVERYTHING = {"retention.ms": "5", "segment.ms": None, "flush.ms": None}
 WHOLE = replace(CONFIGURE, precondition=replace(CONFIGURE.precondition, overrides=EVERYTHING, all_overrides=True))
 

@@ -20,6 +20,7 @@ from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
 from topicops.testing.builders import (
     NOW,
     THREE_BROKERS,
+    USUAL_RELEASES,
     desired_of,
     desired_topic,
     environment,
@@ -589,9 +590,11 @@ A_DAY = Policy(rests_for=timedelta(days=1))
 BUSY = TopicActivity(end_offsets={0: 5}, groups=(), last_record_ms=int(NOW.timestamp() * 1000) - 15_000)
 
 
-def deleted_with(activity: TopicActivity, policy: Policy, live: LiveTopic | None = None) -> ChangeSet:
+def deleted_with(
+    activity: TopicActivity, policy: Policy, live: LiveTopic | None = None, releases: Releases = USUAL_RELEASES
+) -> ChangeSet:
     """The plan for the tombstone of ``a``."""
-    desired, there = desired_of(tombstone("a")), snapshot(live or live_topic("a"))
+    desired, there = desired_of(tombstone("a")), snapshot(live or live_topic("a"), releases=releases)
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, there.topics.values()))
     return plan(desired, there, delta, environment(policy=policy), now=NOW, activity={"a": activity})
 
@@ -617,6 +620,31 @@ def test_the_delete_of_a_topic_in_use_is_blocked(
     found = deleted_with(activity, policy)
     assert [blocked.codes for blocked in found.blocked] == ([codes] if codes else [])
     assert len(found.changes) == (not codes)
+
+
+OLD, GROUPS_UNKNOWN = Releases(Release(2, 2), Release(2, 2)), replace(BUSY, groups=None, last_record_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("activity", "policy", "releases", "reason"),
+    [
+        pytest.param(
+            GROUPS_UNKNOWN, Policy(), OLD, "brokers before 2.3 do not tell whether the reader sees every", id="groups"
+        ),
+        pytest.param(GROUPS_UNKNOWN, Policy(delete_active="allow"), OLD, None, id="allowed"),
+        pytest.param(GROUPS_UNKNOWN, Policy(), USUAL_RELEASES, None, id="newer brokers: apply asks again"),
+        pytest.param(
+            replace(BUSY, last_record_ms=None), A_DAY, OLD, "brokers before 3.0 do not tell when its last", id="records"
+        ),
+        pytest.param(replace(BUSY, last_record_ms=None), Policy(), OLD, None, id="only end offsets count"),
+    ],
+)
+def test_what_old_brokers_do_not_tell_of_a_topic_blocks_its_delete_in_the_plan(
+    activity: TopicActivity, policy: Policy, releases: Releases, reason: str | None
+) -> None:
+    found = deleted_with(activity, policy, releases=releases)
+
+    assert [blocked.reasons[0].startswith(reason or "none") for blocked in found.blocked] == ([True] if reason else [])
 
 
 def test_a_delete_by_name_is_blocked_or_says_so() -> None:

@@ -162,12 +162,17 @@ def silent_disks(world: World) -> None:
     world.cluster.silent_disks.add(2)
 
 
+def moved_by_old_brokers(world: World) -> None:
+    world.cluster.reassigning = frozenset({"t"})
+
+
 BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
     ("V01", another_cluster, Verdict.FAILED, "broker 1 belongs to cluster another, ZooKeeper to fake-cluster"),
     ("V02", other_rows, Verdict.FAILED, "replicas of partition 0: planned [1, 2, 3], live [3, 2, 1]"),
     ("V02", no_partitions, Verdict.FAILED, "it has no partitions"),
     ("V03", without_id, Verdict.CONVERGING, "ZooKeeper by none"),
     ("V04", reassigned, Verdict.CONVERGING, "partition 0 is being reassigned: replicas [1, 2, 3]"),
+    ("V04", moved_by_old_brokers, Verdict.CONVERGING, "/admin/reassign_partitions names it"),
     ("V05", marked, Verdict.FAILED, "marked for deletion"),
     ("V06", without_state, Verdict.CONVERGING, "partition 0 has no state yet: replicas [1, 2, 3]"),
     ("V07", led_from_outside, Verdict.FAILED, "partition 0 is led by broker 9, which is not live"),

@@ -17,7 +17,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.releases import ask_releases
+from topicops.edges.kafka.releases import ask_releases, settings_of, settings_request
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import supported
@@ -39,6 +39,7 @@ NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
+AUTHORIZER = "authorizer.class.name"
 NO_LIMIT_MS = str((1 << 63) - 1)
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
@@ -153,8 +154,18 @@ class BrokerQuestions:
         future = self._confluent.client().describe_cluster(
             include_authorized_operations=True, request_timeout=deadline.left_s
         )
-        if AclOperation.DESCRIBE not in (future.result(deadline.left_s).authorized_operations or ()):
+        operations = future.result(deadline.left_s).authorized_operations
+        if operations is None and self._has_no_authorizer(deadline):
+            return
+        if AclOperation.DESCRIBE not in (operations or ()):
             raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
+
+    def _has_no_authorizer(self, deadline: Deadline) -> bool:
+        """Whether each broker says so; brokers below ``OWN_RIGHTS`` tell no rights."""
+        connections = self._connected()
+        asked = {broker: settings_request(broker, [AUTHORIZER]) for broker in connections.brokers()}
+        answers = connections.ask(asked, timeout_s=deadline.left_s).values()
+        return all(settings_of(answer).get(AUTHORIZER) == "" for answer in answers)
 
     def _give_up(self, question: str, reason: object) -> None:
         log.debug("not read: %s: %s; the client reported: %s", question, reason, self._confluent.recent_errors())
@@ -165,6 +176,8 @@ def _activity(
     ends: Mapping[int, Any] | None, newest: Mapping[int, Any] | None, groups: Mapping[str, GroupOnTopic] | None
 ) -> TopicActivity:
     end_offsets = None if ends is None else {partition: answer.offset for partition, answer in ends.items()}
+    if newest is None and ends and not any(answer.offset for answer in ends.values()):
+        newest = {}  # brokers before NEWEST_RECORDS do not tell it; but no record was ever written
     return TopicActivity(
         end_offsets=end_offsets,
         groups=None if groups is None else tuple(sorted(groups)),

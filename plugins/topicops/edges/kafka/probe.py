@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
-from topicops.edges.kafka.releases import offered_requests, setting_names, settings_request, versions_request
+from topicops.edges.kafka.releases import offered_requests, settings_of, settings_request, versions_request
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
@@ -97,7 +97,7 @@ def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: 
 
 
 def _broker(versions: Any, configs: Any) -> BrokerFacts:
-    release = release_of(offered_requests(versions), setting_names(configs))
+    release = release_of(offered_requests(versions), settings_of(configs))
     if isinstance(versions, str):
         return BrokerFacts(problem=versions)
     if isinstance(configs, str):

@@ -28,7 +28,7 @@ def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int
     offers = {b: offered for b, answer in versions.items() if (offered := offered_requests(answer))}
     asked = {b: settings_request(b, [SETTING_OF_3_4]) for b in offers}
     settings = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s)) if asked else {}
-    return {b: release_of(offered, setting_names(settings[b])) for b, offered in offers.items()}
+    return {b: release_of(offered, settings_of(settings[b])) for b, offered in offers.items()}
 
 
 def versions_request() -> Any:
@@ -49,8 +49,8 @@ def settings_request(broker: int, names: Collection[str]) -> Any:
     return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
 
 
-def setting_names(answer: Any) -> frozenset[str]:
-    """Names of the settings in an answer; empty where the broker gives none."""
+def settings_of(answer: Any) -> dict[str, str | None]:
+    """Values by name in an answer, None for one that is not set; empty where the broker gives none."""
     if isinstance(answer, str) or answer.results[0].error_code != KafkaError.NO_ERROR:
-        return frozenset()
-    return frozenset(setting.name for setting in answer.results[0].configs)
+        return {}
+    return {setting.name: setting.value for setting in answer.results[0].configs}

@@ -29,6 +29,8 @@ from topicops.model.printable import printable
 
 T = TypeVar("T")
 FEATURE = "/feature"
+KNOWS_IDENTITIES = (3, 7)
+"""The first release of ZooKeeper that answers ``WhoAmI``."""
 PATIENCE_S = 4.0
 """How long one server may take for ``srvr``."""
 MOST_ANSWER_BYTES = 1 << 16
@@ -75,13 +77,14 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
     session = reader.session
     registrations = _registrations(session)
     features, feature_problem = _features(session)
-    identities = identities_of(session)
+    servers = _servers(session.client.hosts, tls)
+    identities = identities_of(session) if all(_may_know_identities(server) for server in servers) else None
     root, lease = session.get(ROOT), session.get(LEASE)
     stamped = [znode for znode in (*registrations.values(), session.get(TOPICS), root) if znode is not None]
     return ZooKeeperFacts(
         hosts=session.hosts,
         chroot=session.chroot,
-        servers=_servers(session.client.hosts, tls),
+        servers=servers,
         identities=identities,
         knows_multi_read=reader.knows_multi_read,
         migration=_migration(session),
@@ -172,6 +175,12 @@ def _migration(session: ZooKeeperSession) -> Migration:
         return "begun" if znodes.decode_migration(MIGRATION, znode.data).has_begun else "prepared"
     except UndecodableZnodeError:
         return "none"  # the snapshot reads it too, and reports the problem
+
+
+def _may_know_identities(server: ZooKeeperServer) -> bool:
+    """Whether it may be asked: an older server hangs up on it, maybe only after the session seems to be back."""
+    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", server.version or "")
+    return found is None or (int(found[1]), int(found[2])) >= KNOWS_IDENTITIES
 
 
 def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) -> tuple[str, ...] | None:

@@ -222,12 +222,14 @@ class ZooKeeperReader:
         self._catch_up()
         names = sorted(set(topics))
         readings, unstable = self._read_until_stable(names, states=states)
-        markers = self._read([f"{MARKERS}/{name}" for name in names])
+        reassignment, *markers = self._read([REASSIGNMENT, *(f"{MARKERS}/{name}" for name in names)])
+        moving = _moving(reassignment)
         return {
             name: TopicTraces(
                 live=_live_topic(name, readings[name], unstable=name in unstable),
                 has_config_znode=readings[name].config is not None,
                 is_deleting=marker is not None,
+                is_in_reassignment=name in moving,
             )
             for name, marker in zip(names, markers, strict=True)
         }
@@ -406,10 +408,7 @@ class ZooKeeperReader:
                 for name, reading in self._read_topics(leftovers, states=False).items()
                 if reading.config and not reading.topic
             ),
-            reassigning=frozenset(
-                moved.topic
-                for moved in znodes.decode_reassignment(REASSIGNMENT, reassignment.data if reassignment else None)
-            ),
+            reassigning=_moving(reassignment),
         )
 
     def _assemble(
@@ -465,6 +464,12 @@ class OtherZnodes(NamedTuple):
     markers: Mapping[str, Znode | None]
     orphans: frozenset[str]
     reassigning: frozenset[str]
+
+
+def _moving(reassignment: Znode | None) -> frozenset[str]:
+    """The topics that ``/admin/reassign_partitions`` names."""
+    rows = znodes.decode_reassignment(REASSIGNMENT, reassignment.data if reassignment else None)
+    return frozenset(row.topic for row in rows)
 
 
 def _kraft_message(hosts: str, path: str) -> str:

@@ -2,7 +2,8 @@
 
 Every decoder takes the znode's path, for the message, and its data; ``None`` and ``b""`` both mean no data. Decoders
 refuse everything that Kafka refuses. For topic and config znodes they refuse more: Kafka reads ``{}`` as a topic
-without partitions and broken config JSON as "no overrides", and a plan built on either would be wrong.
+without partitions and broken config JSON as "no overrides", and a plan built on either would be wrong. A config znode
+without data is what a person leaves who removes all overrides by hand; it has none.
 
 Source: kafka.zk.ZkData (3.9).
 """
@@ -21,7 +22,7 @@ from topicops.model.errors import UndecodableZnodeError
 from topicops.model.printable import printable
 
 NEWEST_TOPIC_VERSION = 3
-NEWEST_CONFIG_VERSION = 1
+MIGRATION_VERSION = 0
 FEATURE_VERSIONS = (1, 2)
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -92,6 +93,7 @@ class ControllerZnode(msgspec.Struct, frozen=True, rename={"broker_id": "brokeri
 class MigrationZnode(msgspec.Struct, frozen=True):
     """``/migration``; every number is -1 until a KRaft controller has taken over."""
 
+    version: int
     kraft_controller_id: int
     kraft_controller_epoch: int
     kraft_metadata_offset: int
@@ -137,7 +139,8 @@ class _RawTopic(msgspec.Struct):
 
 
 class _RawConfig(msgspec.Struct):
-    version: int
+    """Kafka looks at no version here."""
+
     config: dict[str, str]
 
 
@@ -190,6 +193,7 @@ REPAIR_FEATURE = (
     "Kafka refuses it too, and without it no broker becomes controller. "
     "A person must save its data and remove it with zookeeper-shell: the next controller writes it again"
 )
+ASK_WHO_MIGRATES = "ask the person who migrates this cluster to KRaft; until then nothing is known about it"
 REPAIR_BROKER = "restart that broker, so that it registers again; if the znode stays, find out which program wrote it"
 
 
@@ -224,9 +228,11 @@ def decode_topic(path: str, data: bytes | None) -> TopicZnode:
 
 
 def decode_state(path: str, data: bytes | None) -> StateZnode | None:
-    """Read what the controller last wrote of a partition; None for what Kafka takes for no state: no data, no JSON."""
+    """Read what the controller last wrote of a partition; None for what Kafka takes for no state: data without JSON."""
+    if not data:
+        raise _refused(path, "holds no data", REPAIR_STATE)
     try:
-        return _STATE.decode(data or b"")
+        return _STATE.decode(data)
     except msgspec.ValidationError as error:
         raise _refused(path, _problem(data, error), REPAIR_STATE) from error
     except _UNREADABLE:
@@ -234,14 +240,13 @@ def decode_state(path: str, data: bytes | None) -> StateZnode | None:
 
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
-    """Read a topic's overrides, raw text as stored."""
+    """Read a topic's overrides, raw text as stored; none where there is no data."""
+    if not data:
+        return {}
     try:
-        raw = _CONFIG.decode(data or b"")
+        return _CONFIG.decode(data).config
     except _UNREADABLE as error:
         raise _refused(path, _problem(data, error), REPAIR_CONFIG) from error
-    if raw.version != NEWEST_CONFIG_VERSION:
-        raise _refused(path, f"version {raw.version} of a config znode is not known", NEWER_WRITER)
-    return raw.config
 
 
 def decode_controller(path: str, data: bytes | None) -> ControllerZnode:
@@ -271,11 +276,14 @@ def decode_cluster_id(path: str, data: bytes | None) -> str:
 
 
 def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
+    """Read how far a migration to KRaft is. Source: kafka.zk.MigrationZNode#decode (3.9), which wants version 0."""
     try:
-        return _MIGRATION.decode(data or b"")
+        found = _MIGRATION.decode(data or b"")
     except _UNREADABLE as error:
-        remedy = "ask the person who migrates this cluster to KRaft; until then nothing is known about it"
-        raise _refused(path, _problem(data, error), remedy) from error
+        raise _refused(path, _problem(data, error), ASK_WHO_MIGRATES) from error
+    if found.version != MIGRATION_VERSION:
+        raise _refused(path, f"version {found.version} of a migration znode is not known", ASK_WHO_MIGRATES)
+    return found
 
 
 def decode_feature(path: str, data: bytes | None) -> FeatureZnode:

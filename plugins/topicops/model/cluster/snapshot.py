@@ -111,6 +111,12 @@ class TopicTraces:
     has_config_znode: bool
     is_deleting: bool
     """A deletion marker is in ``/admin/delete_topics``."""
+    is_in_reassignment: bool = False
+    """``/admin/reassign_partitions`` names it: below ``REASSIGNMENTS_IN_TOPICS`` nothing else tells that it moves."""
+
+    @property
+    def is_reassigning(self) -> bool:
+        return self.is_in_reassignment or (self.live is not None and self.live.is_reassigning)
 
     @property
     def lasting_identity(self) -> str | None:
@@ -119,7 +125,7 @@ class TopicTraces:
 
     @property
     def is_gone(self) -> bool:
-        return self.live is None and not self.has_config_znode and not self.is_deleting
+        return self.live is None and not (self.has_config_znode or self.is_deleting or self.is_in_reassignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,12 @@ def _gate_verdict(entry: GatedChange) -> Verdict:
 def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
     """Why no plan of now has this change: it is done, the topic changed, it is blocked, or no file asks for it."""
     topic = change.topic
-    found = TopicTraces(live=live.topics.get(topic), has_config_znode=False, is_deleting=topic in live.deleting)
+    found = TopicTraces(
+        live=live.topics.get(topic),
+        has_config_znode=False,
+        is_deleting=topic in live.deleting,
+        is_in_reassignment=topic in live.reassigning,
+    )
     comparison = compare(change, found)
     match comparison.match:
         case Match.AFTER:

@@ -69,7 +69,7 @@ def _differences(change: Change, traces: TopicTraces) -> Iterator[str]:
         case ConfigureTopic():
             return _unconfigured_differences(change, traces, live)
         case DeleteTopic():
-            return _undeleted_differences(change, live)
+            return _undeleted_differences(change, traces, live)
     assert_never(change)
 
 
@@ -123,10 +123,10 @@ def _unconfigured_differences(change: ConfigureTopic, traces: TopicTraces, live:
     yield from _override_differences(expected.overrides or {}, live, exact=True)
 
 
-def _undeleted_differences(change: DeleteTopic, live: LiveTopic) -> Iterator[str]:
+def _undeleted_differences(change: DeleteTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     yield from _another_topic(_deleted_identity(change), live)
     yield from _unequal("partitions", change.precondition.partitions, live.partitions)
-    if live.is_reassigning:
+    if traces.is_reassigning:
         yield "reassignment: planned none, live running"
     yield from _stability_differences(live)
 
@@ -150,7 +150,7 @@ def _existence_differences(change: ExpandTopic, traces: TopicTraces, live: LiveT
 def _movement_differences(traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     if traces.is_deleting:
         yield "topic: planned present, live marked for deletion"
-    if live.is_reassigning:
+    if traces.is_reassigning:
         yield "reassignment: planned none, live running"
     yield from _stability_differences(live)
 

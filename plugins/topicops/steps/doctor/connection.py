@@ -68,7 +68,7 @@ def many_znodes_are_read_at_once(facts: DoctorFacts, _: Environment) -> Iterator
         message = (
             "the ZooKeeper server does not support multiRead: each znode needs a request, so a snapshot takes longer"
         )
-        yield Finding(Severity.NOTICE, message, "update ZooKeeper to 3.6 or later")
+        yield Finding(Severity.NOTICE, message, "nothing must be done; ZooKeeper answers it since its own release 3.6")
 
 
 def the_lease_belongs_to_a_session(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:

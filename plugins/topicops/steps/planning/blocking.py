@@ -8,7 +8,7 @@ from datetime import datetime
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import TopicActivity
-from topicops.model.release import SINGLE_CONFIGS, TOPIC_IDS
+from topicops.model.release import NEWEST_RECORDS, OWN_RIGHTS, SINGLE_CONFIGS, TOPIC_IDS, Release
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
@@ -77,8 +77,7 @@ class Situation:
     @property
     def sends_all_overrides(self) -> bool:
         """Whether the brokers replace all overrides of a topic at once; where they are not known, they do not."""
-        releases = self.live.releases
-        return releases is not None and releases.oldest < SINGLE_CONFIGS
+        return _are_before(self, SINGLE_CONFIGS)
 
     @property
     def is_reassigning(self) -> bool:
@@ -434,13 +433,33 @@ def _recent_record(situation: Situation) -> Finding | None:
     policy = situation.environment.spec
     if situation.activity is None or policy.policy.delete_active == "allow":
         return None
+    if policy.rests_for and situation.activity.last_record_ms is None and _are_before(situation, NEWEST_RECORDS):
+        return Finding(
+            code="TOP409",
+            reason=f"brokers before {NEWEST_RECORDS} do not tell when its last record was written",
+            way_out="set policy.restsFor: 0s, which compares the end offsets alone, or deleteActive: allow",
+        )
     recent = recent_record(situation.activity, policy.rests_for, situation.now)
     return Finding(code="TOP409", reason=recent, way_out=STOP_CLIENTS) if recent else None
 
 
+def _are_before(situation: Situation, release: Release) -> bool:
+    """Whether brokers are known to be older."""
+    releases = situation.live.releases
+    return releases is not None and releases.oldest < release
+
+
 def _used_by_groups(situation: Situation) -> Finding | None:
     activity = situation.activity
-    if activity is None or not activity.groups or situation.environment.spec.policy.delete_active == "allow":
+    if activity is None or situation.environment.spec.policy.delete_active == "allow":
+        return None
+    if activity.groups is None and _are_before(situation, OWN_RIGHTS):
+        return Finding(
+            code="TOP410",
+            reason=f"brokers before {OWN_RIGHTS} do not tell whether the reader sees every consumer group",
+            way_out="check by hand that no group uses it, then set policy.deleteActive: allow",
+        )
+    if not activity.groups:
         return None
     return Finding(
         code="TOP410", reason=f"consumer groups use it: {', '.join(groups_text(activity))}", way_out=STOP_CLIENTS

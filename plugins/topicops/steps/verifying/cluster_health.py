@@ -73,7 +73,12 @@ def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, Brok
     return Observation(
         # Of a topic that is marked for deletion only what keeps it alive matters, not its health.
         expected=Expectation(topic=topic, absent=deleting),
-        traces=TopicTraces(live=live, has_config_znode=live is not None, is_deleting=deleting),
+        traces=TopicTraces(
+            live=live,
+            has_config_znode=live is not None,
+            is_deleting=deleting,
+            is_in_reassignment=topic in snapshot.reassigning,
+        ),
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,
         cluster_id=snapshot.cluster_id,
