@@ -1,0 +1,66 @@
+"""What brokers before 2.3, and the ZooKeeper of their time, do not tell or do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from fixtures.admin import new_admin
+from fixtures.live import cluster_spec
+from fixtures.workspace import Workspace
+from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.local.cluster import LocalCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+AUTHORIZER = {
+    "authorizer.class.name": "kafka.security.auth.SimpleAclAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+RUNS = 20
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One broker of 2.2, which asks its authorizer."""
+    cluster = LocalCluster.up(
+        tmp_path_factory.mktemp("guarded"), brokers=1, kafka="2.2.2", broker_properties=AUTHORIZER
+    )
+    yield cluster
+    cluster.down(now=True)
+
+
+def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Workspace, guarded: LocalCluster) -> None:
+    admin = new_admin(guarded.bootstrap_servers)
+    admin.create_topics([NewTopic("old", 1, 1)])["old"].result(60)
+    workspace.cluster = {**cluster_spec(guarded), "kafkaVersion": "2.2"}
+    workspace.tombstone("old")
+    workspace.policy = {"deleteByName": "allow"}
+
+    with closing(BrokerQuestions({"bootstrap.servers": guarded.bootstrap_servers}, timeout_s=10)) as questions:
+        activity = questions.activity(["old"])["old"]
+    refused = workspace.plan()
+    workspace.policy |= {"deleteActive": "allow"}
+    allowed = workspace.plan()
+
+    assert (activity.groups, activity.end_offsets) == (None, {0: 0})
+    assert "TOP410: brokers before 2.3 do not tell whether the reader sees every consumer group" in refused.out
+    assert "check by hand that no group uses it, then set policy.deleteActive: allow" in refused.out
+    assert "1 to delete; 0 blocked" in allowed.out
+
+
+def test_doctor_looks_at_a_zookeeper_of_3_4_as_often_as_it_is_asked(
+    workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cluster = LocalCluster.up(tmp_path_factory.mktemp("zk34"), brokers=1, kafka="1.1.1")
+    try:
+        workspace.cluster = {**cluster_spec(cluster), "kafkaVersion": "1.1"}
+        ended = [workspace.run("doctor", "--environment", "local") for _ in range(RUNS)]
+    finally:
+        cluster.down(now=True)
+
+    assert [end.out + end.err for end in ended if end.status] == []
+    assert all("run 1.1" in end.out for end in ended)
+    assert not any("broker-versions" in end.out for end in ended)
