@@ -373,8 +373,15 @@ def test_brokers_that_replace_all_overrides_are_sent_all_of_them() -> None:
     assert "the request also names the segment.ms of now" in change.notes[-1]
 
 
+def test_replicas_of_both_sides_of_a_move_are_no_difference() -> None:
+    both_sides = live_topic("a", assignment={0: (1, 2, 3), 1: (2, 3), 2: (3, 1)})
+    live = snapshot(both_sides, reassigning=frozenset({"a"}), releases=Releases(Release(2, 3), Release(2, 3)))
+
+    assert codes_of(planned(desired_topic("a", replication_factor=2), live=live)) == {"a": ("TOP419",)}
+
+
 def test_throttles_of_a_reassignment_are_never_replaced() -> None:
-    old, new = (Releases(release, release) for release in (Release(2, 2), Release(2, 3)))
+    old, new = (Releases(release, release) for release in (Release(2, 2), Release(2, 4)))
     wanted = desired_topic("a", configs={"retention.ms": "9"})
     live = snapshot(live_topic("a"), reassigning=frozenset({"a"}))
 

@@ -43,7 +43,7 @@ class GroupOnTopic:
     """How one group uses one topic."""
 
     state: str
-    """As Kafka names it: ``Stable``, ``Empty``; empty text from brokers before 2.6, for a group without members."""
+    """As Kafka names it: ``Stable``, ``Empty``; empty text for a group without members, from brokers before 2.6."""
     committed: dict[int, int] = field(default_factory=dict)
     """Committed offset by partition; empty for a group that only has members."""
 
@@ -81,9 +81,9 @@ class ConsumerGroups:
     def _read(self, topics: frozenset[str]) -> GroupsByTopic:
         found: dict[str, dict[str, GroupOnTopic]] = {topic: {} for topic in topics}
         states = self._states()
-        for group, read in self._assigned(states):
+        for group, state, read in self._assigned(states):
             for topic in read & topics:
-                found[topic][group] = GroupOnTopic(_state_of(states, group))
+                found[topic][group] = GroupOnTopic(state)
         for group, topic, partition, offset in self._committed(states):
             if topic in topics and offset >= 0:
                 of_topic = found[topic].setdefault(group, GroupOnTopic(_state_of(states, group)))
@@ -100,15 +100,15 @@ class ConsumerGroups:
             found[broker] = {group.group_id: group.group_state for group in listed}
         return found
 
-    def _assigned(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, set[str]]]:
-        """Each group with members, and the topics that they read now."""
+    def _assigned(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, set[str]]]:
+        """Each group with members, its state, and the topics that they read now."""
         with_members = {b: [g for g, state in of.items() if state not in WITHOUT_MEMBERS] for b, of in states.items()}
         for _, reply in self._in_parts(with_members, GROUPS_A_REQUEST, lambda part: DescribeGroupsRequest(groups=part)):
             for group in reply.groups:
                 _check(group.error_code, f"group {group.group_id}")
                 if group.group_state in UNREADY:
                     raise _NotYetError(f"the members of group {group.group_id} cannot be read: {group.group_state}")
-                yield group.group_id, _topics_of(group.members)
+                yield group.group_id, group.group_state, _topics_of(group.members)
 
     def _committed(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, int, int]]:
         """Group, topic, partition and offset of each commit."""

@@ -8,7 +8,14 @@ from datetime import datetime
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import TopicActivity
-from topicops.model.release import NEWEST_RECORDS, OWN_RIGHTS, SINGLE_CONFIGS, TOPIC_IDS, Release
+from topicops.model.release import (
+    NEWEST_RECORDS,
+    OWN_RIGHTS,
+    REASSIGNMENTS_IN_TOPICS,
+    SINGLE_CONFIGS,
+    TOPIC_IDS,
+    Release,
+)
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
@@ -82,6 +89,11 @@ class Situation:
     @property
     def is_reassigning(self) -> bool:
         return self.topic is not None and (self.topic.is_reassigning or self.desired.name in self.live.reassigning)
+
+    @property
+    def moves_out_of_sight(self) -> bool:
+        """Whether replicas move, and brokers are so old that the topic's znode has those of both sides."""
+        return self.is_reassigning and _are_before(self, REASSIGNMENTS_IN_TOPICS)
 
 
 Rule = Callable[[Situation], Finding | None]
@@ -180,7 +192,7 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
 
 def _replication_factor(situation: Situation) -> Finding | None:
     topic, wanted = situation.topic, situation.desired.replication_factor
-    if topic is None or topic.replication_factors == {wanted}:
+    if topic is None or topic.replication_factors == {wanted} or situation.moves_out_of_sight:
         return None
     found = sorted(topic.replication_factors) or [0]
     if len(found) > 1:
@@ -200,7 +212,7 @@ def _replication_factor(situation: Situation) -> Finding | None:
 
 def _assignment(situation: Situation) -> Finding | None:
     topic, rows = situation.topic, situation.desired.assignment
-    if topic is None or rows is None:
+    if topic is None or rows is None or situation.moves_out_of_sight:
         return None
     live = topic.target_assignment
     moved = [p for p in sorted(rows) if p in live and tuple(rows[p]) != live[p]]
@@ -273,14 +285,11 @@ def _reassigning(situation: Situation) -> Finding | None:
     )
 
 
-def _reassigning_while_growing(situation: Situation) -> Finding | None:
-    return _reassigning(situation) if situation.grows else None
-
-
-def _reassigning_with_throttles(situation: Situation) -> Finding | None:
-    """Its throttles are overrides too, so a request that replaces all of them would stop or repeat it."""
+def _reassigning_meanwhile(situation: Situation) -> Finding | None:
+    """While replicas move, a topic does not grow, throttles stay, and old brokers do not tell the target."""
     replaces = bool(situation.edits.after) and situation.sends_all_overrides
-    return _reassigning(situation) if replaces and not situation.grows else None
+    is_in_the_way = situation.grows or replaces or situation.moves_out_of_sight
+    return _reassigning(situation) if is_in_the_way else None
 
 
 def _too_few_brokers(situation: Situation) -> Finding | None:
@@ -485,8 +494,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _replication_factor,
     _assignment,
     _gaps,
-    _reassigning_while_growing,
-    _reassigning_with_throttles,
+    _reassigning_meanwhile,
     _too_few_brokers,
     _mixed_racks,
     _dead_brokers_by_hand,
