@@ -380,6 +380,29 @@ def test_replicas_of_both_sides_of_a_move_are_no_difference() -> None:
     assert codes_of(planned(desired_topic("a", replication_factor=2), live=live)) == {"a": ("TOP419",)}
 
 
+@pytest.mark.parametrize(
+    ("configs", "code", "why"),
+    [
+        ({"compression.zstd.level": "5"}, "TOP314", "compression.zstd.level comes with Kafka 3.8"),
+        ({"compression.type": "zstd"}, "TOP306", "one of uncompressed, snappy, lz4, gzip, producer"),
+        ({"retention.ms": "-2"}, None, ""),
+    ],
+)
+def test_what_the_brokers_would_refuse_is_blocked_in_the_plan(
+    configs: dict[str, str], code: str | None, why: str
+) -> None:
+    old = Releases(Release(2, 0), Release(2, 1))
+    created = planned(desired_topic("a", configs=configs), live=snapshot(releases=old))
+    configured = planned(desired_topic("a", configs=configs), live=snapshot(live_topic("a"), releases=old))
+    modern = planned(desired_topic("a", configs=configs), live=snapshot(live_topic("a")))
+
+    for found in (created, configured):
+        assert codes_of(found) == ({"a": (code,)} if code else {})
+        assert all("the brokers run Kafka 2.0 and 2.1 and would refuse" in b.reasons[0] for b in found.blocked)
+        assert all(why in blocked.reasons[0] for blocked in found.blocked)
+    assert len(modern.changes) == (code is not None)
+
+
 def test_throttles_of_a_reassignment_are_never_replaced() -> None:
     old, new = (Releases(release, release) for release in (Release(2, 2), Release(2, 4)))
     wanted = desired_topic("a", configs={"retention.ms": "9"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from topicops.model.release import ONE_MESSAGE_FORMAT
+
 FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "apiVersion": "The format of the file.",
     "kind": "What the file describes; it must fit the folder.",
@@ -132,7 +134,7 @@ CONFIG_WORDS: Mapping[str, str] = MappingProxyType({
     "max.decompressed.message.bytes": "The largest record, after decompression, that a broker accepts.",
     "max.message.bytes": "The largest batch of records, compressed, that a broker accepts.",
     "message.downconversion.enable": "Whether very old consumers get their old format.",
-    "message.format.version": "The format of records on the disk; without effect since Kafka 3.0.",
+    "message.format.version": f"The format of records on the disk; without effect since Kafka {ONE_MESSAGE_FORMAT}.",
     "message.timestamp.after.max.ms": "How far in the future a record's time may be.",
     "message.timestamp.before.max.ms": "How far in the past a record's time may be.",
     "message.timestamp.difference.max.ms": "The older name for both limits of a record's time.",

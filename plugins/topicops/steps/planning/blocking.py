@@ -16,9 +16,10 @@ from topicops.model.release import (
     TOPIC_IDS,
     Release,
 )
+from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, parse
+from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, configs_of, parse
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
 from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
@@ -438,6 +439,24 @@ def _no_topic_id(situation: Situation) -> Finding | None:
     )
 
 
+def _refused_by_brokers(situation: Situation) -> Finding | None:
+    """A config that brokers of another release than the files are judged by do not have, or do not take so."""
+    releases, edits = situation.live.releases, situation.edits
+    if releases is None:
+        return None
+    sent: dict[str, str | None] = {**edits.unlisted} if situation.sends_all_overrides and edits.after else {}
+    for name, value in {**sent, **edits.after}.items():
+        for release in releases:
+            if value is not None and (problem := config_problem(name, value, release)):
+                return Finding(
+                    code="TOP306" if name in configs_of(release) else "TOP314",
+                    reason=f"the brokers run Kafka {releases} and would refuse {name}={value}: {problem}",
+                    way_out="take it out, or upgrade the brokers",
+                    field=f"configs.{name}",
+                )
+    return None
+
+
 def _recent_record(situation: Situation) -> Finding | None:
     policy = situation.environment.spec
     if situation.activity is None or policy.policy.delete_active == "allow":
@@ -481,6 +500,7 @@ def _listed(numbers: list[int]) -> str:
 
 CREATE_RULES: tuple[Rule, ...] = (
     _protected,
+    _refused_by_brokers,
     _collision,
     _too_few_brokers,
     _mixed_racks,
@@ -500,6 +520,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _dead_brokers_by_hand,
     _znode_size,
     _min_isr,
+    _refused_by_brokers,
 )
 DELETE_RULES: tuple[Rule, ...] = (
     _protected,
