@@ -19,7 +19,8 @@ from topicops.edges.local.cluster import LocalCluster
 
 RELEASES = ("2.5.1", "2.8.2", "3.9.2")
 PROTOCOL = "inter.broker.protocol.version"
-KNOWN = re.compile(r"TOP\d{3}")
+KNOWN = re.compile(r"TOP\d{3}|deletes run only when all before succeeded")
+"""A code, or a sentence that sends the reader to another refusal of the same run."""
 NAMES = re.compile(r"loop-\d+|127\.0\.0\.1:\d+|\b\d+\b")
 
 
@@ -56,7 +57,7 @@ def test_nothing_is_lost_in_a_rolled_upgrade_and_each_refusal_is_a_clear_word(
     cluster: LocalCluster, workspace: Workspace, record_property: Callable[[str, object], None]
 ) -> None:
     workspace.cluster = cluster_spec(cluster) | {"kafkaVersion": release(RELEASES[0])}
-    workspace.policy = {"unattended": "destructive"}
+    workspace.policy, workspace.limits = {"unattended": "destructive"}, {"expansionFactor": 10}
     workspace.write_environment()
     loop = EndlessLoop(workspace, seed=7)
     ends = []
