@@ -20,6 +20,7 @@ import typer
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
+from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
     from topicops.edges.airflow_client import AirflowClient
@@ -43,7 +44,7 @@ def demo_command(
     topics: Annotated[Path, typer.Option("--topics", help="The folder of specs.")] = Path("topics"),
     dags: Annotated[Path, typer.Option("--dags", help="The folder of DAG files.")] = Path("dags"),
     kafka: Annotated[
-        str | None, typer.Option("--kafka", help="A release of Kafka (2.8) or a version (2.8.2). [default: 3.9]")
+        str | None, typer.Option("--kafka", help=f"A release of Kafka, or a patch version of one. [default: {USUAL}]")
     ] = None,
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
@@ -56,7 +57,6 @@ def demo_command(
     from topicops.edges.local.demo_files import copy_files, fit_to_kafka
     from topicops.edges.local.jars import release_of, usual_version, version_of
     from topicops.flow import home_folder
-    from topicops.model.release import NO_ZOOKEEPER
 
     require_extra("airflow")
     require_checkout(topics, dags)

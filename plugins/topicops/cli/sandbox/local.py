@@ -17,6 +17,7 @@ from topicops.edges.local.cluster import ClusterStatus, LocalCluster, ProcessSta
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
+from topicops.model.release import USUAL
 from topicops.steps.reporting.json_text import json_text
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
@@ -40,7 +41,8 @@ def up(
     zookeeper_port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
     broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
     kafka: Annotated[
-        str | None, typer.Option(help="A release of Kafka (2.8) or a version (2.8.2). [default: that of the data]")
+        str | None,
+        typer.Option(help=f"A release of Kafka, or a patch version. [default: that of the data, else {USUAL}]"),
     ] = None,
     kraft: Annotated[bool, typer.Option("--kraft", help="The brokers are controllers too, without ZooKeeper.")] = False,
     upgrade: Annotated[
