@@ -10,6 +10,7 @@ from fixtures.old_zookeeper import VERSION
 from fixtures.zookeeper import ZooKeeperServer
 from topicops.edges.zookeeper.lease import ZooKeeperLease
 from topicops.edges.zookeeper.multi_read import PIPELINE_WINDOW, read_batched, read_pipelined
+from topicops.edges.zookeeper.probe import zookeeper_facts
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import UnknownRequestError, ZooKeeperSession
 
@@ -58,6 +59,17 @@ def test_what_is_not_there_is_told_from_what_is(hosts: str) -> None:
     with ZooKeeperSession(hosts) as session:
         found = read_pipelined(session, ["/cluster/id", "/nothing", "/brokers/topics/topic-1"])
     assert [znode is None for znode in found] == [False, True, False]
+
+
+def test_it_is_not_asked_for_identities_since_it_would_hang_up_now_or_later(hosts: str) -> None:
+    with ZooKeeperReader(hosts) as reader:
+        seen: list[str] = []
+        reader.session.client.add_listener(seen.append)
+        found = zookeeper_facts(reader)
+
+    assert [server.version for server in found.servers] == [VERSION]
+    assert (found.identities, found.topics_without_config) == (None, ())
+    assert "SUSPENDED" not in seen
 
 
 def test_it_holds_a_lease(hosts: str) -> None:

@@ -81,6 +81,10 @@ NUMBERS = '"kraft_controller_id":1,"kraft_controller_epoch":2,"kraft_metadata_of
 MIGRATION = f'{{"version":0,{NUMBERS}}}'
 
 
+def test_text_that_is_no_json_is_no_partition_state() -> None:
+    assert znodes.decode_state(PATH, b'{"version":1,') is None
+
+
 def test_a_migration_znode_is_read_with_fields_of_later_releases() -> None:
     assert znodes.decode_migration(PATH, MIGRATION.replace("}", ',"new":1}').encode()).has_begun
 
@@ -104,6 +108,7 @@ def test_a_config_znode_that_kafka_would_take_for_no_overrides_is_refused(data: 
     ("data", "overrides"),
     [
         pytest.param("", {}, id="zero-length data"),
+        pytest.param(" \n", {}, id="white space alone"),
         pytest.param('{"version":2,"config":{"retention.ms":"5"}}', {"retention.ms": "5"}, id="another version"),
         pytest.param('{"config":{"retention.ms":"5"}}', {"retention.ms": "5"}, id="no version"),
     ],
@@ -116,6 +121,9 @@ def test_a_config_znode_is_read_as_kafka_reads_it(data: str, overrides: dict[str
     ("decode", "data"),
     [
         pytest.param(znodes.decode_state, "", id="state without data"),
+        pytest.param(znodes.decode_state, "\t ", id="state of white space"),
+        pytest.param(znodes.decode_state, "{}", id="state without fields"),
+        pytest.param(znodes.decode_migration, MIGRATION.replace("2", "20000000000"), id="migration, epoch too big"),
         pytest.param(znodes.decode_migration, MIGRATION.replace("0", "1", 1), id="migration of another version"),
         pytest.param(znodes.decode_migration, MIGRATION.replace('"version":0,', ""), id="migration without version"),
         pytest.param(znodes.decode_broker, '{"version":0,"host":"h","port":1}', id="broker version 0"),

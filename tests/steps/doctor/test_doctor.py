@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -320,6 +321,22 @@ def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
     going = world(one_row(1, states={0: partition_state([1], leader=-1)}), deleting={"orders": 1_000})
 
     assert ids_of(examine(going, environment())) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "way"),
+    [
+        pytest.param("2.3", "Kafka 2.3 cannot cancel one that cannot end: when no other one runs, ", id="none"),
+        pytest.param("2.4", "--cancel of Kafka 2.6 or later$", id="that of a newer Kafka"),
+        pytest.param("2.6", "with kafka-reassign-partitions --cancel$", id="the brokers' own"),
+    ],
+)
+def test_a_move_is_cancelled_by_what_the_oldest_broker_has(release: str, way: str) -> None:
+    facts = replace(world(topic(adding={0: (3,)})), kafka=broker_2(release=Release.parse(release)).kafka)
+
+    [finding] = [f for f in examine(facts, environment()).findings if f.id == "reassignment"]
+
+    assert re.search(way, finding.fix)
 
 
 def test_a_throttle_is_in_place_while_replicas_move() -> None:

@@ -77,7 +77,7 @@ class _Reading:
 
     def _config(self, path: str, znode: Znode) -> Mapping[str, str]:
         try:
-            return znodes.decode_config(path, znode.data) if znode.data else {}
+            return znodes.decode_config(path, znode.data)
         except UndecodableZnodeError as error:
             self.broken.append(str(error).partition(";")[0])
             return {}

@@ -75,10 +75,18 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
         ClusterError: The session was lost.
     """
     session = reader.session
-    registrations = _registrations(session)
-    features, feature_problem = _features(session)
     servers = _servers(session.client.hosts, tls)
     identities = identities_of(session) if all(_may_know_identities(server) for server in servers) else None
+    # A server may hang up on a request that it does not know only now, after it has answered later ones.
+    return reader.connected(lambda: _facts(reader, servers, identities))
+
+
+def _facts(
+    reader: ZooKeeperReader, servers: tuple[ZooKeeperServer, ...], identities: tuple[str, ...] | None
+) -> ZooKeeperFacts:
+    session = reader.session
+    registrations = _registrations(session)
+    features, feature_problem = _features(session)
     root, lease = session.get(ROOT), session.get(LEASE)
     stamped = [znode for znode in (*registrations.values(), session.get(TOPICS), root) if znode is not None]
     return ZooKeeperFacts(
@@ -105,6 +113,10 @@ def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
 
     A snapshot stops at the first one. Raises ``ClusterError`` when the session is lost.
     """
+    return reader.connected(lambda: _undecodable_znodes(reader))
+
+
+def _undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
     session = reader.session
     topics, configs = ([f"{path}/{name}" for name in session.children(path) or ()] for path in (TOPICS, CONFIGS))
     decoded, found = _tried(reader, topics, znodes.decode_topic)

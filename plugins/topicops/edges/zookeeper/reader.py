@@ -169,7 +169,7 @@ class ZooKeeperReader:
 
     def cluster_id(self) -> str:
         """Read ``/cluster/id``. Raises ``WrongTargetError`` where no Kafka cluster keeps its znodes."""
-        return self._connected(self._cluster_id)
+        return self.connected(self._cluster_id)
 
     def _cluster_id(self) -> str:
         path = CLUSTER_ID
@@ -195,7 +195,7 @@ class ZooKeeperReader:
             ClusterError: No broker is alive, a znode may not be read, or brokers and controller keep changing.
         """
         with gc_paused():
-            return self._connected(lambda: self._snapshot(into or TopicsInMemory(), states=states))
+            return self.connected(lambda: self._snapshot(into or TopicsInMemory(), states=states))
 
     def _snapshot(self, sink: TopicSink, *, states: bool) -> ClusterSnapshot:
         self._catch_up()
@@ -216,7 +216,7 @@ class ZooKeeperReader:
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
         """Every znode of these names, after the server has caught up with its leader."""
-        return self._connected(lambda: self._traces(topics, states=states))
+        return self.connected(lambda: self._traces(topics, states=states))
 
     def _traces(self, topics: Sequence[str], *, states: bool) -> Mapping[str, TopicTraces]:
         self._catch_up()
@@ -236,7 +236,7 @@ class ZooKeeperReader:
 
     def brokers(self) -> Mapping[int, Broker]:
         """Live brokers by id; empty when none is registered."""
-        return self._connected(self._brokers)
+        return self.connected(self._brokers)
 
     def _brokers(self) -> Mapping[int, Broker]:
         names = self.session.children(BROKERS) or ()
@@ -246,7 +246,7 @@ class ZooKeeperReader:
 
     def controller_epoch(self) -> int:
         """0 while the cluster has never had a controller."""
-        return self._connected(self._controller_epoch)
+        return self.connected(self._controller_epoch)
 
     def _controller_epoch(self) -> int:
         znode = self.session.get(CONTROLLER_EPOCH)
@@ -254,9 +254,9 @@ class ZooKeeperReader:
 
     def controller_id(self) -> int | None:
         """None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
-        return self._zookeeper_controller(self._connected(lambda: self.session.get(CONTROLLER)))
+        return self._zookeeper_controller(self.connected(lambda: self.session.get(CONTROLLER)))
 
-    def _connected(self, read: Callable[[], T]) -> T:
+    def connected(self, read: Callable[[], T]) -> T:
         """Call ``read``, and call it again when the connection is lost and the session is not."""
         for _ in range(MOST_RESTARTS):
             try:

@@ -5,7 +5,7 @@ refuse everything that Kafka refuses. For topic and config znodes they refuse mo
 without partitions and broken config JSON as "no overrides", and a plan built on either would be wrong. A config znode
 without data is what a person leaves who removes all overrides by hand; it has none.
 
-Source: kafka.zk.ZkData (3.9).
+Source: kafka.zk.ZkData (1.1 to 3.9, of which 1.1 alone takes a partition state without data for no state).
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class ControllerZnode(msgspec.Struct, frozen=True, rename={"broker_id": "brokeri
 
 
 class MigrationZnode(msgspec.Struct, frozen=True):
-    """``/migration``; every number is -1 until a KRaft controller has taken over."""
+    """``/migration``; every number but the version is -1 until a KRaft controller has taken over."""
 
-    version: int
-    kraft_controller_id: int
-    kraft_controller_epoch: int
+    version: Int32
+    kraft_controller_id: Int32
+    kraft_controller_epoch: Int32
     kraft_metadata_offset: int
-    kraft_metadata_epoch: int
+    kraft_metadata_epoch: Int32
 
     @property
     def has_begun(self) -> bool:
@@ -229,10 +229,10 @@ def decode_topic(path: str, data: bytes | None) -> TopicZnode:
 
 def decode_state(path: str, data: bytes | None) -> StateZnode | None:
     """Read what the controller last wrote of a partition; None for what Kafka takes for no state: data without JSON."""
-    if not data:
+    if _is_blank(data):
         raise _refused(path, "holds no data", REPAIR_STATE)
     try:
-        return _STATE.decode(data)
+        return _STATE.decode(data or b"")
     except msgspec.ValidationError as error:
         raise _refused(path, _problem(data, error), REPAIR_STATE) from error
     except _UNREADABLE:
@@ -241,10 +241,10 @@ def decode_state(path: str, data: bytes | None) -> StateZnode | None:
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
     """Read a topic's overrides, raw text as stored; none where there is no data."""
-    if not data:
+    if _is_blank(data):
         return {}
     try:
-        return _CONFIG.decode(data).config
+        return _CONFIG.decode(data or b"").config
     except _UNREADABLE as error:
         raise _refused(path, _problem(data, error), REPAIR_CONFIG) from error
 
@@ -322,8 +322,13 @@ def _refused(path: str, problem: str, remedy: str) -> UndecodableZnodeError:
     return UndecodableZnodeError(printable(path), problem, remedy)
 
 
+def _is_blank(data: bytes | None) -> bool:
+    """Whether there is nothing but JSON's white space, in which Kafka's parser finds no value and no error."""
+    return not (data or b"").strip(b" \t\r\n")
+
+
 def _problem(data: bytes | None, error: Exception) -> str:
-    if not data:
+    if _is_blank(data):
         return "holds no data"
     if isinstance(error, msgspec.ValidationError):
         return f"holds other JSON than Kafka writes: {printable(str(error))}"

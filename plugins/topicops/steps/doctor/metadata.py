@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS, Releases
+from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import listed, live_of, zookeeper_of
 from topicops.steps.planning.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
@@ -155,19 +155,8 @@ def nothing_is_reassigned(facts: DoctorFacts, _: Environment) -> Iterator[Findin
     if moving:
         places = tuple(f"{name}{_stuck(live, name)}" for name in moving)
         message = f"replicas are being moved, or a move was left unfinished: {listed(places)}"
-        fix = f"wait until it has ended; {_way_to_cancel(facts)}"
+        fix = f"wait until it has ended; {way_to_cancel(facts)}"
         yield Finding(Severity.WARNING, message, fix, "TOP419", places)
-
-
-def _way_to_cancel(facts: DoctorFacts) -> str:
-    brokers = facts.kafka.brokers.values() if facts.kafka else ()
-    releases = Releases.of(broker.release for broker in brokers if broker.release is not None)
-    if releases is not None and releases.oldest < REASSIGNMENTS_IN_TOPICS:
-        return (
-            "one that cannot end is cancelled with zookeeper-shell: delete /admin/reassign_partitions, then "
-            "/controller, so that a new controller starts without it"
-        )
-    return f"cancel one that cannot end with kafka-reassign-partitions --cancel of Kafka {CANCELS_MOVES} or later"
 
 
 def throttles_are_gone(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -207,6 +196,20 @@ def topics_are_stable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     if places:
         message = f"topics that changed each time they were read: {listed(places)}"
         yield Finding(Severity.NOTICE, message, "find the program that keeps writing them", places=places)
+
+
+def way_to_cancel(facts: DoctorFacts) -> str:
+    """What ends a reassignment that cannot end by itself, with the oldest of these brokers."""
+    brokers = facts.kafka.brokers.values() if facts.kafka else ()
+    oldest = min((broker.release for broker in brokers if broker.release), default=CANCELS_MOVES)
+    if oldest >= CANCELS_MOVES:
+        return "cancel one that cannot end with kafka-reassign-partitions --cancel"
+    if oldest >= REASSIGNMENTS_IN_TOPICS:
+        return f"cancel one that cannot end with kafka-reassign-partitions --cancel of Kafka {CANCELS_MOVES} or later"
+    return (
+        f"Kafka {oldest} cannot cancel one that cannot end: when no other one runs, delete /admin/reassign_partitions "
+        "with zookeeper-shell, and then /controller, so that the next controller does not know of it"
+    )
 
 
 def topics_by_missing_broker(live: ClusterSnapshot) -> Mapping[int, AbstractSet[str]]:

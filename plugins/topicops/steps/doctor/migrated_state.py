@@ -109,7 +109,7 @@ def no_reassignment_runs(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     )
     if places:
         message = f"replicas are being moved, and what waits in /admin/reassign_partitions is lost: {listed(places)}"
-        fix = "wait until it has ended; cancel one that cannot end with kafka-reassign-partitions --cancel"
+        fix = f"wait until it has ended; {metadata.way_to_cancel(facts)}"
         yield Finding(Severity.WARNING, message, fix, "TOP419", places)
 
 
