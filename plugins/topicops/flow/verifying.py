@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
@@ -17,6 +18,28 @@ from topicops.steps.verifying.cluster_health import findings_before_run
 from topicops.steps.verifying.observation import FindingKey
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress
+
+SAID_AGAIN_S = 5.0
+"""After how long verify says again how far it is, while no topic becomes right or wrong."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ProgressLines:
+    """Says how far verify is: at once when more or fewer topics are right, and else from time to time.
+
+    What verify waits for may change with every observation, several times in a second.
+    """
+
+    say: Callable[[str], None]
+    clock: Clock = field(default_factory=Clock)
+    _healthy: int | None = None
+    _said_at: float = -inf
+
+    def take(self, seen: Progress) -> None:
+        now = self.clock.now()
+        if seen.healthy != self._healthy or now - self._said_at >= SAID_AGAIN_S:
+            self._healthy, self._said_at = seen.healthy, now
+            self.say(progress_line(seen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +99,7 @@ def verify_outcomes(
             metadata=metadata,
             deadlines=environment.spec.verify,
             clock=Clock(),
-            progress=lambda seen: run.progress(progress_line(seen)),
+            progress=ProgressLines(say=run.progress).take,
             interrupted=interrupted,
             known_findings=known_findings,
             broker_defaults=defaults,
