@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from topicops.edges.local import jars as subject
+from topicops.edges.local.cluster import LocalCluster
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST
 
@@ -168,3 +169,12 @@ def test_another_patch_version_has_kafkas_own_jars_with_the_sums_beside_them(mir
 def test_a_version_that_was_never_released_is_refused(mirror: Mirror, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no Kafka 2\.8\.9 in 127\.0\.0\.1; 2\.8\.2 is pinned"):
         subject.kafka_jars("2.8.9", cache=tmp_path / "cache")
+
+
+def test_a_cluster_of_a_version_that_was_never_released_leaves_nothing_behind(
+    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(UsageError, match=r"there is no Kafka 2\.8\.9"):
+        LocalCluster.up(tmp_path / "home", kafka="2.8.9")
+    assert not (tmp_path / "home").exists()

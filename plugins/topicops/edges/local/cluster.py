@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self
 from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
 from topicops.edges.local import server_files
-from topicops.edges.local.jars import kafka_jars, version_of
+from topicops.edges.local.jars import kafka_jars, sums_of, version_of
 from topicops.edges.local.progress import Progress, quiet
 from topicops.edges.local.readiness import (
     BROKERS_START_S,
@@ -151,7 +151,7 @@ class LocalCluster:
             heap_mb=heap_mb,
             kraft=kraft,
             racks=None if racks is None else tuple(racks),
-            kafka=None if kafka is None else version_of(kafka),
+            kafka=None if kafka is None else _existing(kafka),
             upgrade=upgrade,
         )
         folder = _cluster_folder(home)
@@ -300,7 +300,7 @@ class LocalCluster:
             raise UsageError(f"{role} runs; stop it before you change its Kafka or its settings")
         server = replace(
             server,
-            kafka=server.kafka if kafka is None else version_of(kafka),
+            kafka=server.kafka if kafka is None else _existing(kafka),
             properties=server.properties if properties is None else dict(properties),
         )
         write_state(self.folder, self._state.with_server(server))
@@ -524,6 +524,13 @@ class LocalCluster:
         if state is None:
             raise LocalClusterError(f"{self.folder} no longer exists; start the cluster again with `topicops local up`")
         return state
+
+
+def _existing(kafka: str) -> str:
+    """The version that a user names. Raises ``UsageError`` before anything is written, if it was never released."""
+    version = version_of(kafka)
+    sums_of(version)
+    return version
 
 
 def _cluster_folder(home: Path) -> Path:

@@ -167,6 +167,7 @@ def _sum_beside(path: str, version: str, cache: Path) -> str | None:
     """What the repository keeps as the jar's SHA-1, once fetched from the cache; None where it has no such jar."""
     import pooch
 
+    pooch.get_logger().setLevel("WARNING")
     folder = cache / f"kafka-{version}" / "sums"
     _make_folder(folder)
     name = f"{Path(path).name}.sha1"
