@@ -35,6 +35,7 @@ def test_each_value_is_shown_with_its_place_and_what_it_overrode(capsys: pytest.
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert shown == [
         "clicks in local, present (web/clicks.yaml:3)",
+        "configs by the rules of Kafka 3.9 (cluster.kafkaVersion, by default)",
         "owner team-web topic, web/clicks.yaml:3",
         "profile p topic, web/clicks.yaml:5",
         "partitions 12 environment override, environments/local.yaml:10",
@@ -57,16 +58,18 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(capsys.readouterr().out)
     values = {value.pop("name"): value for value in answer.pop("values")}
     assert answer == {
-        "format_version": "1.0",
+        "format_version": "1.1",
         "topic": "clicks",
         "environment": "local",
         "state": "present",
         "file": "web/clicks.yaml",
         "line": 3,
+        "kafka_version": "3.9",
     }
     assert values["configs.retention.ms"] == {
         "value": "604800000",
         "human": "7d",
+        "later": None,
         "written": "7d",
         "layer": "topic",
         "file": "web/clicks.yaml",
@@ -78,6 +81,22 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert (values["keyed"]["layer"], values["keyed"]["file"]) == ("built in", None)
     assert values["configs.segment.ms"]["value"] is None
+
+
+def test_a_value_that_a_later_release_refuses_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    local = LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "2.8"')
+    written = "segment.bytes: 64KiB, message.format.version: 2.7, retention.ms: 7d"
+    write(Path(), {"web/clicks.yaml": topic("clicks", f"spec: {{configs: {{{written}}}}}\n")}, local=local + OVERRIDE)
+
+    assert run(EXPLAIN) == 0
+
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert shown[1] == "configs by the rules of Kafka 2.8 (cluster.kafkaVersion, environments/local.yaml:5)"
+    assert [line for line in shown if "configs." in line] == [
+        "configs.message.format.version 2.7 (message.format.version is gone since Kafka 4.0) topic, web/clicks.yaml:4",
+        "configs.retention.ms 604800000 (7d) topic, web/clicks.yaml:4",
+        "configs.segment.bytes 65536 (64KiB, Kafka 4.1 takes 1048576 or more) topic, web/clicks.yaml:4",
+    ]
 
 
 @pytest.mark.parametrize(

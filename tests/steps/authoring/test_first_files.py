@@ -49,7 +49,7 @@ CASES = {
     "without ZooKeeper": {"zookeeper": None},
     "a sandbox": {"cluster_class": "sandbox"},
     "one broker without a rack": {"racks": {7: None}},
-    "a release that no broker reports": {"kafka_version": None},
+    "a release that no broker reports": {"kafka_version": None, "cluster_class": "sandbox"},
     "texts that YAML would misread": {"name": "on", "cluster_id": "3.9", "racks": {1: "a\nkind: Topic", 2: '": ['}},
 }
 
@@ -62,6 +62,12 @@ def test_the_environment_file_is_valid_and_in_its_standard_form(changes: Mapping
 
     assert checked.diagnostics == ()
     assert format_files(Selection(topics=topics), check=True, on_change=lambda _: None).edits == {}
+
+
+def test_a_production_environment_whose_release_no_broker_reports_says_so(tmp_path: Path) -> None:
+    checked = validate(read_tree(written(tmp_path, found(kafka_version=None))), environment=None, now=datetime.now(UTC))
+
+    assert [(each.code, each.is_error) for each in checked.diagnostics] == [("TOP334", False)]
 
 
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES)

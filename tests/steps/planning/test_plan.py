@@ -373,6 +373,30 @@ def test_brokers_that_replace_all_overrides_are_sent_all_of_them() -> None:
     assert "the request also names the segment.ms of now" in change.notes[-1]
 
 
+@pytest.mark.parametrize(
+    ("configs", "release", "said"),
+    [
+        ({"compression.zstd.level": "5"}, Release(2, 8), ("TOP314", "compression.zstd.level comes with Kafka 3.8")),
+        ({"segment.bytes": "1000"}, Release(4, 1), ("TOP306", "Kafka 4.1 takes 1048576 or more")),
+        ({"compression.type": "zstd"}, Release(2, 0), ("TOP306", "takes one of uncompressed, snappy, lz4, gzip")),
+        ({"segment.bytes": "1000"}, Release(4, 0), None),
+        ({"segment.bytes": None}, Release(4, 1), None),
+    ],
+)
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_config_that_the_brokers_own_release_refuses_is_blocked(
+    configs: dict[str, str | None], release: Release, said: tuple[str, str] | None, is_live: bool
+) -> None:
+    """The files were judged by ``cluster.kafkaVersion``, which names another release."""
+    there = [live_topic("a", overrides={"segment.bytes": "999"})] if is_live else []
+    live = snapshot(*there, releases=Releases(release, release))
+
+    blocked = planned(desired_topic("a", configs=configs), live=live).blocked
+
+    assert [code for each in blocked for code in each.codes] == ([said[0]] if said else [])
+    assert all(said is not None and said[1] in each.reasons[0] for each in blocked)
+
+
 def test_replicas_of_both_sides_of_a_move_are_no_difference() -> None:
     both_sides = live_topic("a", assignment={0: (1, 2, 3), 1: (2, 3), 2: (3, 1)})
     live = snapshot(both_sides, reassigning=frozenset({"a"}), releases=Releases(Release(2, 3), Release(2, 3)))

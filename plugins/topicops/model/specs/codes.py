@@ -21,7 +21,7 @@ class Code(NamedTuple):
     """Nothing produces it yet."""
 
 
-WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328"})
+WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328", "TOP334"})
 """A warning wherever they stand; every other code of ``validate`` is an error unless the place says otherwise."""
 
 _TABLE = (
@@ -100,10 +100,11 @@ _TABLE = (
     Code("TOP303", "differs only by case", "`Orders` and `orders`.", "`Orders` and `orders`.", "Rename one."),
     Code("TOP304", "look-alike name", "`payrnents` beside `payments`.",
          "`payrnents`, with r and n, beside `payments`.", "Rename one, if they are not meant as a pair."),
-    Code("TOP305", "unknown config key", "A misspelling, or a broker's setting.", "`retention.mss: 7d`.",
-         "Follow the hint."),
-    Code("TOP306", "config value invalid", "A value that a broker refuses.",
-         "`cleanup.policy: Compact`: Kafka knows only `compact`.", "Choose one within the shown range."),
+    Code("TOP305", "unknown config key", "No release of Kafka has it: a misspelling, or a broker's setting.",
+         "`retention.mss: 7d`.", "Follow the hint."),
+    Code("TOP306", "config value invalid", "Brokers of the release in cluster.kafkaVersion refuse the value.",
+         "`segment.bytes: 512KiB` with `kafkaVersion: \"4.1\"`; brokers of 4.0 took it.",
+         "Choose one within the shown range, or correct cluster.kafkaVersion."),
     Code("TOP307", "compaction lag conflict", "min.compaction.lag.ms above max.compaction.lag.ms.",
          "`min.compaction.lag.ms: 2h` with `max.compaction.lag.ms: 1h`.", "Swap or correct."),
     Code("TOP308", "min ISR above RF", "Brokers take it for the replication factor: any replica away fails acks=all.",
@@ -118,7 +119,8 @@ _TABLE = (
          "`unclean.leader.election.enable: true`.", "Set it only where losing records is acceptable."),
     Code("TOP313", "throttle configs", "Kafka's reassignment tools set and remove them.",
          '`leader.replication.throttled.replicas: "*"`.', "Take them out."),
-    Code("TOP314", "config not usable on this version or mode", "Newer or older than the cluster, or for KRaft only.",
+    Code("TOP314", "config not usable on this version or mode",
+         "The release in cluster.kafkaVersion does not have it, or ignores it; or it is for KRaft only.",
          '`compression.gzip.level: 9` with `kafkaVersion: "3.7"`.', "Take it out, or correct cluster.kafkaVersion."),
     Code("TOP315", "local above total retention",
          "local.retention.* above retention.*; or below it while remote.log.copy.disable keeps all on the brokers.",
@@ -142,7 +144,7 @@ _TABLE = (
     Code("TOP324", "remote storage with compaction", "The two exclude each other.",
          "`remote.storage.enable: true` with `cleanup.policy: compact`.", "Choose one."),
     Code("TOP325", "environment incomplete",
-         "No address, a production cluster without its id, or a lease without ZooKeeper.",
+         "No address, a production cluster without its id, or a lease or a release without ZooKeeper.",
          "`class: production` without `id`.", "Copy it from /cluster/id."),
     Code("TOP326", "exception is over", "Its `until` has passed; it no longer applies.",
          "An exception with `until: 2020-01-01T00:00:00Z`.", "Take it out, or renew it."),
@@ -161,6 +163,8 @@ _TABLE = (
          "Choose another name, or correct the owner."),
     Code("TOP333", "order of environments", "policy.after names no environment, or makes a circle.",
          "`after: [prod]` in prod.yaml, or prod after staging and staging after prod.", "Take the name out."),
+    Code("TOP334", "release not known", "cluster.kafkaVersion is newer than topicops, or missing in production.",
+         "`class: production` without `kafkaVersion`.", "Write the brokers' release; `topicops doctor` shows it."),
     Code("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
          "12 partitions live, `partitions: 6` in the file.", "Write the live number, or move to a new topic."),
     Code("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

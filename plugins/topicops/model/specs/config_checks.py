@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from topicops.model.release import Release
+from topicops.model.release import FIRST_REQUESTS, Release
 from topicops.model.specs.topic_config import (
     LARGEST_INT,
     TOPIC_CONFIGS,
@@ -42,6 +42,12 @@ def config_problem(name: str, text: str, release: Release) -> str:
 def value_problem(name: str, text: str, release: Release) -> str:
     """As ``config_problem``; empty for a config that this release lacks, which is a problem of the name."""
     return config_problem(name, text, release) if name in configs_of(release) else ""
+
+
+def later_problem(name: str, text: str, release: Release) -> str:
+    """Why brokers of the next release that refuses this value will refuse it; empty: none that is known does."""
+    later = sorted(each for each in FIRST_REQUESTS if each > release)
+    return next((problem for each in later if (problem := config_problem(name, text, each))), "")
 
 
 def check_written(config: TopicConfig, text: str) -> None:

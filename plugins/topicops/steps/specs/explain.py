@@ -8,6 +8,8 @@ from datetime import datetime
 from itertools import chain
 
 from topicops.model.errors import UsageError
+from topicops.model.release import Release
+from topicops.model.specs.config_checks import later_problem
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.document import Fields, Items, Node, Text, Tree
 from topicops.model.specs.environment import Written
@@ -45,6 +47,8 @@ class Explained:
     """Canonical; None: no override may be live."""
     human: str | None
     """``7d`` for 604800000; None where no larger unit fits."""
+    later: str | None
+    """Why brokers of a later release refuse the value: ``Kafka 4.1 takes 1048576 or more``; None: none does."""
     given: Given
     overrode: tuple[Given, ...]
     """The values of lower layers, the nearest first."""
@@ -57,6 +61,10 @@ class Explanation:
     state: str
     """``present``, ``absent`` or ``paused``."""
     location: Location
+    release: Release
+    """By whose rules configs are checked."""
+    release_location: Location | None
+    """Of ``cluster.kafkaVersion``; None: it is not written."""
     values: tuple[Explained, ...]
 
 
@@ -71,11 +79,14 @@ def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Expla
     parts = [_metadata(source), _lifecycle(source)]
     if merged is not None:
         parts += [_settings(merged, view), _configs(merged, view)]
+    cluster = view.environment_spec.section("cluster")
     return Explanation(
         topic=topic,
         environment=environment,
         state=source.state or "present",
         location=source.metadata.location("name"),
+        release=view.release,
+        release_location=cluster.location("kafkaVersion") if "kafkaVersion" in cluster else None,
         values=tuple(chain.from_iterable(parts)),
     )
 
@@ -144,7 +155,7 @@ def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
     for name in sorted(topic.configs):
         given = [_given(label, layer, layer.values[name], name) for label, layer in layers if name in layer]
         written = given[-1].written if topic.configs[name].value is not None else None
-        yield _explained_config(name, written, given)
+        yield _explained_config(name, written, given, view.release)
 
 
 def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Section]]:
@@ -165,14 +176,22 @@ def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Sectio
 
 def _explained(name: str, given: Sequence[Given]) -> Explained:
     *lower, last = given
-    return Explained(name=name, value=last.written, human=None, given=last, overrode=tuple(reversed(lower)))
+    return Explained(name=name, value=last.written, human=None, later=None, given=last, overrode=tuple(reversed(lower)))
 
 
-def _explained_config(name: str, written: str | None, given: Sequence[Given]) -> Explained:
+def _explained_config(name: str, written: str | None, given: Sequence[Given], release: Release) -> Explained:
     value = canonical_written(name, written) if written is not None else None
     human = human_unit(TOPIC_CONFIGS[name], value) if value is not None else None
+    later = later_problem(name, value, release) if value is not None else ""
     *lower, last = given
-    return Explained(name=f"configs.{name}", value=value, human=human, given=last, overrode=tuple(reversed(lower)))
+    return Explained(
+        name=f"configs.{name}",
+        value=value,
+        human=human,
+        later=later or None,
+        given=last,
+        overrode=tuple(reversed(lower)),
+    )
 
 
 def _given(layer: str, section: Section, value: Value, name: str) -> Given:

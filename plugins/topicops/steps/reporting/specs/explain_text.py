@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.steps.reporting.json_text import json_text
 from topicops.steps.specs.explain import Explained, Explanation, Given
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
+"""1.1 added ``kafka_version`` and ``later``."""
 _WIDEST_VALUE = 60
 
 
@@ -27,6 +28,8 @@ class ValueJson(GivenJson):
     name: str
     value: str | None
     human: str | None
+    later: NotRequired[str | None]
+    """Why brokers of a later release refuse the value."""
     overrode: Sequence[GivenJson]
 
 
@@ -37,6 +40,8 @@ class ExplanationJson(TypedDict):
     state: str
     file: str
     line: int
+    kafka_version: NotRequired[str]
+    """The release by whose rules configs are checked."""
     values: Sequence[ValueJson]
 
 
@@ -46,7 +51,14 @@ def explain_text(explanation: Explanation) -> str:
     rows = [row for value in explanation.values for row in _rows(value)]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     lines = [f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {place}" for name, value, place in rows]
-    return "\n".join([printable(head), *map(str.rstrip, lines)])
+    return "\n".join([printable(head), *_rules(explanation), *map(str.rstrip, lines)])
+
+
+def _rules(explanation: Explanation) -> Iterator[str]:
+    """By whose rules configs are checked, where there are any; what a later release refuses stands at the value."""
+    if any(value.name.startswith("configs.") for value in explanation.values):
+        place = explanation.release_location or "by default"
+        yield printable(f"  configs by the rules of Kafka {explanation.release} (cluster.kafkaVersion, {place})")
 
 
 def explain_json(explanation: Explanation) -> str:
@@ -58,6 +70,7 @@ def explain_json(explanation: Explanation) -> str:
         "state": explanation.state,
         "file": place.file,
         "line": place.line,
+        "kafka_version": str(explanation.release),
         "values": [_value_as_json(value) for value in explanation.values],
     }
     return json_text(found)
@@ -73,7 +86,7 @@ def _value(value: Explained) -> str:
     """``2592000000 (30d)``; also the written form where it differs from both."""
     if value.value is None:
         return "no override (null)"
-    remarks = [remark for remark in (value.human, _written_differently(value)) if remark]
+    remarks = [remark for remark in (value.human, _written_differently(value), value.later) if remark]
     return _cut(value.value) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
@@ -96,6 +109,7 @@ def _value_as_json(value: Explained) -> ValueJson:
         "name": value.name,
         "value": value.value,
         "human": value.human,
+        "later": value.later,
         **_given_as_json(value.given),
         "overrode": [_given_as_json(given) for given in value.overrode],
     }

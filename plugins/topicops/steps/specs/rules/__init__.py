@@ -55,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     references.profiles_exist,
     references.overrides_have_topics,
     environments.production_names_its_cluster,
+    environments.releases_are_supported,
     environments.addresses_are_given,
     environments.leases_can_be_had,
     environments.exceptions_are_current,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.release import CAPPED_MIN_ISR, Release
 from topicops.model.specs.topic_config import local_retention
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, Setting
@@ -26,7 +27,7 @@ def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Find
             yield setting.finding(
                 "TOP308",
                 summary,
-                f"brokers take it for {replicas}: with any replica away, writes with acks=all fail",
+                _what_happens(replicas, view.release),
                 topic=topic.label,
                 against=factor,
                 why=factor_is,
@@ -41,6 +42,12 @@ def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Find
                 against=factor,
                 why=factor_is,
             )
+
+
+def _what_happens(replicas: int, release: Release) -> str:
+    if release < CAPPED_MIN_ISR:
+        return f"brokers before {CAPPED_MIN_ISR} refuse all writes with acks=all then"
+    return f"brokers take it for {replicas}: with any replica away, writes with acks=all fail"
 
 
 def compaction_lags_agree(view: EnvironmentView) -> Iterator[Finding]:

@@ -1,11 +1,11 @@
-"""Environments: they name their cluster and its address, the lease is possible, and no exception is over."""
+"""Environments: they name their cluster, its release and its address, the lease is possible, no exception is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
 
-from topicops.model.release import Release
+from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.codes import CODES
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
@@ -17,10 +17,35 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
     if cluster.get("class", str) == "production" and "id" not in cluster:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
         yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
+
+
+def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
+    cluster = view.environment_spec.section("cluster")
     version = cluster.get("kafkaVersion", str)
-    if version is not None and not Release.parse(version):
-        span = cluster.values["kafkaVersion"].span
-        yield Finding("TOP205", cluster.file, span, f"{version!r} is no Kafka version", "write it like 3.9")
+    if version is None:
+        if cluster.get("class", str) == "production" and not cluster.is_unreadable("kafkaVersion"):
+            summary = f"a production environment needs cluster.kafkaVersion; without it Kafka {view.release} is assumed"
+            remedy = "write the brokers' release, which `topicops doctor` shows"
+            yield Finding("TOP334", cluster.file, cluster.first, summary, remedy)
+        return
+    found = _release_problem(version, Release.parse(version), is_zookeeper=view.reads_zookeeper)
+    if found:
+        code, summary, remedy = found
+        yield Finding(code, cluster.file, cluster.values["kafkaVersion"].span, summary, remedy)
+
+
+def _release_problem(written: str, release: Release | None, *, is_zookeeper: bool) -> tuple[str, str, str] | None:
+    """A code, what is wrong, and what to do."""
+    if release is None:
+        return "TOP205", f"{written!r} is no Kafka version", f"write it like {USUAL}"
+    if release < OLDEST:
+        return "TOP205", f"Kafka {release} is older than {OLDEST}", f"topicops supports Kafka {OLDEST} and later"
+    if release >= NO_ZOOKEEPER and is_zookeeper:
+        return "TOP325", f"Kafka {release} has no ZooKeeper", "write source: kafka"
+    if release > NEWEST:
+        summary = f"Kafka {release} is newer than {NEWEST}: configs are checked by {NEWEST}'s rules"
+        return "TOP334", summary, "update topicops if it refuses a config that the brokers take"
+    return None
 
 
 def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
