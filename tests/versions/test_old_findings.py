@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
 from confluent_kafka.admin import NewTopic
+from kazoo.exceptions import NodeExistsError
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec
+from fixtures.live import cluster_spec, until, zookeeper
+from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
+from topicops.testing.changes import delete_topic
+from topicops.testing.scenarios import MOVES, ClusterUnderTest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 AUTHORIZER = {
@@ -64,3 +69,54 @@ def test_doctor_looks_at_a_zookeeper_of_3_4_as_often_as_it_is_asked(
     assert [end.out + end.err for end in ended if end.status] == []
     assert all("run 1.1" in end.out for end in ended)
     assert not any("broker-versions" in end.out for end in ended)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Brokers of 2.3, the last that keep all moves in one znode."""
+    cluster = LocalCluster.up(tmp_path_factory.mktemp("three"), kafka="2.3.1")
+    yield cluster
+    cluster.down(now=True)
+
+
+@pytest.fixture
+def moved(three: LocalCluster) -> Iterator[ClusterUnderTest]:
+    with under_test(three) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("scenario", MOVES, ids=lambda scenario: scenario.__name__)
+def test_old_brokers_move_replicas_as_the_scenarios_say(
+    scenario: Callable[[ClusterUnderTest], None], moved: ClusterUnderTest
+) -> None:
+    scenario(moved)
+
+
+def test_what_doctor_advises_ends_a_move_whose_topic_was_deleted(
+    moved: ClusterUnderTest, three: LocalCluster, workspace: Workspace
+) -> None:
+    workspace.cluster = {**cluster_spec(three), "kafkaVersion": "2.3"}
+    gone, next_one = moved.make("gone"), moved.make("next")
+    controller, _, new = moved.brokers
+
+    def is_left() -> bool:
+        traces = moved.traces(gone.name)
+        return traces.live is None and not traces.has_config_znode and not traces.is_deleting
+
+    moving = moved.moving(gone.name, (controller, new))
+    with pytest.raises(AssertionError), moving:  # the move never ends
+        moved.admin.delete(delete_topic(gone))
+    until(is_left)
+    doctor = workspace.run("doctor", "--environment", "local")
+    with pytest.raises(NodeExistsError), moved.moving(next_one.name, (controller, new)):
+        pass
+    with zookeeper(three) as client:
+        client.delete(REASSIGNMENT)
+        client.delete(CONTROLLER)
+    until(lambda: moved.reader.controller_id() is not None)
+
+    assert f"{gone.name} (no such topic)" in doctor.out
+    assert "Kafka 2.3 cannot cancel one that cannot end" in doctor.out
+    with moved.moving(next_one.name, (controller, new)):
+        pass
+    assert moved.live(next_one.name).assignment[0] == (controller, new)

@@ -1,6 +1,7 @@
 """A small cluster in memory that fills every port; tests choose its faults.
 
-It answers as Kafka 3.9 under ZooKeeper does, as far as the scenarios of ``testing.scenarios`` compare both.
+It answers as Kafka 3.9 under ZooKeeper does, as far as the scenarios of ``testing.scenarios`` compare both; with an
+older ``release`` it moves replicas as brokers of that release do.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from topicops.model.ports import (
     TopicSink,
     supported,
 )
-from topicops.model.release import SINGLE_CONFIGS, USUAL, Releases
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_CONFIGS, USUAL, Releases
 from topicops.model.specs.config_checks import config_problem
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
+_IS_MOVING = "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,9 @@ class FakeCluster:
         """Time of the newest record, in ms since 1970; a topic without an entry holds none."""
         self.groups: dict[str, tuple[str, ...]] = {}
         self.reassigning: set[str] = set()
+        """Topics that ``/admin/reassign_partitions`` names."""
+        self._targets: dict[str, dict[int, tuple[int, ...]]] = {}
+        """Where a running reassignment moves partitions."""
         self._id = cluster_id
         self._chroot = chroot
         self._zxid = 100
@@ -211,11 +216,26 @@ class FakeCluster:
         self._deleting.discard(topic)
 
     def start_reassignment(self, topic: str, partition: int, *, adding: Sequence[int], removing: Sequence[int]) -> None:
+        """Begin to move a partition; the move runs until ``end_reassignment``."""
         live = self._topics[topic]
-        assignment = {**live.assignment, partition: (*live.assignment[partition], *adding)}
-        self._topics[topic] = replace(
-            live, assignment=assignment, adding={partition: tuple(adding)}, removing={partition: tuple(removing)}
-        )
+        both_sides = (*live.assignment[partition], *adding)
+        self._targets.setdefault(topic, {})[partition] = tuple(b for b in both_sides if b not in removing)
+        moved = replace(live, assignment={**live.assignment, partition: both_sides})
+        if self.release < REASSIGNMENTS_IN_TOPICS:
+            self.reassigning.add(topic)
+            self._topics[topic] = moved
+        else:
+            self._topics[topic] = replace(
+                moved, adding={partition: tuple(adding)}, removing={partition: tuple(removing)}
+            )
+
+    def end_reassignment(self, topic: str) -> None:
+        """Let the replicas arrive; old brokers keep the name of a topic that was deleted meanwhile, for good."""
+        targets = self._targets.pop(topic, {})
+        if live := self._topics.get(topic):
+            self._topics[topic] = replace(live, assignment={**live.assignment, **targets}, adding={}, removing={})
+            self.reassigning.discard(topic)
+            self._control()
 
     def live(self, topic: str) -> LiveTopic:
         return self._topics[topic]
@@ -348,7 +368,7 @@ class FakeCluster:
 
     def _perform(self, change: Change) -> Answer:
         if error := self._error_of(change):
-            return Answer(AnswerKind.FAILED, error)
+            return Answer(AnswerKind.RETRY if error == _IS_MOVING else AnswerKind.FAILED, error)
         match change:
             case CreateTopic():
                 self._make(change.topic, change.assignment, change.configs)
@@ -390,8 +410,9 @@ class FakeCluster:
             return _UNKNOWN_TOPIC
         if change.topic in self._deleting:
             return "INVALID_TOPIC_EXCEPTION (17): the topic is queued for deletion"
-        if live.is_reassigning:
-            return "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
+        # Brokers that have one znode for all moves refuse it while anything moves.
+        if live.is_reassigning or (self.release < REASSIGNMENTS_IN_TOPICS and self.reassigning):
+            return _IS_MOVING
         if change.partitions <= live.partitions:
             return f"INVALID_PARTITIONS (37): The topic currently has {live.partitions} partitions."
         if unknown := {broker for row in change.assignment.values() for broker in row} - self._brokers.keys():

@@ -7,6 +7,7 @@ prefix, so that scenarios can share a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
@@ -23,13 +24,16 @@ class ScenarioError(AssertionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterUnderTest:
-    """A cluster behind its ports, with at least two brokers, and a function that waits for it."""
+    """A cluster behind its ports, and functions that wait for it and move replicas."""
 
     reader: LiveReader
     admin: TopicAdmin
     brokers: Sequence[int]
+    """At least three; topics are on the first two, and the third one is not the controller."""
     eventually: Callable[[Callable[[], bool]], bool]
     """Calls again until True; gives False after a time limit."""
+    moving: Callable[[str, Sequence[int]], AbstractContextManager[None]]
+    """Partition 0 of a topic moves to these brokers, and arrives when the context has ended."""
     prefix: str = "scenario"
 
     def topic(self, name: str) -> str:
@@ -188,6 +192,30 @@ def a_delete_with_a_foreign_id_deletes_nothing(cluster: ClusterUnderTest) -> Non
     expect(traces.live is not None and not traces.is_deleting, "it was deleted")
 
 
+def a_topic_that_moves_is_known_to_move_until_its_replicas_have_arrived(cluster: ClusterUnderTest) -> None:
+    live, resting = cluster.make("moving"), cluster.make("resting")
+    target = (cluster.brokers[0], cluster.brokers[2])
+    with cluster.moving(live.name, target):
+        expect(cluster.traces(live.name).is_reassigning, "nothing tells that it moves")
+        expect(not cluster.traces(resting.name).is_reassigning, "another topic seems to move")
+    expect(cluster.eventually(lambda: not cluster.traces(live.name).is_reassigning), "the move does not end")
+    expect(cluster.live(live.name).assignment[0] == target, "its replicas have not arrived")
+
+
+def a_topic_does_not_grow_while_it_moves(cluster: ClusterUnderTest) -> None:
+    live = cluster.make("moving-on")
+    with cluster.moving(live.name, (cluster.brokers[0], cluster.brokers[2])):
+        [answer] = cluster.admin.expand([expand_topic(live, tuple(cluster.brokers[:2]))])
+        expect(answer.kind is AnswerKind.RETRY, f"{answer.kind} and not to be sent later: {answer.error}")
+        expect("REASSIGNMENT_IN_PROGRESS" in answer.error, f"another error: {answer.error}")
+    expect(cluster.live(live.name).partitions == 1, "it grew all the same")
+
+
+MOVES: tuple[Callable[[ClusterUnderTest], None], ...] = (
+    a_topic_that_moves_is_known_to_move_until_its_replicas_have_arrived,
+    a_topic_does_not_grow_while_it_moves,
+)
+"""Of brokers of each release."""
 SCENARIOS: tuple[Callable[[ClusterUnderTest], None], ...] = (
     a_created_topic_is_as_it_was_asked_for,
     a_topic_is_created_once,
@@ -204,6 +232,7 @@ SCENARIOS: tuple[Callable[[ClusterUnderTest], None], ...] = (
     a_value_out_of_range_changes_nothing,
     a_deleted_topic_leaves_no_trace,
     a_delete_with_a_foreign_id_deletes_nothing,
+    *MOVES,
 )
 
 
