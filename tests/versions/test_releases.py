@@ -83,7 +83,8 @@ def test_doctor_tells_the_release_of_the_brokers_each_time(live: Workspace, rele
     findings = [finding for report in reports for finding in report["findings"]]
     assert [finding for finding in findings if finding["severity"] == "error"] == []
     differing = [finding["message"] for finding in findings if finding["id"] == "broker-versions"]
-    assert len(differing) == (RUNS_OF_DOCTOR if released.brokers.newer else 0), differing
+    assert any("brokers differ in version" in message for message in differing) == bool(released.brokers.newer)
+    assert bool(differing) == bool(released.brokers.newer), differing
 
 
 def test_a_dry_run_of_creates_finds_what_the_brokers_refuse_and_makes_no_topic(
@@ -297,7 +298,7 @@ def test_a_running_reassignment_blocks_a_plan_and_one_that_began_later_stops_the
 
     assert late.status == 4, all_said(late)
     assert late.out.count("reassignment: planned none, live running") == 2
-    assert {topic: found[0] for topic, found in codes(live).items()} == {"moves.on": "TOP419", "moves.off": "TOP419"}
+    assert {topic: "TOP419" in found for topic, found in codes(live).items()} == {"moves.on": True, "moves.off": True}
     cell.refused("TOP419, TOP501")
 
 
