@@ -53,7 +53,8 @@ soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which;
 	$(PYTEST) -m soak --timeout 1200 --soak-sample "$(SEED)" $(MORE)
 
 releases-table: setup  ## Run the script on all releases, and write its table into the page of releases
-	$(PYTEST) -m versions --timeout 1200 --versions-report tests/data/releases.json $(MORE)
+	$(PYTEST) tests/versions/test_releases.py tests/versions/test_identities.py --timeout 1200 \
+	  --versions-report tests/data/releases.json $(MORE)
 	PYTHONPATH=tests $(BIN)/python -m fixtures.release_table
 
 mutations: setup  ## Remove each safety check from a copy of the code, and show the test that notices (ONLY=word takes some)
