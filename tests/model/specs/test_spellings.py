@@ -102,6 +102,7 @@ def test_a_broker_setting_leads_to_the_config_of_a_topic() -> None:
         ("retention.ms", "1", None),
         ("retention.ms", "0", None),
         ("retention.ms", "-1", "no limit"),
+        ("remote.copy.lag.ms", "-1", None),
         ("local.retention.ms", "-2", None),
         ("segment.bytes", "1073741824", "1GiB"),
         ("segment.bytes", "1000", None),

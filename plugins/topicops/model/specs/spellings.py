@@ -95,7 +95,7 @@ def human_unit(config: TopicConfig, canonical: str) -> str | None:
         return None
     number = int(canonical)
     if number < 0:
-        return "no limit" if number == -1 else None
+        return "no limit" if number == -1 and "retention" in config.name else None
     count, unit = largest_unit(number, config.unit)
     return f"{count}{unit}" if count != number else None
 
