@@ -39,8 +39,6 @@ SEEN_AS_GATE = frozenset({"TOP405", "TOP406", "TOP407", "TOP421"})
 """Limits and the state of the cluster: of these the table gives the gate's word alone."""
 TABLES_GATE_WORDS = {"dropped": "skipped"}
 """The table was written before plan format 1.2 renamed the gate's third word."""
-READ_AS_KAFKA_READS_IT = "plan-266"
-"""The table refuses a config znode whose version nobody knows; Kafka never looks at the version, so it is read."""
 NOT_COMPARED = None
 """What the table writes for codes that are left open."""
 
@@ -250,9 +248,7 @@ def view_of(case: Json, folder: Path, chroot: Chroot) -> EnvironmentView:
     return EnvironmentView(case, znodes)
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case["id"]) for case in CASES if case["id"] != READ_AS_KAFKA_READS_IT]
-)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_a_case_of_the_table_is_planned_as_expected(
     case: Json, chroot: Chroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,18 +260,6 @@ def test_a_case_of_the_table_is_planned_as_expected(
 
     said = capsys.readouterr()
     check(world, Ended(status, said.out, said.err))
-
-
-def test_a_config_znode_of_any_version_is_read_as_kafka_reads_it(
-    chroot: Chroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for case in (case for case in CASES if case["id"] == READ_AS_KAFKA_READS_IT):
-        view_of(case, tmp_path, chroot)
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
-
-        assert run(ARGUMENTS) == 0
-        assert json.loads(capsys.readouterr().out)["changes"] == []
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in IN_A_PROCESS_OF_THEIR_OWN])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
+from topicops.model.release import OWN_RIGHTS
 from topicops.model.specs.spellings import largest_unit
 
 STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
+HIDDEN_GROUPS = f"brokers before {OWN_RIGHTS} do not tell whether the reader sees every consumer group"
+CHECK_BY_HAND = "check by hand that no group uses it, then set policy.deleteActive: allow"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 

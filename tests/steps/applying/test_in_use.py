@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
+from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.steps.applying.in_use import activity_reason
 from topicops.steps.topic_activity import time_text
 
@@ -79,6 +79,15 @@ def test_a_topic_rests_only_if_everything_says_so(
     found = activity_reason(planned, now, rests_for=timedelta(0), at=NOW)
 
     assert (found and found.partition("; ")[0]) == reason
+
+
+def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None:
+    hidden = ActivityOfHiddenGroups(end_offsets={0: 5, 1: 7}, groups=None)
+
+    assert activity_reason(AT_REST, hidden, rests_for=timedelta(0), at=NOW) == (
+        "brokers before 2.3 do not tell whether the reader sees every consumer group (TOP410); "
+        "check by hand that no group uses it, then set policy.deleteActive: allow"
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.releases import ask_releases, settings_of, settings_request
-from topicops.model.errors import ClusterError, UsageError
-from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.model.ports import supported
 from topicops.model.release import ONE_MESSAGE_FORMAT, Release, Releases
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
@@ -44,6 +44,10 @@ NO_LIMIT_MS = str((1 << 63) - 1)
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 MESSAGE_FORMAT = "message.format.version"
+
+
+class HiddenGroupsError(Exception):
+    """The brokers have an authorizer, and do not tell whether the reader sees every group."""
 
 
 class BrokerQuestions:
@@ -81,9 +85,14 @@ class BrokerQuestions:
         partitions = self._partitions(topics, deadline)
         ends = self._offsets(partitions, LATEST, deadline)
         newest = self._offsets(partitions, NEWEST, deadline)
-        groups = self._groups(topics, deadline)
+        kind, groups = TopicActivity, None
+        try:
+            groups = self._groups(topics, deadline)
+        except HiddenGroupsError as error:
+            log.debug("not read: consumer groups: %s", error)
+            kind = ActivityOfHiddenGroups
         return {
-            topic: _activity(ends.get(topic), newest.get(topic), None if groups is None else groups[topic])
+            topic: _activity(kind, ends.get(topic), newest.get(topic), None if groups is None else groups[topic])
             for topic in topics
         }
 
@@ -147,7 +156,12 @@ class BrokerQuestions:
             return None
 
     def _require_right_to_all_groups(self, deadline: Deadline) -> None:
-        """Raise ``PermissionError`` where brokers may leave groups out of their list, which they do without an error.
+        """Raise where brokers may leave groups out of their list, which they do without an error.
+
+        Raises:
+            PermissionError: The reader lacks the right.
+            HiddenGroupsError: The brokers do not tell whether it has the right.
+            ClusterUnreachableError: A broker did not answer.
 
         Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): Describe on the cluster gives all groups.
         """
@@ -155,17 +169,20 @@ class BrokerQuestions:
             include_authorized_operations=True, request_timeout=deadline.left_s
         )
         operations = future.result(deadline.left_s).authorized_operations
-        if operations is None and self._has_no_authorizer(deadline):
-            return
-        if AclOperation.DESCRIBE not in (operations or ()):
+        if operations is None:
+            self._require_no_authorizer(deadline)
+        elif AclOperation.DESCRIBE not in operations:
             raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
 
-    def _has_no_authorizer(self, deadline: Deadline) -> bool:
-        """Whether each broker says so; brokers below ``OWN_RIGHTS`` tell no rights."""
+    def _require_no_authorizer(self, deadline: Deadline) -> None:
+        """Of any broker; without one, everybody sees every group. Brokers below ``OWN_RIGHTS`` tell no rights."""
         connections = self._connected()
         asked = {broker: settings_request(broker, [AUTHORIZER]) for broker in connections.brokers()}
-        answers = connections.ask(asked, timeout_s=deadline.left_s).values()
-        return all(settings_of(answer).get(AUTHORIZER) == "" for answer in answers)
+        for broker, answer in connections.ask(asked, timeout_s=deadline.left_s).items():
+            if isinstance(answer, str):
+                raise ClusterUnreachableError(f"broker {broker} {answer}")
+            if settings_of(answer).get(AUTHORIZER) != "":
+                raise HiddenGroupsError(f"broker {broker} has an authorizer, or does not tell its settings")
 
     def _give_up(self, question: str, reason: object) -> None:
         log.debug("not read: %s: %s; the client reported: %s", question, reason, self._confluent.recent_errors())
@@ -173,12 +190,15 @@ class BrokerQuestions:
 
 
 def _activity(
-    ends: Mapping[int, Any] | None, newest: Mapping[int, Any] | None, groups: Mapping[str, GroupOnTopic] | None
+    kind: type[TopicActivity],
+    ends: Mapping[int, Any] | None,
+    newest: Mapping[int, Any] | None,
+    groups: Mapping[str, GroupOnTopic] | None,
 ) -> TopicActivity:
     end_offsets = None if ends is None else {partition: answer.offset for partition, answer in ends.items()}
     if newest is None and ends and not any(answer.offset for answer in ends.values()):
         newest = {}  # brokers before NEWEST_RECORDS do not tell it; but no record was ever written
-    return TopicActivity(
+    return kind(
         end_offsets=end_offsets,
         groups=None if groups is None else tuple(sorted(groups)),
         last_record_ms=None if newest is None else max((a.timestamp for a in newest.values()), default=NO_RECORD),

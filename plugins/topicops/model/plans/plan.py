@@ -125,6 +125,11 @@ class TopicActivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityOfHiddenGroups(TopicActivity):
+    """From brokers that do not tell whether the reader sees every group; ``groups`` is None for that reason alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
     """The plan step's result, before the gate: ``changes.json``."""
 

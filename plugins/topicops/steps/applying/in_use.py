@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from math import inf
 
 from topicops.model.plans.changes import DeleteTopic
-from topicops.model.plans.plan import GatedChange, Plan, TopicActivity
+from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan, TopicActivity
 from topicops.model.ports import Clock, ClusterQuestions
 from topicops.model.release import NEWEST_RECORDS
 from topicops.model.specs.environment import EnvironmentSpec
-from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
+from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
 
 CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
 """Not the advice to delete a topic that is in use: it is not known whether it is."""
@@ -78,6 +78,8 @@ def activity_reason(
         return f"the time of its last record cannot be read (TOP409); {CHECK_THE_READER}; {OLD_BROKERS}"
     if recent := recent_record(now, rests_for, at):
         return f"{recent} (TOP409); {STOP_CLIENTS}"
+    if isinstance(now, ActivityOfHiddenGroups):
+        return f"{HIDDEN_GROUPS} (TOP410); {CHECK_BY_HAND}"
     if now.groups is None:
         return f"its consumer groups cannot be read (TOP410); {CHECK_THE_READER}"
     if now.groups:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
-from topicops.model.plans.plan import TopicActivity
+from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
 from topicops.model.release import (
     NEWEST_RECORDS,
-    OWN_RIGHTS,
     REASSIGNMENTS_IN_TOPICS,
     SINGLE_CONFIGS,
     TOPIC_IDS,
@@ -22,7 +21,7 @@ from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, configs_of, parse
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
-from topicops.steps.topic_activity import STOP_CLIENTS, groups_text, recent_record
+from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
 
 ZNODE_LIMIT_BYTES = 800_000
 """ZooKeeper closes a connection that writes 1 MiB; a reassignment writes some rows twice."""
@@ -481,12 +480,8 @@ def _used_by_groups(situation: Situation) -> Finding | None:
     activity = situation.activity
     if activity is None or situation.environment.spec.policy.delete_active == "allow":
         return None
-    if activity.groups is None and _are_before(situation, OWN_RIGHTS):
-        return Finding(
-            code="TOP410",
-            reason=f"brokers before {OWN_RIGHTS} do not tell whether the reader sees every consumer group",
-            way_out="check by hand that no group uses it, then set policy.deleteActive: allow",
-        )
+    if isinstance(activity, ActivityOfHiddenGroups):
+        return Finding(code="TOP410", reason=HIDDEN_GROUPS, way_out=CHECK_BY_HAND)
     if not activity.groups:
         return None
     return Finding(
