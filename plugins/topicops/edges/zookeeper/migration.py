@@ -39,7 +39,10 @@ def migration_facts(reader: ZooKeeperReader) -> MigrationFacts:
         ClusterError: The session was lost.
         UndecodableZnodeError: ``/controller`` holds what cannot be read.
     """
-    session = reader.session
+    return reader.connected(lambda: _facts(reader.session))
+
+
+def _facts(session: ZooKeeperSession) -> MigrationFacts:
     reading = _Reading(session)
     quotas = reading.configs_of([*_users(reading), *_below(reading, "clients"), *_below(reading, "ips")])
     settings = reading.configs_of(_below(reading, "brokers"))
