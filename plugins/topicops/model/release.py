@@ -64,6 +64,11 @@ ONE_MESSAGE_FORMAT = Release(3, 0)
 """Protocol. ``message.format.version`` has no effect any more (KIP-724)."""
 KRAFT = Release(3, 3)
 """Brokers run without ZooKeeper, outside of previews (KIP-833)."""
+TIERED_STORAGE = Release(3, 6)
+"""Local retention is compared with the total only where remote storage is on (KIP-405); 3.0 to 3.5 always compare.
+
+Source: LogConfig$RemoteLogConfig, which 3.0 to 3.5 make for each topic, and 3.6 reads where it is asked for.
+"""
 CAPPED_MIN_ISR = Release(3, 7)
 """``min.insync.replicas`` above the number of replicas counts as that number.
 

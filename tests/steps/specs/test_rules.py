@@ -331,6 +331,22 @@ ROWS = [
         configs("remote.storage.enable: true, local.retention.bytes: -1, retention.bytes: 1GiB"),
     ),
     row(
+        "more here than in all, before tiered storage was released",
+        config_combinations.local_retention_fits_the_total,
+        "TOP315",
+        "2d",
+        configs("local.retention.ms: 2d, retention.ms: 1d"),
+        local=LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "3.5"'),
+    ),
+    row(
+        "no limit in all, before tiered storage was released",
+        config_combinations.local_retention_fits_the_total,
+        "TOP315",
+        "2d",
+        configs("local.retention.ms: 2d, retention.ms: -1"),
+        local=LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "3.0"'),
+    ),
+    row(
         "less here and nothing copied",
         config_combinations.local_retention_is_the_total_where_nothing_is_copied,
         "TOP315",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.release import CAPPED_MIN_ISR, Release
-from topicops.model.specs.topic_config import local_retention
+from topicops.model.release import CAPPED_MIN_ISR, TIERED_STORAGE, Release
+from topicops.model.specs.topic_config import AS_TOTAL, local_retention
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, Setting
 
@@ -66,12 +66,14 @@ def compaction_lags_agree(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def local_retention_fits_the_total(view: EnvironmentView) -> Iterator[Finding]:
-    for topic in view.giving("remote.storage.enable"):
-        if topic.config("remote.storage.enable") != "true":
-            continue
-        for unit in ("ms", "bytes"):
+    """Before tiered storage was released, brokers took any value and then could not open the topic's logs."""
+    for unit in ("ms", "bytes"):
+        for topic in view.giving(f"local.retention.{unit}"):
+            if topic.config("remote.storage.enable") != "true" and view.release >= TIERED_STORAGE:
+                continue
             local, total = topic.config_number(f"local.retention.{unit}"), topic.config_number(f"retention.{unit}")
-            if local is None or total is None or not _is_longer(local, total):
+            is_longer = _is_longer if view.release >= TIERED_STORAGE else _was_longer
+            if local is None or total is None or not is_longer(local, total):
                 continue
             setting = topic.configs[f"local.retention.{unit}"]
             summary = f"local.retention.{unit} {local} is above retention.{unit} {total}"
@@ -106,6 +108,11 @@ def local_retention_is_the_total_where_nothing_is_copied(view: EnvironmentView) 
 def _is_longer(local: int, total: int) -> bool:
     kept = local_retention(local, total)
     return total > UNLIMITED and (kept == UNLIMITED or kept > total)
+
+
+def _was_longer(local: int, total: int) -> bool:
+    """As before ``TIERED_STORAGE``, where any number is above a total of -1."""
+    return local != AS_TOTAL and (local > total or local == UNLIMITED != total)
 
 
 def segments_roll_before_they_expire(view: EnvironmentView) -> Iterator[Finding]:
