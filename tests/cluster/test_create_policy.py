@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from fixtures.workspace import Workspace
 from topicops.edges.java import find_java
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
+from topicops.edges.local.state import Server
 
 SENTENCE = "topics whose name ends in -tmp are not wanted here"
 POLICY = f"""
@@ -35,9 +35,8 @@ public class NoTmp implements CreateTopicPolicy {{
 class PolicedCluster(LocalCluster):
     """Its brokers find classes in the home folder too."""
 
-    @cached_property
-    def _runtime(self) -> tuple[Path, Sequence[Path]]:
-        java, class_path = super()._runtime
+    def _runtime(self, server: Server) -> tuple[Path, Sequence[Path]]:
+        java, class_path = super()._runtime(server)
         return java, [*class_path, self.home]
 
 
