@@ -124,8 +124,10 @@ FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
 
 Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of all these releases.
 """
+LIKE_3_4 = Release(3, 3)
+"""Under KRaft no request tells it from 3.4."""
 SETTING_OF_3_4 = "producer.id.expiration.ms"
-"""Brokers have this setting since 3.4; under KRaft no request tells 3.4 from 3.3. Source: kafka.server.KafkaConfig."""
+"""Brokers have this setting since 3.4, and not in 3.3. Source: kafka.server.KafkaConfig."""
 
 
 class Releases(NamedTuple):

@@ -11,7 +11,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
-from topicops.model.release import SETTING_OF_3_4, Release, release_of
+from topicops.model.release import LIKE_3_4, SETTING_OF_3_4, Release, release_of
 
 ANSWER_S = 2.0
 """How long brokers are waited for: those that answer do so at once, and a silent one must not hold up each plan."""
@@ -25,10 +25,12 @@ def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int
     """
     brokers = sorted(connections.brokers())
     versions = connections.ask({b: versions_request() for b in brokers}, timeout_s=min(ANSWER_S, deadline.left_s))
-    offers = {b: offered for b, answer in versions.items() if (offered := offered_requests(answer))}
-    asked = {b: settings_request(b, [SETTING_OF_3_4]) for b in offers}
-    settings = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s)) if asked else {}
-    return {b: release_of(offered, settings_of(settings[b])) for b, offered in offers.items()}
+    found = {b: release_of(offered) for b, answer in versions.items() if (offered := offered_requests(answer))}
+    unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
+    if not unclear:
+        return found
+    settings = connections.ask(unclear, timeout_s=min(ANSWER_S, deadline.left_s))
+    return found | {b: release_of(offered_requests(versions[b]), settings_of(answer)) for b, answer in settings.items()}
 
 
 def versions_request() -> Any:
