@@ -40,7 +40,7 @@ class Release(NamedTuple):
 OLDEST = Release(1, 0)
 """That topicops supports."""
 NEWEST = Release(4, 4)
-"""Whose topic configs topicops knows; a newer release is taken for this one, and a notice says so."""
+"""Whose topic configs topicops knows; a newer release is taken for this one, and a warning says so (TOP334)."""
 USUAL = Release(3, 9)
 """Where an environment names none: the last one with ZooKeeper."""
 

@@ -11,9 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPa
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
     AclOperation,
     OffsetSpec,
-    ResourceType,
 )
-from kafka.protocol.admin import DescribeConfigsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
@@ -237,18 +235,11 @@ def _defaults_of_one(connections: BrokerConnections, deadline: Deadline) -> dict
     brokers = sorted(connections.brokers())[:BROKERS_ASKED]
     for asked, broker in enumerate(brokers):
         timeout_s = deadline.left_s / (len(brokers) - asked)
-        reply = connections.ask({broker: _configs_request(broker)}, timeout_s=timeout_s)[broker]
+        reply = connections.ask({broker: settings_request(broker, None)}, timeout_s=timeout_s)[broker]
         if not isinstance(reply, str) and reply.results[0].error_code == KafkaError.NO_ERROR:
             settings = reply.results[0].configs
             return topic_defaults({setting.name: setting.value for setting in settings if setting.value is not None})
     return None
-
-
-def _configs_request(broker: int) -> Any:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=None
-    )
-    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
 
 
 def _default(name: str, broker_settings: Mapping[str, str]) -> str:

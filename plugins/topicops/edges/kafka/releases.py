@@ -43,10 +43,12 @@ def offered_requests(answer: Any) -> dict[int, int]:
     return {} if isinstance(answer, str) else {int(api.api_key): int(api.max_version) for api in answer.api_keys}
 
 
-def settings_request(broker: int, names: Collection[str]) -> Any:
-    """What asks a broker for these settings."""
+def settings_request(broker: int, names: Collection[str] | None) -> Any:
+    """What asks a broker for these settings; for all of them if ``names`` is None."""
     resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=list(names)
+        resource_type=ResourceType.BROKER.value,
+        resource_name=str(broker),
+        configuration_keys=None if names is None else list(names),
     )
     return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
 
