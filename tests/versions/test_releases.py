@@ -340,6 +340,7 @@ def test_no_change_is_sent_while_a_broker_is_dead_and_verify_is_healthy_once_it_
     live: Workspace, released: ReleasedCluster, cell: Cell
 ) -> None:
     live.verify = AT_ONCE
+    released.make("stays", (1, 2, 3))
     live.topic("late", assignment={0: [1, 2, 3]})
     planned(live, "1 to create, 0 to expand, 0 to configure, 0 to delete")
     broker = released.not_the_controller()
