@@ -2,73 +2,44 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
+from fixtures.changes_by_identity import (
+    PARTS,
+    assert_each_did_its_part,
+    assert_each_right_is_named,
+    changes_are_due,
+    plan_of_the_reader_alone,
+)
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look, tree_of, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
-
-PARTS = {"connection": "reader", "applier": "applier", "deleter": "deleter"}
-CHANGING = ("AIRFLOW_CONN_KAFKA_APPLIER", "AIRFLOW_CONN_KAFKA_DELETER")
 
 
 @pytest.fixture
 def guarded(
     guarded_broker: GuardedBroker, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Workspace]:
-    """A plan for it holds one change of each kind, below the prefix that applier and deleter own."""
-    for name, value in guarded_broker.variables.items():
-        monkeypatch.setenv(name, value)
-    workspace.cluster = guarded_broker.spec(**PARTS)
-    workspace.policy |= {"unattended": "destructive"}
-    guarded_broker.make("owned.growing", "owned.slow", "owned.going")
-    workspace.topic("owned.coming", replicationFactor=1)
-    workspace.topic("owned.growing", replicationFactor=1, partitions=2)
-    workspace.topic("owned.slow", replicationFactor=1, configs={"retention.ms": "8d"})
-    workspace.tombstone("owned.going")
-    yield workspace
-    guarded_broker.clear()
-
-
-def principals(workspace: Workspace) -> dict[str, str]:
-    """Who sent what, by the audit log."""
-    lines = (workspace.folder / "home/audit/local.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["action"]: line["principal"] for line in map(json.loads, lines)}
+    with changes_are_due(guarded_broker, workspace, monkeypatch) as prepared:
+        yield prepared
 
 
 def test_a_plan_takes_the_reader_alone_writes_nothing_and_each_other_does_its_own_part(
     guarded: Workspace, guarded_broker: GuardedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in CHANGING:
-        monkeypatch.delenv(name)
     with zookeeper(guarded_broker.cluster) as client:
         before = tree_of(client)
-        planned = guarded.plan()
+        planned = plan_of_the_reader_alone(guarded, guarded_broker, monkeypatch)
         after = tree_of(client)
-    for name in CHANGING:
-        monkeypatch.setenv(name, guarded_broker.variables[name])
 
     applied = guarded.apply()
 
-    assert "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 0 blocked" in planned.out, planned.err
     assert after == before
-    assert applied.status == 0, applied.out + applied.err
-    assert "Applied and verified: 4 done." in applied.out
-    live = look(guarded_broker.cluster).topics
-    assert "owned.going" not in live
-    assert (live["owned.coming"].partitions, live["owned.growing"].partitions) == (1, 2)
-    assert live["owned.slow"].overrides == {"retention.ms": "691200000"}
-    assert principals(guarded) == {
-        "create": "User:applier",
-        "expand": "User:applier",
-        "configure": "User:applier",
-        "delete": "User:deleter",
-    }
+    assert_each_did_its_part(guarded, guarded_broker, planned, applied)
 
 
 def test_an_applier_that_may_not_delete_does_all_else_and_says_what_it_lacks(
@@ -105,9 +76,7 @@ def test_an_applier_that_may_change_nothing_sends_nothing_and_says_what_it_lacks
 
     applied = guarded.apply()
 
-    assert applied.status == 1, applied.out + applied.err
-    for lacking in ("Create on owned.coming", "Alter on owned.growing", "AlterConfigs on owned.slow"):
-        assert f"User:reader lacks {lacking} (TOP804): grant it" in applied.out
+    assert_each_right_is_named(applied)
     assert "deletes run only when all before succeeded" in applied.out
     assert look(guarded_broker.cluster).topics == before
 

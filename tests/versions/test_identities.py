@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
+from fixtures.changes_by_identity import (
+    PARTS,
+    assert_each_did_its_part,
+    assert_each_right_is_named,
+    changes_are_due,
+    plan_of_the_reader_alone,
+)
 from fixtures.guarded_releases import GuardedRelease
 from fixtures.kafka_releases import GUARDED, Brokers, wanted_brokers
 from fixtures.live import until
@@ -18,8 +24,6 @@ from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 
 pytestmark = pytest.mark.soak
-PARTS = {"connection": "reader", "applier": "applier", "deleter": "deleter"}
-CHANGING = ("AIRFLOW_CONN_KAFKA_APPLIER", "AIRFLOW_CONN_KAFKA_DELETER")
 
 
 @pytest.fixture(scope="module", params=wanted_brokers(*GUARDED))
@@ -36,50 +40,17 @@ def cell(broker: GuardedRelease, record_property: Callable[[str, object], None])
 
 @pytest.fixture
 def guarded(broker: GuardedRelease, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
-    """A plan for it holds one change of each kind, below the prefix that applier and deleter own."""
-    for name, value in broker.variables.items():
-        monkeypatch.setenv(name, value)
-    workspace.cluster = broker.spec(**PARTS)
-    workspace.policy |= {"unattended": "destructive"}
-    broker.make("owned.growing", "owned.slow", "owned.going")
-    workspace.topic("owned.coming", replicationFactor=1)
-    workspace.topic("owned.growing", replicationFactor=1, partitions=2)
-    workspace.topic("owned.slow", replicationFactor=1, configs={"retention.ms": "8d"})
-    workspace.tombstone("owned.going")
-    yield workspace
-    broker.clear()
-
-
-def principals(workspace: Workspace) -> dict[str, str]:
-    """Who sent what, by the audit log."""
-    lines = (workspace.folder / "home/audit/local.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["action"]: line["principal"] for line in map(json.loads, lines)}
+    with changes_are_due(broker, workspace, monkeypatch) as prepared:
+        yield prepared
 
 
 def test_each_identity_does_its_own_part(
     guarded: Workspace, broker: GuardedRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in CHANGING:
-        monkeypatch.delenv(name)
-    planned = guarded.plan()
-    for name in CHANGING:
-        monkeypatch.setenv(name, broker.variables[name])
-
+    planned = plan_of_the_reader_alone(guarded, broker, monkeypatch)
     applied = guarded.apply()
 
-    assert "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 0 blocked" in planned.out, planned.err
-    assert applied.status == 0, applied.out + applied.err
-    assert "Applied and verified: 4 done." in applied.out
-    live = broker.topics
-    assert "owned.going" not in live
-    assert (live["owned.coming"].partitions, live["owned.growing"].partitions) == (1, 2)
-    assert live["owned.slow"].overrides == {"retention.ms": "691200000"}
-    assert principals(guarded) == {
-        "create": "User:applier",
-        "expand": "User:applier",
-        "configure": "User:applier",
-        "delete": "User:deleter",
-    }
+    assert_each_did_its_part(guarded, broker, planned, applied)
 
 
 def test_an_identity_that_may_change_nothing_is_told_each_right_that_it_lacks(
@@ -91,9 +62,7 @@ def test_an_identity_that_may_change_nothing_is_told_each_right_that_it_lacks(
 
     applied = guarded.apply()
 
-    assert applied.status == 1, applied.out + applied.err
-    for lacking in ("Create on owned.coming", "Alter on owned.growing", "AlterConfigs on owned.slow"):
-        assert f"User:reader lacks {lacking} (TOP804): grant it" in applied.out
+    assert_each_right_is_named(applied)
     assert broker.topics == before
     cell.refused("TOP804")
 

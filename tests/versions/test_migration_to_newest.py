@@ -33,6 +33,8 @@ TOPICS = {
     "small": {"partitions": 1, "replicationFactor": 2},
 }
 GRACE_S = 30.0
+ELECTION_S = 2.0
+"""A controller that starts is elected by then; brokers answer as before while it is away, so none of them tells."""
 
 
 class Servers:
@@ -79,7 +81,7 @@ class Servers:
         self._stop("controller")
         settings = controller_settings(self.controller, self.port, zookeeper=None)
         self.running["controller"] = start_server(self.controller, settings, kafka=kafka)
-        time.sleep(2)
+        time.sleep(ELECTION_S)
         wait_for_brokers(self.cluster.broker_ports.values(), self.cluster.broker_ports)
 
     def _stop(self, role: str) -> None:

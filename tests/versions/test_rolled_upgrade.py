@@ -19,6 +19,8 @@ from topicops.edges.local.cluster import LocalCluster
 
 RELEASES = ("2.5.1", "2.8.2", "3.9.2")
 PROTOCOL = "inter.broker.protocol.version"
+SIDE_BY_SIDE_S = 5.0
+"""How long topics are applied to a broker that came back, before the next one stops."""
 KNOWN = re.compile(r"TOP\d{3}|deletes run only when all before succeeded")
 """A code, or a sentence that sends the reader to another refusal of the same run."""
 NAMES = re.compile(r"loop-\d+|127\.0\.0\.1:\d+|\b\d+\b")
@@ -43,7 +45,7 @@ def roll(cluster: LocalCluster, kafka: str, protocol: str) -> None:
     for broker in cluster.broker_ports:
         cluster.stop_broker(broker)
         cluster.start_broker(broker, kafka=kafka, broker_properties={PROTOCOL: protocol})
-        time.sleep(5)
+        time.sleep(SIDE_BY_SIDE_S)
 
 
 def live_topics(cluster: LocalCluster) -> dict[str, tuple[int, str | None]]:

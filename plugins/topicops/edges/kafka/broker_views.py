@@ -8,12 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from confluent_kafka import KafkaError
-from confluent_kafka.admin import ConfigSource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
+from topicops.edges.kafka.config_sources import is_override
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
 
@@ -24,8 +25,6 @@ UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILAB
 """The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""
 NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
-NO_SOURCE = -1
-"""``config_source`` of brokers that tell none. Source: DescribeConfigsResponse.json."""
 LATEST_TIME = -1
 ANY_EPOCH = -1
 
@@ -211,11 +210,8 @@ def _topic_configs_request(topics: Sequence[str]) -> Any:
 def _overrides_or_problem(result: Any) -> Mapping[str, str] | str:
     if result.error_code:
         return f"the brokers do not give its configs: {named(result.error_code)}"
-    return {entry.name: entry.value or "" for entry in result.configs if _is_override(entry)}
-
-
-def _is_override(entry: Any) -> bool:
-    """Whether the value is set on the topic; brokers before 1.1 only tell whether it is a default."""
-    if entry.config_source == NO_SOURCE:
-        return not entry.is_default
-    return bool(entry.config_source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+    return {
+        entry.name: entry.value or ""
+        for entry in result.configs
+        if is_override(entry.config_source, is_default=entry.is_default)
+    }

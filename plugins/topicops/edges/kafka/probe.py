@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
+from topicops.edges.kafka.config_sources import is_written
 from topicops.edges.kafka.releases import offered_requests, settings_of, settings_request, versions_request
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
@@ -43,10 +44,6 @@ SETTINGS_OF_MIGRATION = (
     *GONE_SETTINGS,
 )
 """What a broker is asked for in addition before a migration to KRaft."""
-DEFAULT = 5
-"""Where a setting comes from that nobody wrote. Source: DescribeConfigsResponse.ConfigSource."""
-NOT_TOLD = -1
-"""As before Kafka 1.1."""
 
 
 def kafka_facts(
@@ -111,9 +108,7 @@ def _broker(versions: Any, configs: Any) -> BrokerFacts:
     return BrokerFacts(
         release=release,
         settings={name: text for name, text in settings.items() if text is not None},
-        written=frozenset(
-            setting.name for setting in result.configs if setting.config_source not in (DEFAULT, NOT_TOLD)
-        ),
+        written=frozenset(setting.name for setting in result.configs if is_written(setting.config_source)),
     )
 
 

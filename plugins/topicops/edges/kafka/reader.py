@@ -21,7 +21,6 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
     AdminClient,
     ConfigResource,
-    ConfigSource,
     ResourceType,
 )
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
@@ -29,6 +28,7 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, error_text, named, wait_all
+from topicops.edges.kafka.config_sources import is_override
 from topicops.edges.kafka.quorum import ask_quorum
 from topicops.edges.kafka.releases import ask_releases
 from topicops.model.cluster.snapshot import (
@@ -451,14 +451,11 @@ def _state(partition: Any) -> PartitionState:
 
 def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
     """Overrides only, without values from the brokers' settings or defaults."""
-    return {name: entry.value or "" for name, entry in sorted(entries.items()) if _is_override(entry)}
-
-
-def _is_override(entry: Any) -> bool:
-    """Whether the value is set on the topic; brokers before 1.1 only tell whether it is a default."""
-    if entry.source == ConfigSource.UNKNOWN_CONFIG.value:
-        return not entry.is_default
-    return bool(entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+    return {
+        name: entry.value or ""
+        for name, entry in sorted(entries.items())
+        if is_override(entry.source, is_default=entry.is_default)
+    }
 
 
 def _reassignment(partitions: Iterable[Any]) -> Reassignment:

@@ -26,8 +26,9 @@ GONE_SETTINGS: Mapping[str, str] = {
 """Settings of brokers that Kafka 4.0 does not know, each with the one that takes its place; empty: none does.
 
 Those that mean nothing to a KRaft broker, such as ``zookeeper.connect`` and ``controlled.shutdown.max.retries``, are
-left out. Source: the settings of
-kafka.server.KafkaConfig in 3.9.2 and in 4.0.2.
+left out.
+
+Source: the settings of kafka.server.KafkaConfig in 3.9.2 and in 4.0.2.
 """
 
 
