@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +27,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
+from topicops.on_airflow.options import Options
 from topicops.on_airflow.params import (
     approvals_by_parameter,
     approvals_by_review,
@@ -117,6 +118,7 @@ class Site:
     environment: str
     topics: Path
     flow: Callable[[], Flow] = installed_flow
+    options: Options = field(default_factory=Options)
 
     @property
     def pipeline_id(self) -> str:
