@@ -44,13 +44,24 @@ def asked() -> list[str]:
     return [run.run_id for run in sorted(runs, key=lambda run: run.id)]
 
 
+EXPAND, CONFIGURE = builders.expand_change("clicks"), builders.configure_change("carts")
+
+
 def test_a_pipeline_sends_every_kind_with_deletes_last_and_ends_well(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    state, tasks = run_pipeline(flow)
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, EXPAND, CONFIGURE, DELETE))
+    state, tasks = run_pipeline(flow, approved=[digest(change) for change in flow.changes])
     assert state == "success"
     assert sorted(kinds_sent(flow)) == ALL_KINDS
     assert kinds_sent(flow)[-1] == "delete"
     assert {name for name, task in tasks.items() if task != "success"} == {"ask"}
+
+
+def test_kinds_without_a_change_start_no_process_and_what_was_sent_is_verified_all_the_same(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    state, tasks = run_pipeline(flow)
+    assert (state, kinds_sent(flow)) == ("success", ["create"])
+    skipped = {name for name, task in tasks.items() if task != "success"}
+    assert skipped == {"expand", "configure", "delete", "ask"}
 
 
 def test_mode_plan_ends_well_with_nothing_sent(tmp_path: Path) -> None:
@@ -67,7 +78,9 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     before = asked()
     state, tasks = run_pipeline(flow)
     assert state == "success"
-    assert {name: task for name, task in tasks.items() if task != "success"} == {"ask": "skipped"}
+    skipped = {name for name, task in tasks.items() if task == "skipped"}
+    assert skipped == {*ALL_KINDS, "verify", "ask"}
+    assert {tasks[name] for name in ("quality_after", "report")} == {"success"}
     assert read_held(tmp_path, "local").addresses == {}
     assert asked() == before
 
@@ -94,8 +107,9 @@ def test_approved_digests_cover_exactly_themselves_and_the_rest_is_asked_about(t
 
 
 def test_after_a_failed_create_the_siblings_run_the_delete_does_not_and_the_run_is_failed(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path, changes=(CREATE,), outcomes_of={"create": {"refused": 1}})
-    state, tasks = run_pipeline(flow)
+    changes = (CREATE, EXPAND, CONFIGURE, DELETE)
+    flow = ScriptedFlow(tmp_path, changes=changes, outcomes_of={"create": {"refused": 1}})
+    state, tasks = run_pipeline(flow, approved=[digest(change) for change in changes])
     assert state == "failed"
     assert sorted(kinds_sent(flow)) == ["configure", "create", "expand"]
     assert tasks["delete"] == "upstream_failed"
@@ -116,7 +130,7 @@ def test_a_verify_that_cannot_look_fails_the_run_and_no_rule_is_evaluated_after_
     flow = ScriptedFlow(tmp_path, changes=(CREATE,), problem_of_verify=WrongTargetError("another cluster answers"))
     state, tasks = run_pipeline(flow)
     assert state == "failed"
-    assert (tasks["delete"], tasks["verify"], tasks["quality_after"]) == ("success", "failed", "upstream_failed")
+    assert (tasks["create"], tasks["verify"], tasks["quality_after"]) == ("success", "failed", "upstream_failed")
     assert flow.failed_tasks == ["verify"]
 
 
@@ -171,8 +185,8 @@ def test_an_approval_sends_what_was_asked_verifies_it_and_ends_well(tmp_path: Pa
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     state, tasks = ask(flow, "Approve")
     assert state == "success"
-    assert set(tasks.values()) == {"success"}
-    assert sorted(kinds_sent(flow)) == ALL_KINDS
+    assert {name for name, task in tasks.items() if task != "success"} == {"create", "expand", "configure"}
+    assert kinds_sent(flow) == ["delete"]
     assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
     assert [given.signature for given in flow.approvals] == ["admin (id 1)"]
 
@@ -192,7 +206,7 @@ def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> No
     assert state == "failed"
     assert flow.sent == []
     assert tasks["approve"] == "failed"
-    assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"upstream_failed"}
+    assert {tasks[name] for name in ("delete", "verify")} == {"upstream_failed"}
 
 
 def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_and_ends_well(tmp_path: Path) -> None:

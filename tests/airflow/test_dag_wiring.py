@@ -36,7 +36,7 @@ PIPELINE_UPSTREAM = {
     "expand": {"gate"},
     "configure": {"gate"},
     "delete": {"gate", "create", "expand", "configure"},
-    "verify": {"delete"},
+    "verify": CHANGES,
     "quality_after": {"verify"},
     "ask": {"gate"},
     "report": {"quality_after", "ask", *CHANGES},
@@ -56,7 +56,7 @@ APPROVAL_UPSTREAM = {
     "expand": {"approve"},
     "configure": {"approve"},
     "delete": {"approve", "create", "expand", "configure"},
-    "verify": {"delete"},
+    "verify": CHANGES,
     "quality_after": {"verify"},
     "report": {"quality_after", *CHANGES},
 }
@@ -135,11 +135,32 @@ def test_every_task_has_exactly_these_direct_upstreams(
     assert {task.task_id: set(task.upstream_task_ids) for task in dag.tasks} == expected
 
 
-@pytest.mark.parametrize("kind", ["pipeline", "approval"])
-def test_only_the_report_runs_whatever_happened(dags: Mapping[str, DAG], kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "judged"),
+    [
+        pytest.param("pipeline", {"quality_after": "none_failed"}, id="pipeline"),
+        pytest.param("approval", {}, id="approval"),
+    ],
+)
+def test_only_the_report_runs_whatever_happened(dags: Mapping[str, DAG], kind: str, judged: Mapping[str, str]) -> None:
     rules = {task.task_id: task.trigger_rule.value for task in dags[f"topic_{kind}_local"].tasks}
     special = {name: rule for name, rule in rules.items() if rule != "all_success"}
-    assert special == {"delete": "none_failed", "report": "all_done"}
+    common = {"delete": "none_failed", "verify": "none_failed_min_one_success", "report": "all_done"}
+    assert special == {**common, **judged}
+
+
+def test_a_branch_below_which_a_task_was_skipped_skips_it_again_when_it_alone_is_cleared(
+    dags: Mapping[str, DAG],
+) -> None:
+    branches = {
+        kind: {task.task_id for task in dags[f"topic_{kind}_local"].tasks if task.inherits_from_skipmixin}
+        for kind in KINDS
+    }
+    assert branches == {
+        "pipeline": {"snapshot", "gate"},
+        "approval": {"load", "approve"},
+        "drift": {"snapshot"},
+    }
 
 
 def test_looking_for_drift_ends_at_the_first_step_that_fails(dags: Mapping[str, DAG]) -> None:

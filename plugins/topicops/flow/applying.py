@@ -34,7 +34,7 @@ from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError
-from topicops.model.plans.approval import Approval
+from topicops.model.plans.approval import Approval, may_run
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import ApplyPorts, Clock, LiveReader
@@ -77,7 +77,7 @@ def apply(
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
     """
     plan = run.read_plan()
-    if not any(_may_run(gated, approvals) for gated in plan.changes if gated.change.action in actions):
+    if not any(may_run(gated, approvals) for gated in plan.changes if gated.change.action in actions):
         return write_outcomes(run, actions, ())
     environment, desired = _files_of_now(run, plan).require()
     require_files(run, environment, desired)
@@ -204,12 +204,6 @@ def _note_unsent(run: Run, journal: FileJournal, outcomes: Sequence[Outcome]) ->
 
 def _role_of(action: Action) -> Role:
     return "deleter" if action == "delete" else "applier"
-
-
-def _may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
-    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
-    is_named = any(gated.digest in approval.digests for approval in approvals)
-    return gated.gate is GateWord.RUN or (gated.approvable and is_named)
 
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:

@@ -22,6 +22,7 @@ from airflow.sdk.execution_time.hitl import HITLUser
 
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.on_airflow import tasks
+from topicops.on_airflow.branches import SKIP, kinds_not_in, kinds_of
 from topicops.on_airflow.params import triggered_by
 from topicops.on_airflow.tasks import Flow, Site, XComValue, step
 
@@ -107,6 +108,7 @@ def load(site: Site, context: Context) -> XComValue:
             "question": text,
             "question_digest": question.digest,
             "digests": tasks.listed(question.digests),
+            SKIP: kinds_not_in(plan),
         }
 
 
@@ -251,6 +253,7 @@ def report(site: Site, context: Context) -> XComValue:
     with step(site, context) as (flow, run):
         given, answer = approval_of(run, context), answer_of(run, context)
         replaced = "" if isinstance(given, str) or was_sent else replacement(run, given.digests)
+        asked_kinds = kinds_of(run.read_plan()) if was_sent else frozenset()
         if replaced:
             flow.report(run, failed_tasks=())
     why = given if isinstance(given, str) else replaced
@@ -262,8 +265,8 @@ def report(site: Site, context: Context) -> XComValue:
             tasks.hand_over(flow.run_result(run, remarks=remarks, headline=HEADLINES[answer]), context)
         return facts
     reported = tasks.report(site, context, remarks=remarks)
-    if states.get("verify") == "skipped":
-        raise AirflowFailException("the set was replaced while it was being sent; what was sent is not verified")
+    if unsent := [action for action in asked_kinds if states.get(action) == "skipped"]:
+        raise AirflowFailException(f"the set was replaced while it was being sent; not sent: {', '.join(unsent)}")
     return {**reported, **facts}
 
 

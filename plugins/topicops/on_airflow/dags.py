@@ -5,8 +5,13 @@ The trigger rules decide whether a delete can run after a failure or a rejection
 - ``gate`` (or ``approve``) is a direct upstream of every task that changes the cluster; its skip or failure
   reaches each of them directly. Airflow's rejection skips only direct downstream tasks.
 - create, expand and configure have no edge between them; the lease keeps them apart.
-- delete runs when none of the three failed.
+- delete runs when none of the three failed. Kinds without a change are skipped, so a skip is no failure.
+- verify runs when no kind failed and at least one ran: what was sent is verified, also without a delete.
+- quality_after of the pipeline runs without verify too, because a cluster that nobody changed may still be in a state
+  that no rule has judged; ``gate`` skips it by name where it is not needed. After a rejection nothing is judged.
 - Only ``report`` has ``all_done``: it waits for all tasks that could still run, and includes all of them.
+
+Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name (``branches``).
 """
 
 from __future__ import annotations
@@ -107,7 +112,7 @@ def pipeline_dag(site: Site) -> DAG:
             fail_when_dag_is_paused=True,
             doc_md=approval.AskForApproval.__doc__,
         )
-        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site)
+        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site, judged="none_failed")
     return dag
 
 
@@ -140,7 +145,7 @@ def approval_dag(site: Site) -> DAG:
             execution_timeout=None,
         )
         load >> approve
-        _changes_to_report(approve, approval.approved_change, approval.report, site)
+        _changes_to_report(approve, approval.approved_change, approval.report, site, judged="all_success")
     return dag
 
 
@@ -182,17 +187,22 @@ def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success
 
 
 def _changes_to_report(
-    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site
+    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site, *, judged: str
 ) -> BaseOperator:
-    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report."""
+    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report.
+
+    Args:
+        judged: The trigger rule of ``quality_after``.
+    """
     create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
     delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
-    verify = _step("verify", tasks.verify, site)
-    quality_after = _step("quality_after", tasks.quality_after, site)
+    verify = _step("verify", tasks.verify, site, trigger_rule="none_failed_min_one_success")
+    quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule=judged)
     report = _step("report", report_step, site, trigger_rule="all_done")
     before >> [create, expand, configure, delete]
     [create, expand, configure] >> delete
-    chain(delete, verify, quality_after, report)
+    [create, expand, configure, delete] >> verify
+    chain(verify, quality_after, report)
     # One failed task makes all below it `upstream_failed` at once, while its siblings still run.
     [create, expand, configure, delete] >> report
     return report

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
+from topicops.on_airflow.branches import BranchStep
 from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ class PlanStep(PythonOperator):
     operator_extra_links = (PlanLink(),)
 
 
+class GateStep(BranchStep):
+    """A step that makes the plan, and knows which tasks have nothing to do."""
+
+    operator_extra_links = (PlanLink(),)
+
+
 class QualityStep(PythonOperator):
     """A step that evaluates rules."""
 
@@ -49,8 +56,9 @@ class QualityStep(PythonOperator):
 
 STEP_OPERATORS: dict[str, type[PythonOperator]] = {
     "plan": PlanStep,
-    "gate": PlanStep,
-    "load": PlanStep,
+    "snapshot": BranchStep,
+    "gate": GateStep,
+    "load": GateStep,
     "quality_before": QualityStep,
     "quality_after": QualityStep,
 }

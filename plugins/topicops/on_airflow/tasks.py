@@ -27,6 +27,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
+from topicops.on_airflow.branches import SKIP, unneeded_steps
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.params import (
     approvals_by_parameter,
@@ -233,7 +234,10 @@ def plan(site: Site, context: Context) -> XComValue:
 
 
 def gate(site: Site, context: Context) -> XComValue:
-    """Which changes run, which are held, which are skipped; in mode apply, also the newest held set."""
+    """Which changes run, which are held, which are skipped; in mode apply, also the newest held set.
+
+    Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
+    """
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
     from topicops.flow.runs.latest_plan import LatestPlan, note_plan
     from topicops.flow.runs.run import note
@@ -248,14 +252,15 @@ def gate(site: Site, context: Context) -> XComValue:
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
-            return summary
+            return {**summary, SKIP: unneeded_steps(plan, approvals, mode=mode_of(context), asks=False)}
         note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
         only, before = only_of(context), read_held(run.home, run.environment)
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
         held_set_file(run.home, run.environment).write(newest)
-        return {**summary, **asked_about(held, newest)}
+        skipped = unneeded_steps(plan, approvals, mode="apply", asks=bool(held.addresses))
+        return {**summary, **asked_about(held, newest), SKIP: skipped}
 
 
 def asked_about(held: HeldSet, newest: HeldSet) -> XComValue:

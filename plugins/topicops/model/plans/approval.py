@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import ApprovalWay
 
 
@@ -21,3 +24,9 @@ class Approval:
     given_at: datetime
     authors: frozenset[str] = frozenset()
     """Who started the runs that found these changes or asked about them, or who wrote the pull request."""
+
+
+def may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
+    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
+    is_named = any(gated.digest in approval.digests for approval in approvals)
+    return gated.gate is GateWord.RUN or (gated.approvable and is_named)
