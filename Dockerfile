@@ -21,18 +21,20 @@ ENTRYPOINT ["topicops"]
 
 
 # The last one is the one that is built without a target.
-FROM apache/airflow:3.3.2-python3.11 AS airflow
+# The slim image: the packages of the other one are not those of our lock, and some of them conflict with it.
+FROM apache/airflow:slim-3.3.2-python3.11 AS airflow
 
 USER root
+# Java of the distribution: 17 in Debian 12, 21 in Debian 13. Spark runs on both.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && apt-get install --yes --no-install-recommends default-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 
 USER airflow
-COPY --chown=airflow:root requirements.lock requirements-uv.txt pyproject.toml README.md LICENSE /opt/topicops/
+COPY --chown=airflow:root requirements-image.lock requirements-uv.txt pyproject.toml README.md LICENSE /opt/topicops/
 COPY --chown=airflow:root plugins /opt/topicops/plugins
 RUN pip install --no-cache-dir --require-hashes -r /opt/topicops/requirements-uv.txt \
-    && uv pip install --no-cache --require-hashes -r /opt/topicops/requirements.lock \
+    && uv pip install --no-cache --require-hashes -r /opt/topicops/requirements-image.lock \
     && uv pip install --no-cache --no-deps --no-build-isolation /opt/topicops
 
 # Spark starts from it with half the work. An image without it works too.

@@ -77,12 +77,16 @@ format: setup  ## Format, and mend what the linter can
 bench: setup  ## Run the benchmarks (ONLY=name runs one)
 	$(BIN)/python -m benchmarks $(ONLY)
 
-lock: $(INSTALLED)  ## Resolve requirements.lock and requirements-cli.lock anew
+lock: $(INSTALLED)  ## Resolve requirements.lock anew, and those of the images with the same releases
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --group build --constraints requirements.lock pyproject.toml \
 	  -o requirements-cli.lock
+	cp requirements.lock requirements-image.lock  # uv keeps the releases that it finds there
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links --all-extras --group build pyproject.toml requirements-image.in \
+	  -o requirements-image.lock
 	{ sed -n 1p requirements-uv.txt; echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - ; } > requirements-uv.txt.new
 	mv requirements-uv.txt.new requirements-uv.txt

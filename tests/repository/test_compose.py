@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -25,7 +26,7 @@ IMAGES = {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE), *(s["image"] fo
     BUILT_HERE
 }
 WITHOUT_DIGEST = {
-    "apache/airflow:3.3.2-python3.11",
+    "apache/airflow:slim-3.3.2-python3.11",
     "confluentinc/cp-kafka:7.9.2",
     "confluentinc/cp-zookeeper:7.9.2",
     "python:3.11.14-slim-bookworm",
@@ -134,8 +135,46 @@ def test_airflows_connections_are_those_that_the_local_environment_names() -> No
     assert named <= given
 
 
-def test_the_image_installs_what_is_locked() -> None:
-    assert "--require-hashes -r /opt/topicops/requirements.lock" in DOCKERFILE
+def test_the_image_is_built_once_for_all_services_that_use_it() -> None:
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["airflow-init"]
+    assert {SERVICES[name]["image"] for name in (*AIRFLOW, "spark")} == {BUILT_HERE}
+
+
+@pytest.mark.parametrize("service", sorted(SERVICES.keys() - ENDS_BY_ITSELF))
+def test_a_health_check_that_starts_airflow_runs_once_a_minute_and_none_starts_a_jvm(service: str) -> None:
+    check = SERVICES[service]["healthcheck"]
+    command = " ".join(check["test"])
+    assert not re.search(r"kafka-|zookeeper-shell|java", command)
+    assert "airflow jobs check" not in command or check["interval"] == "60s"
+
+
+def test_the_check_of_a_broker_knows_whether_its_port_is_open() -> None:
+    command = SERVICES["broker-1"]["healthcheck"]["test"]
+    assert command[:3] == ["CMD", "bash", "-c"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        open_port = str(listening.getsockname()[1])
+        assert "19092" in SERVICES["broker-1"]["environment"]["KAFKA_LISTENERS"]
+        opened = subprocess.run([*command[1:3], command[3].replace("19092", open_port)], check=False, timeout=10)
+    closed = subprocess.run([*command[1:3], command[3].replace("19092", open_port)], check=False, capture_output=True)
+    assert opened.returncode == 0
+    assert closed.returncode != 0
+
+
+def test_pipeline_and_drift_check_run_by_themselves() -> None:
+    environment = SERVICES["airflow-dag-processor"]["environment"]
+    assert environment["TOPICOPS_SCHEDULE"] == "@hourly"
+    assert environment["TOPICOPS_DRIFT_SCHEDULE"] == "@daily"
+
+
+def test_over_it_a_second_file_reads_dags_and_topics_from_a_git_repository() -> None:
+    over = yaml.safe_load((ROOT / "deploy/compose-git.yml").read_text(encoding="utf-8"))["services"]
+    assert set(over) == set(AIRFLOW)
+    for service in over.values():
+        environment = service["environment"]
+        (bundle,) = json.loads(environment["AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"])
+        assert bundle["classpath"].endswith(".GitDagBundle")
+        assert f"AIRFLOW_CONN_{bundle['kwargs']['git_conn_id'].upper()}" in environment
+        assert json.loads(SUBSTITUTED.sub("address", environment["AIRFLOW_CONN_TOPICS_REPO"]))["conn_type"] == "git"
 
 
 @pytest.mark.parametrize("service", SERVICES)

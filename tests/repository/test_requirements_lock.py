@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 BASE_LOCK = (ROOT / "requirements-cli.lock").read_text(encoding="utf-8")
+IMAGE_LOCK = (ROOT / "requirements-image.lock").read_text(encoding="utf-8")
 UV = (ROOT / "requirements-uv.txt").read_text(encoding="utf-8")
 INSTALLS = {
     f"{name}: {line.strip()}": line
@@ -23,7 +24,9 @@ OUR_OWN = ("--no-deps", "--no-build-isolation")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("lock", "at_least"), [(LOCK, 100), (BASE_LOCK, 20)], ids=["all", "base"])
+@pytest.mark.parametrize(
+    ("lock", "at_least"), [(LOCK, 100), (BASE_LOCK, 20), (IMAGE_LOCK, 150)], ids=["all", "base", "image"]
+)
 def test_every_locked_package_has_a_hash(lock: str, at_least: int) -> None:
     entries = re.split(r"\n(?=[a-z0-9])", lock)
     assert len(entries) > at_least
@@ -31,7 +34,8 @@ def test_every_locked_package_has_a_hash(lock: str, at_least: int) -> None:
 
 
 def test_a_company_mirror_works_since_no_index_is_named() -> None:
-    assert not re.search(r"^(-i|--index|--extra-index|--find-links)", LOCK, re.MULTILINE)
+    for lock in (LOCK, BASE_LOCK, IMAGE_LOCK):
+        assert not re.search(r"^(-i|--index|--extra-index|--find-links)", lock, re.MULTILINE)
 
 
 def test_every_declared_dependency_is_locked() -> None:
@@ -47,6 +51,25 @@ def test_the_base_install_is_locked_to_the_same_releases_without_the_extras() ->
     assert names_of([*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]) <= base.keys()
     assert base.items() <= locked(LOCK).items()
     assert base.keys().isdisjoint({"apache-airflow", "great-expectations", "grpcio", "pandas", "pyarrow", "pyspark"})
+
+
+def test_the_image_has_the_releases_that_the_tests_run_on_where_airflows_executors_allow_them() -> None:
+    ours, image = locked(LOCK), locked(IMAGE_LOCK)
+    differing = {name for name in image.keys() & ours.keys() if image[name] != ours[name]}
+    assert differing <= {"python-dateutil"}  # celery names an exact release
+
+
+def test_the_image_has_all_extras_postgresql_and_the_executors_and_no_tool_of_developers() -> None:
+    image = locked(IMAGE_LOCK).keys()
+    extras = [need for needs in PROJECT["project"]["optional-dependencies"].values() for need in needs]
+    groups = PROJECT["dependency-groups"]
+    wanted = names_of([*PROJECT["project"]["dependencies"], *extras, *groups["build"]])
+    assert wanted - {PROJECT["project"]["name"]} <= image
+    executors = {f"apache-airflow-providers-{name}" for name in ("celery", "cncf-kubernetes", "fab", "postgres")}
+    assert {"psycopg2-binary", "asyncpg", *executors} <= image
+    assert image.isdisjoint(
+        {"hypothesis", "import-linter", "mkdocs-material", "mypy", "pandas-stubs", "pytest", "ruff"}
+    )
 
 
 def names_of(requirements: Iterable[str]) -> set[str]:

@@ -16,6 +16,7 @@ from topicops.flow.runs.commits import commit_of_files, read_files, require_pinn
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import remember_topics
+from topicops.flow.runs.one_home import place_of
 from topicops.flow.runs.run import (
     DELTA_FILE,
     ENVIRONMENT_FILE,
@@ -192,7 +193,9 @@ def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
     path = write_live(run, replace(live, lost=remember_topics(run, live, at=read_at)))
     read = {"read_at": read_at.isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
     size = {"topics": len(live.topics), "partitions": live.partitions, "brokers": len(live.brokers)}
-    run.store.write_json("run.json", {**read, "cluster_id": live.cluster_id, **size})
+    here = place_of(run.home)
+    place = {"host": here.host, "home": here.token}
+    run.store.write_json("run.json", {**read, **place, "cluster_id": live.cluster_id, **size})
     return path
 
 

@@ -8,9 +8,10 @@ from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import Run, Summary, notes_of
+from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, Summary, notes_of
 from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
+from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.pull_requests.run_result import RunResult
@@ -68,9 +69,15 @@ def run_report(
 def report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> ReportSummary:
-    """``report.txt``, ``report.md`` and ``report.json``; the run is in the history then."""
+    """``report.txt``, ``report.md`` and ``report.json``; the run is in the history then.
+
+    Raises:
+        ArtifactError: The folder holds no run, and nothing has failed that would explain it.
+    """
     from topicops.flow.history import record
 
+    if not (failed_tasks or problem or interrupted or run.store.has(ENVIRONMENT_FILE)):
+        raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
     record(run)
     found = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
     write_report(run, found)

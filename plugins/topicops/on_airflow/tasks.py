@@ -27,7 +27,9 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
+from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.branches import SKIP, unneeded_steps
+from topicops.on_airflow.one_home import keep_to_one_home
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.params import (
     approvals_by_parameter,
@@ -143,19 +145,18 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
     ti = context["ti"]
     try:
         mask_settings()
-        yield (
-            flow,
-            flow.open_run(
-                environment=site.environment,
-                topics=site.topics,
-                group=ti.dag_id,
-                run_id=ti.run_id,
-                connections=from_airflow,
-                progress=log.info,
-                version=bundle_version(ti, site.topics),
-                pinned=pinned_commit(context),
-            ),
+        run = flow.open_run(
+            environment=site.environment,
+            topics=site.topics,
+            group=ti.dag_id,
+            run_id=ti.run_id,
+            connections=from_airflow,
+            progress=log.info,
+            version=bundle_version(ti, site.topics),
+            pinned=pinned_commit(context),
         )
+        keep_to_one_home(run, ti)
+        yield flow, run
     except NO_RETRY as error:
         for diagnostic in error.diagnostics if isinstance(error, SpecError) else ():
             log.warning("%s:%d: %s %s", diagnostic.file, diagnostic.line, diagnostic.code, diagnostic.summary)
@@ -366,7 +367,9 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
             log.info("\n%s", run.store.read_text("report.txt"))
         if context["params"].get("mode") == "apply":  # the approval's own DAG has no mode: it plans a part
             flow.note_verified(run, failed_tasks=failed)
-        hand_over(flow.run_result(run, failed_tasks=failed, remarks=remarks), context)
+        result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
+        hand_over(result, context)
+        copy_artifacts(run, result)
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:
         problems.append(f"the run is not good: {summary.summary}")
