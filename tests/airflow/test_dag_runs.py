@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.sdk import DAG
 
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.plan_file import plan_from_json
+from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
+from topicops.on_airflow.tasks import Site
 from topicops.testing import builders
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -83,6 +87,31 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     assert {tasks[name] for name in ("quality_after", "report")} == {"success"}
     assert read_held(tmp_path, "local").addresses == {}
     assert asked() == before
+
+
+def test_without_a_change_the_rules_are_evaluated_again_only_if_no_run_left_this_very_state(tmp_path: Path) -> None:
+    state, tasks = run_pipeline(ScriptedFlow(tmp_path, judged="topic_pipeline_local/1"))
+    assert state == "success"
+    assert {name for name, task in tasks.items() if task == "skipped"} == {*ALL_KINDS, "verify", "quality_after", "ask"}
+
+
+QUIET = Quiet(
+    sentence="Nothing differs from run topic_pipeline_local/1, which was good.",
+    run="topic_pipeline_local/1",
+    full_check_at=datetime(2026, 11, 24, tzinfo=UTC),
+    commit="c" * 40,
+)
+
+
+@pytest.mark.parametrize("dag_of", [pipeline_dag, drift_dag])
+def test_a_quiet_run_starts_two_tasks_and_ends_well(tmp_path: Path, dag_of: Callable[[Site], DAG]) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,), quiet=QUIET)
+    run = dag_of(site(flow)).test()
+    assert run.state == "success"
+    states = {ti.task_id: ti.state for ti in run.get_task_instances()}
+    assert {name for name, state in states.items() if state != "skipped"} == {"validate", "snapshot"}
+    assert {states["validate"], states["snapshot"]} == {"success"}
+    assert (flow.sent, flow.noted_good) == ([], [])
 
 
 def test_a_skipped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from fixtures.scripted_flow import (
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.memory_file import MemoryFile
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
+from topicops.flow.runs.latest_plan import overtaken_by
 from topicops.flow.runs.outcomes import ApplySummary
 from topicops.flow.runs.run import Run
 from topicops.model.errors import (
@@ -43,6 +44,7 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action
 from topicops.model.pull_requests.review import MOST_DIGESTS, REVIEW_KEY
 from topicops.model.pull_requests.run_result import RunResult
+from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
@@ -119,6 +121,52 @@ def test_the_held_set_has_the_same_digest_in_any_order() -> None:
     forward, backward = HeldSet(addresses={"a": "1", "b": "2"}), HeldSet(addresses={"b": "2", "a": "1"})
     assert forward.digest == backward.digest
     assert forward.digest != HeldSet(addresses={"a": "1"}).digest
+
+
+QUIET = Quiet(sentence="Nothing differs.", run="r/1", full_check_at=datetime(2026, 11, 24, tzinfo=UTC), commit="c" * 40)
+
+
+def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_path: Path) -> None:
+    flow, task = ScriptedFlow(tmp_path, quiet=QUIET), ScriptedTask()
+    assert tasks.snapshot(site(flow), context(task))["quiet"] == "Nothing differs."
+    result = msgspec.convert(task.pushed["result"], RunResult)
+    assert (result.headline, result.success, result.commit) == ("Nothing differs.", True, "c" * 40)
+    assert overtaken_by(tmp_path, "local", datetime(2026, 11, 1, tzinfo=UTC)) == "topic_pipeline_local/manual__1"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param({"approved": [digest(DELETE)]}, id="an approval"),
+        pytest.param({"reviews": as_param(signed(review_of(DELETE)))}, id="a review"),
+        pytest.param({"commit": "c" * 40}, id="a commit"),
+        pytest.param({"only": "orders"}, id="some topics"),
+    ],
+)
+def test_a_run_whose_params_ask_for_something_is_never_quiet(tmp_path: Path, params: Mapping[str, object]) -> None:
+    flow = ScriptedFlow(tmp_path, quiet=QUIET)
+    assert "quiet" not in tasks.snapshot(site(flow), context(ScriptedTask(), **params))
+    assert flow.modes == [f"apply its params ask for something of their own: {next(iter(params))}"]
+
+
+def test_a_cleared_run_is_never_quiet(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, quiet=QUIET)
+    cleared = ScriptedTask(dag_run=ScriptedRun(clear_number=1))
+    assert "quiet" not in tasks.snapshot(site(flow), context(cleared))
+    assert flow.modes == ["apply it was cleared"]
+
+
+def test_a_report_notes_a_good_run_and_drift_only_one_without_differences(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    tasks.report(site(flow), context(ScriptedTask(), mode="plan"))
+    assert flow.noted_good == [()]
+    tasks.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
+    assert flow.noted_good == [(), ("drift",)]
+
+
+def test_the_report_of_an_approval_is_of_a_part_and_notes_no_good_run(flow: ScriptedFlow) -> None:
+    tasks.report(site(flow), {**context(ScriptedTask()), "params": {}})
+    assert flow.noted_good == []
 
 
 def test_mode_plan_sends_nothing(tmp_path: Path) -> None:

@@ -11,13 +11,16 @@ from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
+from topicops.flow.quiet import QUIET_FILE
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.plan import Plan
+from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
-from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan
+from topicops.on_airflow.pages.quality_page import quality_page
+from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan, read_quality
 from topicops.steps.planning.gate import gate
 from topicops.testing import builders
 
@@ -210,3 +213,14 @@ def test_a_change_s_own_words_are_shown_in_full() -> None:
     change = replace(builders.delete_change("old"), reason="a < b && c")
     plan = gate(builders.change_set([change]), builders.environment())
     assert "reason: a < b && c" in shown(plan).texts
+
+
+def test_a_quiet_run_says_which_run_has_the_plan(tmp_path: Path) -> None:
+    sentence = (
+        f"Nothing differs from run {DAG}/one, which was good; the next full check is due at 2026-11-24 09:00 UTC."
+    )
+    quiet = Quiet(sentence=sentence, run=f"{DAG}/one", full_check_at=builders.NOW, commit=None)
+    write_run(tmp_path, DAG, "two", suites=()).write_value(QUIET_FILE, quiet)
+    run = RunOf(dag_id=DAG, run_id="two")
+    assert sentence in Seen(plan_page(read_plan(tmp_path, run))).text
+    assert sentence in Seen(quality_page(read_quality(tmp_path, run))).text

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import one_application, quality_after, quality_before
+    from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
     from topicops.flow.reporting import note_verified, render, render_report, report, run_report, run_result
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
@@ -34,6 +35,7 @@ _NAMES = {
     "runs.outcomes": ("read_outcomes",),
     "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("one_application", "quality_after", "quality_before"),
+    "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "reporting": ("note_verified", "render", "render_report", "report", "run_report", "run_result"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "undoing": ("plan_undo", "undo", "write_undo"),
@@ -62,9 +64,12 @@ __all__ = [
     "gate",
     "home_folder",
     "import_topics",
+    "judged_by",
     "load_plan",
     "look_at_fleet",
+    "look_for_quiet",
     "make_plan",
+    "note_good_run",
     "note_verified",
     "one_application",
     "open_fleet",

@@ -28,7 +28,7 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
 from topicops.on_airflow.artifact_copies import copy_artifacts
-from topicops.on_airflow.branches import SKIP, unneeded_steps
+from topicops.on_airflow.branches import QUIET, SKIP, unneeded_steps
 from topicops.on_airflow.one_home import keep_to_one_home
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.params import (
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow import Engine, Run, Summary
+    from topicops.flow.inspecting import DriftSummary
     from topicops.flow.quality import QualitySummary
     from topicops.flow.reporting import ReportSummary
     from topicops.flow.runs.held_changes import HeldSet
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
     from topicops.model.pull_requests.run_result import RunResult
+    from topicops.model.runs.good_run import Quiet
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +91,7 @@ class Flow(Protocol):
     def diff_once(self, run: Run, *, engine: Engine) -> Summary: ...
     def plan(self, run: Run, *, only: str | None) -> Summary: ...
     def gate(self, run: Run, *, approvals: Sequence[Approval] = ()) -> Summary: ...
-    def record_drift(self, run: Run, *, only: str | None) -> Summary: ...
+    def record_drift(self, run: Run, *, only: str | None) -> DriftSummary: ...
     def apply(
         self,
         run: Run,
@@ -102,6 +104,9 @@ class Flow(Protocol):
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
+    def look_for_quiet(self, run: Run, *, mode: str, full_because: str = "") -> Quiet | None: ...
+    def judged_by(self, run: Run) -> str: ...
+    def note_good_run(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
     def run_result(
         self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
@@ -206,9 +211,37 @@ def validate(site: Site, context: Context) -> XComValue:
 
 
 def snapshot(site: Site, context: Context) -> XComValue:
-    """The live cluster with partition states, because the gate counts offline partitions."""
+    """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
     with step(site, context) as (flow, run):
-        return flow.snapshot(run, states=True).to_xcom()
+        summary = flow.snapshot(run, states=True).to_xcom()
+        quiet = flow.look_for_quiet(run, mode=mode_or_drift(context), full_because=full_because(context))
+        if quiet is None:
+            return summary
+        if mode_or_drift(context) == "apply":
+            note_plan_of(run, context)
+        result = flow.run_result(run, headline=quiet.sentence)
+        hand_over(replace(result, commit=quiet.commit), context)
+        return {**summary, QUIET: quiet.sentence}
+
+
+def mode_or_drift(context: Context) -> str:
+    """``plan`` or ``apply``; ``drift`` in the DAG that has no mode."""
+    return str(context["params"].get("mode") or "drift")
+
+
+def full_because(context: Context) -> str:
+    """Why somebody wants a full run; empty: nobody does."""
+    if context["dag_run"].clear_number:
+        return "it was cleared"
+    given = [name for name in ("approved", "reviews", "commit", "only") if context["params"].get(name)]
+    return f"its params ask for something of their own: {', '.join(given)}" if given else ""
+
+
+def note_plan_of(run: Run, context: Context) -> None:
+    """No older run that is cleared may send anything from now on."""
+    from topicops.flow.runs.latest_plan import LatestPlan, note_plan
+
+    note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
 
 
 def quality_before(site: Site, context: Context) -> XComValue:
@@ -240,7 +273,6 @@ def gate(site: Site, context: Context) -> XComValue:
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
-    from topicops.flow.runs.latest_plan import LatestPlan, note_plan
     from topicops.flow.runs.run import note
 
     with step(site, context) as (flow, run):
@@ -254,13 +286,15 @@ def gate(site: Site, context: Context) -> XComValue:
         log_changes(plan)
         if mode_of(context) != "apply":
             return {**summary, SKIP: unneeded_steps(plan, approvals, mode=mode_of(context), asks=False)}
-        note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
+        note_plan_of(run, context)
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
         only, before = only_of(context), read_held(run.home, run.environment)
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
         held_set_file(run.home, run.environment).write(newest)
-        skipped = unneeded_steps(plan, approvals, mode="apply", asks=bool(held.addresses))
+        skipped = unneeded_steps(
+            plan, approvals, mode="apply", asks=bool(held.addresses), judged_by=flow.judged_by(run)
+        )
         return {**summary, **asked_about(held, newest), SKIP: skipped}
 
 
@@ -290,7 +324,9 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     with step(site, context) as (flow, run):
-        return flow.record_drift(run, only=only_of(context)).to_xcom()
+        found = flow.record_drift(run, only=only_of(context))
+        flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
+        return found.to_xcom()
 
 
 def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
@@ -365,8 +401,11 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
-        if context["params"].get("mode") == "apply":  # the approval's own DAG has no mode: it plans a part
+        # The approval's own DAG has no mode: it plans a part.
+        if context["params"].get("mode") == "apply":
             flow.note_verified(run, failed_tasks=failed)
+        if context["params"].get("mode"):
+            flow.note_good_run(run, failed_tasks=failed)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)

@@ -54,7 +54,9 @@ def plan_page(model: PlanModel) -> str:
     """The whole document."""
     head = [heading("Plan", model.run), *map(problem_box, model.problems)]
     if model.plan is None:
-        parts: list[Html | None] = [nothing(model.run, "This run has no plan: its gate has not come to a word.")]
+        parts: list[Html | None] = [
+            nothing(model.run, model.quiet or "This run has no plan: its gate has not come to a word.")
+        ]
     else:
         parts = _parts(model, model.plan)
     return document(f"Plan of {model.run.run_id}", *head, *parts, static=STATIC).text

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicops.flow.quality import quality_history
+from topicops.flow.quiet import QUIET_FILE, read_quiet
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, read_held
 from topicops.flow.runs.run import Run, open_run, outcomes_file
@@ -63,6 +64,8 @@ class QualityModel:
     """Of the newest snapshot."""
     history: tuple[RunQuality, ...] = ()
     """The last runs of the DAG, newest first."""
+    quiet: str = ""
+    """Why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
     """Files that exist and cannot be read."""
 
@@ -92,6 +95,8 @@ class PlanModel:
     """Of the run's first snapshot."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
+    quiet: str = ""
+    """Why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
 
 
@@ -106,6 +111,7 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
         after=reading.quality("after"),
         facts=reading.facts("after") or reading.facts("before"),
         history=quality_history(home, run.dag_id),
+        quiet=reading.quiet(),
         problems=tuple(reading.problems),
     )
 
@@ -117,7 +123,7 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
     plan = reading.value(PLAN_FILE, Run.read_plan)
     if plan is None:
-        return PlanModel(run=run, problems=tuple(reading.problems))
+        return PlanModel(run=run, quiet=reading.quiet(), problems=tuple(reading.problems))
     question, found = _question(home, run, plan), reading.outcomes()
     if question and question.run_id and not run.is_approval:
         found = (*found, *_Reading(_opened(home, question.dag_id, question.run_id)).outcomes())
@@ -163,6 +169,10 @@ class _Reading:
 
     def facts(self, when: FactsWhen) -> Facts | None:
         return self.value(facts_file(when), lambda opened: read_facts(opened, when))
+
+    def quiet(self) -> str:
+        found = self.value(QUIET_FILE, read_quiet)
+        return found.sentence if found else ""
 
     def outcomes(self) -> tuple[Outcome, ...]:
         names = [outcomes_file(action) for action in ACTIONS]
