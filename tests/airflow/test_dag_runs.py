@@ -12,8 +12,9 @@ from airflow.sdk import DAG
 
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
-from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
+from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name, read_held
 from topicops.model.errors import WrongTargetError
+from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
@@ -49,6 +50,11 @@ def asked() -> list[str]:
 
 
 EXPAND, CONFIGURE = builders.expand_change("clicks"), builders.configure_change("carts")
+
+
+def question_of(*changes: Change) -> str:
+    held = HeldSet(addresses={digest(change): "" for change in changes})
+    return question_name(held.digest, len(changes))
 
 
 def test_a_pipeline_sends_every_kind_with_deletes_last_and_ends_well(tmp_path: Path) -> None:
@@ -131,8 +137,7 @@ def test_approved_digests_cover_exactly_themselves_and_the_rest_is_asked_about(t
     assert state == "success"
     assert gate_words(flow) == {"orders": "run", "tmp-import": "run", "old-clicks": "held"}
     assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
-    question = HeldSet(addresses={digest(OTHER_DELETE): ""}).digest
-    assert asked() == [*before, f"{question}.1"]
+    assert asked() == [*before, f"{question_of(OTHER_DELETE)}.1"]
 
 
 def test_after_a_failed_create_the_siblings_run_the_delete_does_not_and_the_run_is_failed(tmp_path: Path) -> None:
@@ -183,8 +188,7 @@ def test_one_held_set_is_asked_about_once_and_holds_nothing_up(tmp_path: Path) -
     second, tasks_again = run_pipeline(replace(flow, sent=[]))
     assert (first, second) == ("success", "success")
     assert (tasks["ask"], tasks_again["ask"]) == ("success", "skipped")
-    question = HeldSet(addresses={digest(DELETE): ""}).digest
-    assert asked() == [*before, f"{question}.1"]
+    assert asked() == [*before, f"{question_of(DELETE)}.1"]
 
 
 def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(tmp_path: Path) -> None:
@@ -227,6 +231,22 @@ def test_a_rejection_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     assert flow.sent == []
     assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
     assert (tasks["approve"], tasks["report"]) == ("success", "success")
+
+
+def test_an_approval_of_a_part_sends_that_part_and_the_next_run_asks_nobody_about_the_rest(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(DELETE, OTHER_DELETE))
+    held = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
+    held_set_file(tmp_path, "local").write(HeldSet(addresses=held))
+    with person("topic_approval_local", "Approve", filled={"delete old-clicks": "reject", "comment": "still read"}):
+        run = approval_dag(site(flow)).test()
+    assert run.state == "success"
+    assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
+    before = asked()
+    state, tasks = run_pipeline(replace(flow, changes=(OTHER_DELETE,), sent=[]))
+    assert (state, tasks["ask"]) == ("success", "skipped")
+    assert asked() == before
+    run_pipeline(replace(flow, changes=(OTHER_DELETE, builders.delete_change("older")), sent=[]))
+    assert len(asked()) == len(before) + 1
 
 
 def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> None:

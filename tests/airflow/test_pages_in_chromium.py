@@ -23,7 +23,7 @@ from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_d
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.runs.results import FailingRow, QualityReport, quality_file
-from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TASK_QUALITY_ROUTE
+from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -101,9 +101,8 @@ class Site:
     def page(self, page: str, run_id: str, dag_id: str = PIPELINE) -> str:
         return f"{self.airflow.url}{PREFIX}/dags/{dag_id}/{page}?run_id={quote(run_id, safe='')}"
 
-    def tab(self, route: str, run_id: str, dag_id: str = PIPELINE, task: str = "") -> str:
-        where = f"/tasks/{task}" if task else ""
-        return f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}{where}/plugin/{route}"
+    def tab(self, route: str, run_id: str, dag_id: str = PIPELINE) -> str:
+        return f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}/plugin/{route}"
 
 
 def hostile_plan() -> str:
@@ -182,8 +181,6 @@ def test_each_tab_shows_its_run_to_whoever_may_read_it(site: Site, browser: Brow
     plan = site.tab(PLAN_ROUTE, site.held)
     see(browser, site, plan, "2 changes need an approval", f"plan-held-{role}")
     see(browser, site, site.tab(QUALITY_ROUTE, site.failing), "What fails", f"quality-failing-{role}")
-    task = site.tab(TASK_QUALITY_ROUTE, site.failing, task="quality_after")
-    see(browser, site, task, "What fails", f"quality-task-{role}")
 
 
 def test_a_run_of_which_there_is_little_to_say_has_plain_tabs(site: Site, browser: Browser) -> None:

@@ -469,37 +469,34 @@ def test_a_pipeline_that_applied_may_be_remembered_as_verified_and_one_that_plan
 
 # --- asking -----------------------------------------------------------------------------------------------------------
 
-SET = "f" * 64
+SET = "3-changes-73c682d1aa21"
 Runs = dict[str, str]
 
 
 @pytest.mark.parametrize(
-    ("runs", "answers", "expected"),
+    ("runs", "expected"),
     [
-        pytest.param({}, {}, f"{SET}.1", id="a new set"),
-        pytest.param({f"{SET}.1": "failed"}, {}, f"{SET}.2", id="the last run failed or timed out"),
-        pytest.param({f"{SET}.1": "success"}, {"1": "approved"}, f"{SET}.2", id="approved, and due once more"),
-        pytest.param({f"{SET}.1": "success"}, {"1": "none"}, f"{SET}.2", id="it was replaced before the question"),
-        pytest.param({f"{SET}.1": "failed", f"{SET}.2": "failed"}, {}, f"{SET}.3", id="failed twice"),
+        pytest.param({}, f"{SET}.1", id="a new set"),
+        pytest.param({f"{SET}.1": "failed"}, f"{SET}.2", id="the last run failed or timed out"),
+        pytest.param({f"{SET}.1": "success"}, f"{SET}.2", id="approved, and due once more"),
+        pytest.param({f"{SET}.1": "failed", f"{SET}.2": "failed"}, f"{SET}.3", id="failed twice"),
     ],
 )
-def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, answers: Runs, expected: str) -> None:
-    xcoms: dict[str, object] = {f"{SET}.{n}/report": {"answer": answer} for n, answer in answers.items()}
-    task = ScriptedTask(runs=runs, xcoms=xcoms)
+def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, expected: str) -> None:
+    task = ScriptedTask(runs=runs)
     assert approval.next_run_id(task, "topic_approval_local", SET) == expected
 
 
 @pytest.mark.parametrize(
-    ("runs", "answer", "reason"),
+    "runs",
     [
-        pytest.param({f"{SET}.1": "running"}, None, "is being asked about", id="the question is open"),
-        pytest.param({f"{SET}.1": "queued"}, None, "is being asked about", id="the question is about to be asked"),
-        pytest.param({f"{SET}.1": "success"}, "rejected", "was rejected", id="it was rejected"),
+        pytest.param({f"{SET}.1": "running"}, id="the question is open"),
+        pytest.param({f"{SET}.1": "queued"}, id="the question is about to be asked"),
     ],
 )
-def test_one_set_is_not_asked_about_twice(runs: Runs, answer: str | None, reason: str) -> None:
-    task = ScriptedTask(runs=runs, xcoms={f"{SET}.1/report": {"answer": answer}})
-    with pytest.raises(AirflowSkipException, match=reason):
+def test_one_set_is_not_asked_about_twice(runs: Runs) -> None:
+    task = ScriptedTask(runs=runs)
+    with pytest.raises(AirflowSkipException, match="is being asked about"):
         approval.next_run_id(task, "topic_approval_local", SET)
 
 
@@ -647,6 +644,8 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
     assert facts == {
         "answer": "approved",
         "replaced": "the set was replaced by that of p/run-2, which holds delete topic.old-clicks",
+        "comment": "",
+        "rejected": 0,
     }
 
 
@@ -694,8 +693,8 @@ def test_a_task_that_was_marked_as_successful_is_no_answer(flow: ScriptedFlow) -
 class ShowsAnEarlierQuestion(approval.AskPerson):
     """Airflow keeps the text of a task's first question when the task is cleared."""
 
-    def _shown(self, context: Context) -> tuple[str, str | None]:
-        return "Send to local? 2 held change(s), question 0123456789ab", "the text of then"
+    def _shown(self, context: Context) -> approval.Shown:
+        return "Send to local? 2 held change(s), question 0123456789ab", "the text of then", {}
 
 
 def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
@@ -705,6 +704,18 @@ def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
         ask_again.execute(context(task))
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
         approval.approved_change("delete")(site(flow), context(task))
+
+
+class ShowsAnEarlierForm(approval.AskPerson):
+    def _shown(self, context: Context) -> approval.Shown:
+        return self.subject, self.body, {**self.serialized_params, "delete old-clicks": {}}
+
+
+def test_nobody_is_asked_by_an_earlier_form(flow: ScriptedFlow) -> None:
+    task = answered(flow, "Approve")
+    ask_again = ShowsAnEarlierForm(task_id="approve", site=site(flow), subject="Send to local?")
+    with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
+        ask_again.execute(context(task))
 
 
 def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:
@@ -726,7 +737,7 @@ def test_the_question_is_about_the_changes_in_it_alone_and_names_itself(flow: Sc
     facts = approval.load(site(flow), context(task, digests=[digest(DELETE)]))
     text = Path(str(facts["question"])).read_text(encoding="utf-8")
     assert "tmp-import" in text
-    assert digest(DELETE)[:12] in text
+    assert digest(DELETE)[:8] in text
     assert str(facts["question_digest"]) in text
     assert "orders" not in text
     assert "old-clicks" not in text

@@ -12,7 +12,7 @@ from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from topicops.flow.quiet import QUIET_FILE
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.good_run import Quiet
@@ -36,6 +36,10 @@ def shown(plan: Plan, question: Question | None = None, *outcomes: Outcome) -> S
 
 def approvable(plan: Plan) -> dict[str, str]:
     return {gated.digest: gated.change.address for gated in plan.changes if gated.approvable}
+
+
+def name_of(held: HeldSet) -> str:
+    return question_name(held.digest, len(held.digests))
 
 
 def test_the_page_says_of_each_change_what_a_reviewer_must_know() -> None:
@@ -119,12 +123,12 @@ def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
     write_run(tmp_path, DAG, "one", plan=plan)
     held_set_file(tmp_path, "local").write(held)
     for n in (1, 2, 10):
-        write_run(tmp_path, APPROVAL, f"{held.digest}.{n}")
+        write_run(tmp_path, APPROVAL, f"{name_of(held)}.{n}")
     model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
-    assert model.question == Question(dag_id=APPROVAL, run_id=f"{held.digest}.10", digests=held.digests)
+    assert model.question == Question(dag_id=APPROVAL, run_id=f"{name_of(held)}.10", digests=held.digests)
     seen = Seen(plan_page(model))
     (answer,) = seen.all("p", id="answer")
-    assert answer["data-api"] == f"../../../api/v2/dags/{APPROVAL}/dagRuns/{held.digest}.10"
+    assert answer["data-api"] == f"../../../api/v2/dags/{APPROVAL}/dagRuns/{name_of(held)}.10"
     assert all(digest in seen.texts for digest in held.digests)
 
 
@@ -145,12 +149,12 @@ def test_after_an_approval_was_carried_out_the_page_speaks_of_outcomes(tmp_path:
     held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
     held_set_file(tmp_path, "local").write(HeldSet(found_by=f"{DAG}/two"))
     write_run(tmp_path, DAG, "one", plan=plan)
-    store = write_run(tmp_path, APPROVAL, f"{held.digest}.1", plan=plan)
+    store = write_run(tmp_path, APPROVAL, f"{name_of(held)}.1", plan=plan)
     first, second = plan.changes
     done = Outcome.of(first, OutcomeStatus.DONE)
     refused = Outcome.of(second, OutcomeStatus.REFUSED, "no file asks for it any more")
     store.write_value(outcomes_file("delete"), (done, refused))
-    run_id = "one" if asked_in == DAG else f"{held.digest}.1"
+    run_id = "one" if asked_in == DAG else f"{name_of(held)}.1"
     seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=asked_in, run_id=run_id))))
     assert "2 changes approved, each with its outcome below" in seen.texts
     assert "no file asks for it any more" in seen.texts

@@ -104,7 +104,10 @@ def apply(
             if reason := _reason_to_wait(run, final, actions):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
                 return write_outcomes(run, actions, [*unsent, *waiting])
-            sending = _Sending(run, access, final, plan.fingerprint, tuple(actions), judged.approved, interrupted)
+            comments = _comments(approvals, judged.approved)
+            sending = _Sending(
+                run, access, final, plan.fingerprint, tuple(actions), judged.approved, comments, interrupted
+            )
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
@@ -134,6 +137,8 @@ class _Sending:
     actions: tuple[Action, ...]
     approvers: Mapping[str, str]
     """Who approved each change whose approval counts, by digest."""
+    comments: Mapping[str, str]
+    """What these approvers wrote, by digest."""
     interrupted: Callable[[], bool]
 
     def send(self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal) -> Sequence[Outcome]:
@@ -189,6 +194,7 @@ class _Sending:
             plan=self.fingerprint,
             commit=self.plan.change_set.source.commit,
             approvers=self.approvers,
+            comments=self.comments,
             principals=principals,
         )
         return FileAuditLog(audit_folder(self.run.home), origin)
@@ -200,6 +206,16 @@ def _note_unsent(run: Run, journal: FileJournal, outcomes: Sequence[Outcome]) ->
         journal.record(outcomes)
     for outcome in outcomes:
         run.progress(outcome_line(outcome))
+
+
+def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:
+    """Of the approvals that count, by digest of the change."""
+    return {
+        digest: approval.comment
+        for approval in approvals
+        for digest in approval.digests
+        if approval.comment and approvers.get(digest) == approval.signature
+    }
 
 
 def _role_of(action: Action) -> Role:

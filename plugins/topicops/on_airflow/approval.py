@@ -17,10 +17,13 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Context
 from airflow.sdk.configuration import conf
+from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.printable import printable
+from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.on_airflow import tasks
 from topicops.on_airflow.branches import SKIP, kinds_not_in, kinds_of
 from topicops.on_airflow.params import triggered_by
@@ -42,43 +45,50 @@ HEADLINES = {
     "none": "Not answered: nothing was sent.",
 }
 """Of a run that sent nothing, by its answer."""
+NOBODY_IS_ASKED = {
+    False: "nothing is held that an approval could let run",
+    True: "all that is held was rejected before; it rests until it changes",
+}
+"""By whether something held rests."""
+Shown = tuple[str, str | None, Mapping[str, Any]]
+"""Subject, text and form of a question."""
 
 
 class AskForApproval(TriggerDagRunOperator):
     """Starts the approval DAG for this run's held set, unless the same set has been asked about already.
 
-    The run id is ``<digest of the set>.<n>``. The next n is used when the last run of that set failed or timed out, or
-    was approved and the same changes are needed again. A rejected set is not asked about until it changes.
+    The run id is ``3-changes-73c682d1aa21.<n>``, with the digest of the set in it. The next n is used when the last run
+    of that set failed or timed out, or was answered and the same changes are needed again. The gate keeps back a set of
+    which every change was rejected.
     """
 
     def execute(self, context: Context) -> None:
+        from topicops.flow.runs.held_changes import question_name
+
         ti = context["ti"]
         found = ti.xcom_pull(task_ids="gate") or {}
         if not found.get("question"):
-            skip("nothing is held that an approval could let run")
-        self.trigger_run_id = next_run_id(ti, self.trigger_dag_id, found["question"])
+            skip(NOBODY_IS_ASKED[bool(found.get("rests"))])
+        name = question_name(found["question"], found["asked"])
+        self.trigger_run_id = next_run_id(ti, self.trigger_dag_id, name)
         self.conf = {"digests": found["digests"], "held_set": found["held_set"]}
         self.note = f"{found['asked']} held change(s), found by {ti.dag_id}, run {ti.run_id}"
         super().execute(context)
 
 
-def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, digest: str) -> str:
-    """The run that is to ask about a set. Raises ``AirflowSkipException`` when no question is needed."""
+def next_run_id(ti: RuntimeTaskInstanceProtocol, dag_id: str, name: str) -> str:
+    """The run that is to ask about a set. Raises ``AirflowSkipException`` while another run asks about it.
+
+    Args:
+        name: Of the set, as ``question_name`` gives it.
+    """
     for n in range(1, HIGHEST_ASK):
-        run_id = f"{digest}.{n}"
+        run_id = f"{name}.{n}"
         if not ti.get_dr_count(dag_id=dag_id, run_ids=[run_id]):
             return run_id
-        state = ti.get_dagrun_state(dag_id=dag_id, run_id=run_id)
-        if state in ("queued", "running"):
+        if ti.get_dagrun_state(dag_id=dag_id, run_id=run_id) in ("queued", "running"):
             skip(f"this set is being asked about: {dag_id}, run {run_id}")
-        if state == "success" and was_rejected(ti, dag_id, run_id):
-            skip(f"this set was rejected: {dag_id}, run {run_id}; it waits until it changes")
     raise AirflowFailException(f"one set of held changes was asked about {HIGHEST_ASK} times; look at {dag_id}")
-
-
-def was_rejected(ti: RuntimeTaskInstanceProtocol, dag_id: str, run_id: str) -> bool:
-    reported = ti.xcom_pull(dag_id=dag_id, run_id=run_id, task_ids="report") or {}
-    return bool(reported.get("answer") == "rejected")
 
 
 def load(site: Site, context: Context) -> XComValue:
@@ -87,6 +97,7 @@ def load(site: Site, context: Context) -> XComValue:
     Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
     from topicops.flow.runs import questions
+    from topicops.flow.runs.rejections import read_rejections
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
@@ -101,7 +112,10 @@ def load(site: Site, context: Context) -> XComValue:
         summary = plan_of(asked.digests, flow, run)
         plan = run.read_plan()
         tasks.log_changes(plan)
-        question = questions.write_question(run, plan, question_markdown(plan))
+        before = read_rejections(run.home, run.environment)
+        page, commit_page = tasks.plan_address(context["ti"]), tasks.commit_address(context["ti"], site.topics)
+        asked_text = question_markdown(plan, page=page, commit_page=commit_page, rejections=before)
+        question = questions.write_question(run, plan, asked_text, rejected_before=before.keys())
         text = str(run.store.path(questions.QUESTION_TEXT))
         return {
             **summary,
@@ -144,6 +158,8 @@ class AskPerson(ApprovalOperator):
 
     def execute(self, context: Context) -> None:
         from topicops.flow.runs import questions
+        from topicops.flow.runs.rejections import read_rejections
+        from topicops.on_airflow.question import form_params
 
         with step(self.site, context) as (_, run):
             question = questions.read_question(run)
@@ -152,9 +168,11 @@ class AskPerson(ApprovalOperator):
             self.subject = f"{self.subject} {len(question.digests)} held change(s), question {question.digest[:12]}"
             self.body = run.store.read_text(questions.QUESTION_TEXT)
             self.assigned_users = assigned_users(run)
+            before = read_rejections(run.home, run.environment)
+            self.params = ParamsDict(form_params(run.read_plan(), question.fields, before))
             questions.write_answer(run, questions.Answer(question=question.digest))
         shown = self._shown(context)
-        if shown != (self.subject, self.body):
+        if shown != (self.subject, self.body, self.serialized_params):
             raise AirflowFailException(
                 f"Airflow still shows an earlier question of this run ({shown[0]}); a run asks one question: start a "
                 f"new run of {context['ti'].dag_id}"
@@ -167,8 +185,11 @@ class AskPerson(ApprovalOperator):
                 record_answer(run, event)
         return super().execute_complete(context, event)
 
-    def _shown(self, context: Context) -> tuple[str, str | None]:
-        """Subject and text of the question as Airflow shows it, after it was given ours."""
+    def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
+        """Nothing: ``given_approval`` judges the recorded choices, and what it does not understand approves nothing."""
+
+    def _shown(self, context: Context) -> Shown:
+        """Subject, text and form of the question as Airflow shows them, after it was given ours."""
         from airflow.sdk.api.datamodels._generated import HITLUser as AssignedUser
         from airflow.sdk.execution_time.comms import CreateHITLDetailPayload, HITLDetailRequestResult
         from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS
@@ -178,13 +199,13 @@ class AskPerson(ApprovalOperator):
             options=self.options,
             subject=self.subject,
             body=self.body,
-            params={},
+            params=self.serialized_params,
             assigned_users=[AssignedUser(**user) for user in self.assigned_users or ()],
         )
         shown = SUPERVISOR_COMMS.send(ours)
         if not isinstance(shown, HITLDetailRequestResult):
             raise AirflowFailException(f"Airflow does not take the question: {shown}")
-        return shown.subject, shown.body
+        return shown.subject, shown.body, shown.params or {}
 
 
 def assigned_users(run: Run) -> list[HITLUser] | None:
@@ -202,14 +223,28 @@ def assigned_users(run: Run) -> list[HITLUser] | None:
 def record_answer(run: Run, event: Mapping[str, Any]) -> None:
     """Keep what Airflow's record of the answer says, beside the question that was asked."""
     from topicops.flow.runs import questions
+    from topicops.flow.runs.rejections import Rejection, note_answer
+    from topicops.steps.planning.choices import COMMENT
 
-    asked, user = questions.read_answer(run), event["responded_by_user"] or {}
-    if asked is None:
+    asked, question, user = questions.read_answer(run), questions.read_question(run), event["responded_by_user"] or {}
+    if asked is None or question is None:
         raise AirflowFailException("the record of the question is gone from TOPICOPS_HOME: start a new run")
-    option = " and ".join(event["chosen_options"])
-    answer = replace(asked, option=option, user=user.get("name"), user_id=user.get("id"), at=event["responded_at"])
+    filled = {name: "" if value is None else str(value) for name, value in (event.get("params_input") or {}).items()}
+    answer = replace(
+        asked,
+        option=" and ".join(event["chosen_options"]),
+        user=user.get("name"),
+        user_id=user.get("id"),
+        at=event["responded_at"],
+        comment=printable(filled.pop(COMMENT, "").strip())[: questions.LONGEST_COMMENT],
+        choices=filled,
+    )
     questions.write_answer(run, answer)
-    log.info("%s by %s (id %s)", option, answer.user, answer.user_id)
+    log.info("%s by %s%s", answer.option, answer.signature, f": {answer.comment}" if answer.comment else "")
+    if answer.question == question.digest:
+        decision = questions.decision_of(question, answer)
+        rejection = Rejection(by=answer.signature, at=event["responded_at"], run=run.name, comment=answer.comment)
+        note_answer(run.home, run.environment, rejection, rejected=decision.rejected, approved=decision.approved)
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
@@ -221,23 +256,23 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
             if isinstance(given, str):
                 skip(f"{given}: nothing is sent")
             if replaced := replacement(run, given.digests):
-                note_refused(run, action, replaced)
+                note_unsent(run, action, given.digests, OutcomeStatus.REFUSED, replaced)
                 skip(f"{replaced}: nothing is sent")
         return tasks.send(site, context, action, approvals=(given,))
 
     return change
 
 
-def note_refused(run: Run, action: Action, reason: str) -> None:
-    """An outcome for each change of the set that is not sent. What an earlier try sent keeps its own."""
+def note_unsent(run: Run, action: Action, approved: Collection[str], status: OutcomeStatus, reason: str) -> None:
+    """An outcome for each approved change that is not sent. What an earlier try sent keeps its own."""
     from topicops.flow.runs.outcomes import write_outcomes
     from topicops.flow.runs.run import outcomes_file
-    from topicops.model.runs.results import Outcome, OutcomeStatus
 
     if run.store.has(outcomes_file(action)):
         return
-    changes = [gated for gated in run.read_plan().changes if gated.change.action == action]
-    write_outcomes(run, (action,), [Outcome.of(gated, OutcomeStatus.REFUSED, reason) for gated in changes])
+    changes = [g for g in run.read_plan().changes if g.change.action == action and g.digest in approved]
+    if changes:
+        write_outcomes(run, (action,), [Outcome.of(gated, status, reason) for gated in changes])
 
 
 def skip(reason: str) -> NoReturn:
@@ -252,12 +287,13 @@ def report(site: Site, context: Context) -> XComValue:
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
     with step(site, context) as (flow, run):
         given, answer = approval_of(run, context), answer_of(run, context)
+        facts: XComValue = {"answer": answer, "replaced": "", **note_decision(run, given)}
         replaced = "" if isinstance(given, str) or was_sent else replacement(run, given.digests)
         asked_kinds = kinds_of(run.read_plan()) if was_sent else frozenset()
         if replaced:
             flow.report(run, failed_tasks=())
     why = given if isinstance(given, str) else replaced
-    facts: XComValue = {"answer": answer, "replaced": replaced}
+    facts["replaced"] = replaced
     log.info("answer: %s%s", answer, f"; {why}" if why else "")
     remarks = [why] if why else []
     if not was_sent and not tasks.failed_tasks(context):
@@ -268,6 +304,30 @@ def report(site: Site, context: Context) -> XComValue:
     if unsent := [action for action in asked_kinds if states.get(action) == "skipped"]:
         raise AirflowFailException(f"the set was replaced while it was being sent; not sent: {', '.join(unsent)}")
     return {**reported, **facts}
+
+
+def note_decision(run: Run, given: Approval | str) -> XComValue:
+    """Leave in the report who said what, and an outcome for each approved change that no task came to."""
+    from topicops.flow.runs.questions import decision_of, read_answer, read_question
+    from topicops.flow.runs.run import note
+    from topicops.on_airflow.question import listed_titles
+
+    answer, question = read_answer(run), read_question(run)
+    if answer is None or question is None or answer.at is None:
+        return {"comment": "", "rejected": 0}
+    decision = decision_of(question, answer)
+    if not isinstance(given, str):
+        for action in ACTIONS:
+            note_unsent(run, action, given.digests, OutcomeStatus.NOT_SENT, "the run ended before its turn; plan again")
+    said = f": {answer.comment}" if answer.comment else ""
+    plan = run.read_plan()
+    sentences = [
+        f"{verb} by {answer.signature}{said}: {listed_titles(plan, digests)}"
+        for verb, digests in (("approved", decision.approved), ("rejected", decision.rejected))
+        if digests
+    ]
+    note(run, sentences)
+    return {"comment": answer.comment, "rejected": len(decision.rejected)}
 
 
 def approval_of(run: Run, context: Context) -> Approval | str:
@@ -284,13 +344,15 @@ def approval_of(run: Run, context: Context) -> Approval | str:
 
 def answer_of(run: Run, context: Context) -> str:
     """``approved``, ``rejected`` or ``none``."""
-    from topicops.flow.runs.questions import read_answer
+    from topicops.flow.runs.questions import decision_of, read_answer, read_question
 
     if not isinstance(approval_of(run, context), str):
         return "approved"
-    answer = read_answer(run)
-    is_answered = answer is not None and answer.option == AskPerson.REJECT
-    return "rejected" if is_answered and tasks.task_states(context).get("approve") == "success" else "none"
+    answer, question = read_answer(run), read_question(run)
+    if answer is None or question is None or tasks.task_states(context).get("approve") != "success":
+        return "none"
+    decision = decision_of(question, answer)
+    return "rejected" if decision.rejected and not decision.approved else "none"
 
 
 def replacement(run: Run, digests: Collection[str]) -> str:

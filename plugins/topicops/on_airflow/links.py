@@ -21,9 +21,14 @@ class _TabLink(BaseOperatorLink):
     route: ClassVar[str]
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002  Airflow's signature
-        from airflow.utils.helpers import build_airflow_dagrun_url
+        return tab_address(ti_key.dag_id, ti_key.run_id, self.route)
 
-        return f"{build_airflow_dagrun_url(quote(ti_key.dag_id), quote(ti_key.run_id))}/plugin/{self.route}"
+
+def tab_address(dag_id: str, run_id: str, route: str) -> str:
+    """Of a tab of a run; absolute where Airflow knows its own address."""
+    from airflow.utils.helpers import build_airflow_dagrun_url
+
+    return f"{build_airflow_dagrun_url(quote(dag_id), quote(run_id))}/plugin/{route}"
 
 
 class PlanLink(_TabLink):

@@ -1,4 +1,4 @@
-"""The plugin that Airflow loads: the tabs of a run and of a task, and the pages behind them."""
+"""The plugin that Airflow loads: the tabs of a run, and the pages behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PREFIX = "/topicops"
-PLAN_ROUTE, QUALITY_ROUTE, TASK_QUALITY_ROUTE = "topicops-plan", "topicops-quality", "topicops-task-quality"
+PLAN_ROUTE, QUALITY_ROUTE = "topicops-plan", "topicops-quality"
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,8 +38,9 @@ def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, st
 class TopicopsPlugin(AirflowPlugin):
     name = "topicops"
     fastapi_apps = [{"app": pages, "url_prefix": PREFIX, "name": "topicops"}]  # noqa: RUF012  Airflow gives the type
+    # Airflow shows a tab on the runs of every DAG and has no filter: so their names say whose they are, and tasks have
+    # none, because the tasks that make a plan or evaluate rules have a button instead (`links`).
     external_views = [  # noqa: RUF012
-        _tab("Plan", "plan", "dag_run", PLAN_ROUTE),
-        _tab("Quality", "quality", "dag_run", QUALITY_ROUTE),
-        _tab("Quality", "quality", "task_instance", TASK_QUALITY_ROUTE),
+        _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
+        _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
     ]

@@ -1,75 +1,112 @@
-"""The question that an approver reads: one table row a change, the riskiest first."""
+"""The question that an approver reads: the form, and one table row a change, the riskiest first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from topicops.model.plans.changes import DeleteTopic, before_and_after
+from airflow.sdk import Param
+
+from topicops.flow.runs.rejections import Rejection
+from topicops.model.plans.changes import Change, DeleteTopic
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.printable import bold, markdown, plural
-from topicops.steps.reporting.plans.plan_wording import traffic_text
+from topicops.model.printable import bold, markdown, plural, printable
+from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
+from topicops.steps.reporting.plans.differences import differences
+from topicops.steps.reporting.plans.plan_wording import some, traffic_text, why_final
 
 MOST_ROWS = 200
-"""How many changes the question lists; the Plan tab has all of them."""
+"""How many changes the question lists; the Plan page has all of them."""
+_DIGITS = 8
+"""Of a digest; the plan has it whole."""
 
 
-def question_markdown(plan: Plan) -> str:
-    """Markdown: what is asked, for which cluster, and the risk table with the digests that an approval covers."""
-    target = plan.target
+def question_markdown(
+    plan: Plan, *, page: str = "", commit_page: str = "", rejections: Mapping[str, Rejection] | None = None
+) -> str:
+    """Markdown: what is asked, for which cluster, what each change does, and why it is held.
+
+    Args:
+        page: Address of the plan's page.
+        commit_page: Address of the commit in the forge; empty: not known.
+        rejections: Of changes that somebody rejected before, by digest.
+    """
+    target, commit = plan.target, plan.change_set.source.commit
     changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     rows = changes[:MOST_ROWS]
+    shown_commit = markdown(commit[:12] if commit else "not known")
     lines = [
-        f"**{len(changes)} change(s)** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
-        f"as of commit {markdown(plan.change_set.source.commit or 'not known')}.",
-        "Approve sends exactly these, each only if its topic has not moved since and the files still ask for it. "
-        "Reject sends nothing.",
+        f"**{plural(len(changes), 'change')}** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
+        f"as of commit {_link(shown_commit, commit_page)}. {_link('Open the plan', page)}",
         "",
-        "| change | topic | risk | what | why held | written in | digest |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(_row(plan, gated) for gated in rows),
+        "**Approve** sends these changes, each only if its topic has not moved since and the files still ask for it"
+        + (", **except those that the form below marks as rejected**. " if len(changes) > 1 else ". ")
+        + "**Reject** sends nothing.",
+        "",
+        "| change | what | risk | owner | written in | digest |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *map(_row, rows),
         "",
         *_unlisted(changes[MOST_ROWS:]),
+        *_rejected(rows, rejections or {}),
+        *_deletes(plan, rows),
+        *_reasons(rows),
         *_notes(rows),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(plan: Plan, gated: GatedChange) -> str:
+def form_params(plan: Plan, fields: Mapping[str, str], rejections: Mapping[str, Rejection]) -> dict[str, Param]:
+    """The fields beside the buttons, as Airflow draws them: one for each change or one for all, and the comment."""
+    by_title = {title_of(gated.change): gated for gated in plan.changes}
+    params = {name: _field(name, value, by_title.get(name), rejections) for name, value in fields.items()}
+    comment = Param(
+        None,
+        description="Kept with the answer, in the report and in the audit log.",
+        type=["null", "string"],
+        format="multiline",
+        title="Comment",
+    )
+    return {**params, COMMENT: comment}
+
+
+def _field(name: str, value: str, gated: GatedChange | None, rejections: Mapping[str, Rejection]) -> Param:
+    if gated is None:
+        what = "Topics that Approve leaves out: names or patterns such as legacy.*, with commas. "
+        unknown = "If one of them is no topic of the question, nothing is sent."
+        return Param(value or None, description=what + unknown, type=["null", "string"], title=f"{REJECT_FIELD} these")
+    said = f". Was {rejections[gated.digest]}" if gated.digest in rejections else ""
+    return Param(
+        value,
+        description=printable(f"{_what(gated.change)}; {gated.change.risk.value}{said}"),
+        type="string",
+        enum=[AS_THE_BUTTON, REJECTED],
+        title=name,
+    )
+
+
+def _link(text: str, address: str) -> str:
+    return f"[{text}]({address})" if address else text
+
+
+def _row(gated: GatedChange) -> str:
     change = gated.change
     undo = "" if change.reversible else ", cannot be undone"
     cells = [
-        change.action,
-        markdown(change.topic),
+        f"{change.action} {bold(change.topic)}",
+        markdown(_what(change)),
         f"**{change.risk.value}**{undo} {markdown(' '.join(change.codes))}".rstrip(),
-        markdown(_what(plan, gated)),
-        markdown("; ".join(gated.reasons)),
+        markdown(change.owner or "not named"),
         markdown(str(change.location)),
-        markdown(gated.digest[:12]),
+        markdown(gated.digest[:_DIGITS]),
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def _what(plan: Plan, gated: GatedChange) -> str:
-    """Old and new value of what changes, without the assignment; of a delete, what is known of its topic."""
-    change = gated.change
-    before, after = before_and_after(change)
+def _what(change: Change) -> str:
     if isinstance(change, DeleteTopic):
-        traffic = traffic_text(plan.change_set.activity.get(change.topic))
-        owner = change.owner or "not named"
-        return f"delete {plural(change.partitions, 'partition')}; owner: {owner}; reason: {change.reason}; {traffic}"
-    old, new = _flat(before or {}), _flat(after or {})
-    return ", ".join(f"{name} {old.get(name, 'none')} to {value}" for name, value in sorted(new.items()))
-
-
-def _flat(side: dict[str, object]) -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for name, value in side.items():
-        if isinstance(value, dict) and name == "configs":
-            flat |= {key: "default" if text is None else text for key, text in value.items()}
-        elif name != "assignment":
-            flat[name] = value
-    return flat
+        return f"all {plural(change.partitions, 'partition')}, with every record"
+    return ", ".join(map(str, differences(change)))
 
 
 def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
@@ -77,11 +114,60 @@ def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
     found = Counter((str(gated.change.action), gated.change.risk.value) for gated in changes)
     counts = ", ".join(f"{count} {action} ({risk})" for (action, risk), count in found.items())
     if counts:
-        yield f"**{plural(len(changes), 'more change')}, asked about as well**: {counts}. The Plan tab lists them."
+        yield f"**{plural(len(changes), 'more change')}, asked about as well**: {counts}. The plan lists them."
+        yield ""
+
+
+def _rejected(changes: Sequence[GatedChange], rejections: Mapping[str, Rejection]) -> Iterator[str]:
+    found = [(gated, rejections[gated.digest]) for gated in changes if gated.digest in rejections]
+    if found:
+        yield "**Rejected before**; the form marks them:"
+        yield ""
+        yield from (f"- {markdown(title_of(gated.change))}: {markdown(str(rejection))}" for gated, rejection in found)
+        yield ""
+
+
+def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[str]:
+    """What is known of each topic that goes: why, and who still uses it."""
+    deletes = [gated.change for gated in changes if isinstance(gated.change, DeleteTopic)]
+    if deletes:
+        yield "**What goes:**"
+        yield ""
+    for change in deletes:
+        traffic = traffic_text(plan.change_set.activity.get(change.topic))
+        yield f"- {bold(change.topic)}: {markdown(change.reason)} {markdown(f'({traffic})')}"
+    if deletes:
+        yield ""
+
+
+def _reasons(changes: Sequence[GatedChange]) -> Iterator[str]:
+    """Each reason once, with the changes that it holds."""
+    held: dict[str, list[str]] = {}
+    for gated in changes:
+        for reason in gated.reasons:
+            held.setdefault(reason, []).append(title_of(gated.change))
+    if held:
+        yield "**Why an approval is needed:**"
+        yield ""
+    for reason, titles in held.items():
+        who = "all of them" if len(titles) == len(changes) > 1 else some(titles)
+        yield f"- {markdown(reason)}: {markdown(who)}"
+    if held:
         yield ""
 
 
 def _notes(changes: Sequence[GatedChange]) -> Iterator[str]:
+    """What only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
+    finals: dict[str, list[str]] = {}
+    for gated in changes:
+        if why := why_final(gated.change):
+            finals.setdefault(why, []).append(title_of(gated.change))
+    yield from (f"- {markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items())
     for gated in changes:
         for note in gated.change.notes:
             yield f"- {markdown(gated.change.topic)}: {markdown(note)}"
+
+
+def listed_titles(plan: Plan, digests: Collection[str]) -> str:
+    """``delete legacy.orders-v1, expand shop.carts``: the changes of these digests, as many as fit on a line."""
+    return some(title_of(gated.change) for gated in plan.changes if gated.digest in digests)

@@ -170,6 +170,22 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         raise AirflowException(str(error)) from error
 
 
+def plan_address(ti: RuntimeTaskInstanceProtocol) -> str:
+    """Where the plan of this run is shown; absolute where Airflow knows its own address."""
+    from topicops.on_airflow.links import tab_address
+    from topicops.on_airflow.plugin import PLAN_ROUTE
+
+    return tab_address(ti.dag_id, ti.run_id, PLAN_ROUTE)
+
+
+def commit_address(ti: RuntimeTaskInstanceProtocol, topics: Path) -> str:
+    """Where the forge shows the commit of the bundle that holds the topics; empty: not known."""
+    version = bundle_version(ti, topics)
+    view_url = getattr(getattr(ti, "bundle_instance", None), "view_url", None)
+    address = str(view_url(version) or "") if version and view_url else ""
+    return address if address.startswith(("https://", "http://")) else ""
+
+
 def bundle_version(ti: RuntimeTaskInstanceProtocol, topics: Path) -> str | None:
     """The commit of the DAG bundle that holds the topics.
 
@@ -273,6 +289,7 @@ def gate(site: Site, context: Context) -> XComValue:
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
+    from topicops.flow.runs.rejections import read_rejections, resting_lines
     from topicops.flow.runs.run import note
 
     with step(site, context) as (flow, run):
@@ -292,15 +309,24 @@ def gate(site: Site, context: Context) -> XComValue:
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
         held_set_file(run.home, run.environment).write(newest)
-        skipped = unneeded_steps(
-            plan, approvals, mode="apply", asks=bool(held.addresses), judged_by=flow.judged_by(run)
-        )
-        return {**summary, **asked_about(held, newest), SKIP: skipped}
+        rejections = read_rejections(run.home, run.environment)
+        resting = [*resting_lines(rejections, held.addresses)]
+        note(run, resting)
+        for line in resting:
+            log.info("%s", line)
+        asked = {**asked_about(held, newest, rejected=rejections), "rests": len(resting)}
+        asks = asked["question"] is not None
+        skipped = unneeded_steps(plan, approvals, mode="apply", asks=asks, judged_by=flow.judged_by(run))
+        return {**summary, **asked, SKIP: skipped}
 
 
-def asked_about(held: HeldSet, newest: HeldSet) -> XComValue:
-    """What ``ask`` starts the approval run with: the digests, or only the set's own where these are too many."""
-    if not held.addresses:
+def asked_about(held: HeldSet, newest: HeldSet, *, rejected: Collection[str] = ()) -> XComValue:
+    """What ``ask`` starts the approval run with: the digests, or only the set's own where these are too many.
+
+    Args:
+        rejected: Digests of changes that somebody rejected; a set of such changes alone is not asked about.
+    """
+    if set(held.addresses) <= set(rejected):
         return {"question": None, "digests": [], "held_set": "", "asked": 0}
     if digests := listed(held.digests):
         return {"question": held.digest, "digests": digests, "held_set": "", "asked": len(digests)}

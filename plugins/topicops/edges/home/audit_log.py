@@ -63,6 +63,8 @@ class AuditOrigin:
     principals: Mapping[Action, str]
     approvers: Mapping[str, str] = field(default_factory=dict)
     """Who approved each change that was approved, by digest."""
+    comments: Mapping[str, str] = field(default_factory=dict)
+    """What the approver wrote beside it, by digest of the change."""
 
 
 class FileAuditLog:
@@ -199,6 +201,7 @@ class FileAuditLog:
             outcome=mutation.status,
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
+            comment=origin.comments.get(mutation.digest, ""),
         )
 
 

@@ -49,6 +49,11 @@ class HeldSet:
         return replace(self, author=earlier.author) if is_known else self
 
 
+def question_name(digest: str, changes: int) -> str:
+    """``3-changes-73c682d1aa21``: names the runs that ask about one set; they are numbered behind a dot."""
+    return f"{changes}-{'change' if changes == 1 else 'changes'}-{digest[:12]}"
+
+
 def held_set_file(home: Path, environment: str) -> MemoryFile[HeldSet]:
     """Replaced as a whole by each write, so that a reader gets the old set or the new one."""
     return MemoryFile(home / "held" / f"{environment}.json", HeldSet)

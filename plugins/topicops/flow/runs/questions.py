@@ -7,8 +7,8 @@ answer counts only for the question whose digest it names.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from topicops.flow.runs.held_changes import read_held
@@ -16,10 +16,13 @@ from topicops.flow.runs.run import Run, now
 from topicops.model.canonical import sha256_of
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan import Plan
+from topicops.steps.planning.choices import fields_of, marked, title_of
 
 ASKED_SET, QUESTION, ANSWER = "asked-set.json", "question.json", "answer.json"
 QUESTION_TEXT = "question.md"
-APPROVE = "Approve"
+APPROVE, REJECT = "Approve", "Reject"
+LONGEST_COMMENT = 1000
+"""Characters; the rest of a longer one is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +41,13 @@ class Question:
     """What ``load`` found: the plan of the asked changes, as the question shows it."""
 
     digest: str
-    """Of the changes, the plan's fingerprint and the text."""
+    """Of the changes, the plan's fingerprint, the text and the form."""
     digests: tuple[str, ...]
     loaded_at: datetime
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """``delete legacy.orders-v1`` by digest."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The form, without the comment: what each field holds at first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,24 @@ class Answer:
     user: str | None = None
     user_id: str | None = None
     at: datetime | None = None
+    comment: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """What the person chose, by field of the form."""
+
+    @property
+    def signature(self) -> str:
+        """As the audit log names the person: ``admin (id 1)``."""
+        return f"{self.user or 'unknown'} (id {self.user_id})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What an answer says about each change of its question."""
+
+    approved: frozenset[str] = frozenset()
+    rejected: frozenset[str] = frozenset()
+    objection: str = ""
+    """Why the answer decides nothing."""
 
 
 def asked_set(
@@ -84,12 +109,18 @@ def recorded_set(run: Run, *, run_after: datetime) -> AskedSet | None:
     return recorded if recorded.run_after == run_after else None
 
 
-def write_question(run: Run, plan: Plan, text: str) -> Question:
-    """Record the question and its text, which ends with the question's digest."""
-    digests = tuple(sorted(gated.digest for gated in plan.changes))
-    digest = sha256_of({"changes": list(digests), "plan": plan.fingerprint, "text": text})
+def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collection[str] = ()) -> Question:
+    """Record the question and its text, which ends with the question's digest.
+
+    Args:
+        rejected_before: Digests of changes that the form marks from the start.
+    """
+    gravest_first = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
+    titles = {gated.digest: title_of(gated.change) for gated in gravest_first}
+    digests, fields = tuple(sorted(titles)), fields_of(titles, rejected_before)
+    digest = sha256_of({"changes": list(digests), "plan": plan.fingerprint, "text": text, "fields": fields})
     run.store.write_text(QUESTION_TEXT, f"{text}\nQuestion {digest}\n")
-    question = Question(digest=digest, digests=digests, loaded_at=now())
+    question = Question(digest=digest, digests=digests, loaded_at=now(), titles=titles, fields=fields)
     run.store.write_value(QUESTION, question)
     return question
 
@@ -112,6 +143,26 @@ def read_answer(run: Run) -> Answer | None:
     return run.store.read_value(ANSWER, Answer) if run.store.has(ANSWER) else None
 
 
+def decision_of(question: Question, answer: Answer) -> Decision:
+    """What the answer says about each change. Whether it may be used, ``given_approval`` says."""
+    if answer.option == REJECT:
+        return Decision(rejected=frozenset(question.digests))
+    if answer.option != APPROVE:
+        return Decision(objection="the answer is neither Approve nor Reject")
+    rejected = marked(question.titles, question.fields, answer.choices)
+    if isinstance(rejected, str):
+        return Decision(objection=rejected)
+    return Decision(approved=frozenset(question.digests) - rejected, rejected=rejected)
+
+
+def left_out(run: Run) -> frozenset[str]:
+    """The changes that an approval of this run's question left out."""
+    question, answer = read_question(run), read_answer(run)
+    if question is None or answer is None or answer.option != APPROVE:
+        return frozenset()
+    return decision_of(question, answer).rejected
+
+
 def given_approval(run: Run, *, run_after: datetime) -> Approval | str:
     """The approval that a person gave to this run's question, or why there is none."""
     asked, question, answer = recorded_set(run, run_after=run_after), read_question(run), read_answer(run)
@@ -124,11 +175,15 @@ def given_approval(run: Run, *, run_after: datetime) -> Approval | str:
     planned = sorted(gated.digest for gated in run.read_plan().changes)
     if not planned == list(question.digests) == list(asked.digests):
         return "the plan is not the one that was asked about"
+    decision = decision_of(question, answer)
+    if not decision.approved:
+        return decision.objection or "each change was marked as rejected"
     return Approval(
-        digests=frozenset(asked.digests),
+        digests=decision.approved,
         way="question",
         approver=answer.user,
-        signature=f"{answer.user or 'unknown'} (id {answer.user_id})",
+        signature=answer.signature,
         given_at=answer.at,
         authors=frozenset(asked.authors),
+        comment=answer.comment,
     )

@@ -24,6 +24,8 @@ class Approval:
     given_at: datetime
     authors: frozenset[str] = frozenset()
     """Who started the runs that found these changes or asked about them, or who wrote the pull request."""
+    comment: str = ""
+    """What the approver wrote beside it."""
 
 
 def may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:

@@ -44,6 +44,8 @@ class AuditLine:
     outcome: OutcomeStatus
     topic_id_before: str | None
     topic_id_after: str | None
+    comment: str = ""
+    """What the approver wrote; empty in lines of versions before this field."""
 
 
 @dataclass(frozen=True, slots=True)

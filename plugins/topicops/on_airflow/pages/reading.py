@@ -15,7 +15,8 @@ from typing import TypeVar
 from topicops.flow.quality import quality_history
 from topicops.flow.quiet import QUIET_FILE, read_quiet
 from topicops.flow.runs.facts import read_facts
-from topicops.flow.runs.held_changes import HeldSet, read_held
+from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
+from topicops.flow.runs.questions import ASKED_SET, AskedSet
 from topicops.flow.runs.run import Run, open_run, outcomes_file
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
@@ -188,7 +189,7 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
     held = HeldSet(addresses={g.digest: g.change.address for g in plan.with_gate(GateWord.HELD) if g.approvable})
     if not held.addresses:
         return None
-    asked = run.run_id if run.is_approval else _newest_question(home, run.approval_dag, held.digest)
+    asked = run.run_id if run.is_approval else _newest_question(home, run.approval_dag, held)
     try:
         newest = read_held(home, str(run.environment))
     except ArtifactError:  # a damaged file must not make the page fail
@@ -197,8 +198,16 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
     return Question(dag_id=run.approval_dag, run_id=asked, replaced_by=replaced_by, digests=held.digests)
 
 
-def _newest_question(home: Path, approval_dag: str, digest: str) -> str | None:
-    """The approval run with the highest number of that set; it has a folder as soon as its first task ran."""
-    folders = _opened(home, approval_dag, digest).store.folder.parent.glob(f"{digest}.*")
-    numbers = [int(folder.suffix[1:]) for folder in folders if folder.suffix[1:].isdecimal()]
-    return f"{digest}.{max(numbers)}" if numbers else None
+def _newest_question(home: Path, approval_dag: str, held: HeldSet) -> str | None:
+    """The newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
+    name = question_name(held.digest, len(held.digests))
+    folders = _opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")
+    numbers = sorted((int(f.suffix[1:]) for f in folders if f.suffix[1:].isdecimal()), reverse=True)
+    runs = (f"{name}.{number}" for number in numbers)
+    return next((run_id for run_id in runs if _asks_about(_opened(home, approval_dag, run_id), held)), None)
+
+
+def _asks_about(run: Run, held: HeldSet) -> bool:
+    if not run.store.has(ASKED_SET):
+        return True  # its first task has only begun
+    return set(run.store.read_value(ASKED_SET, AskedSet).digests) == set(held.digests)

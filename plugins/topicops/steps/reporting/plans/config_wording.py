@@ -33,6 +33,11 @@ def config_change_text(name: str, before: str | None, after: str | None, broker_
     return f"{name}: {' -> '.join(sides)}"
 
 
+def in_units(name: str, value: str) -> str:
+    """``7d``, ``no limit``; a value that no unit makes shorter as it is, and ``""`` for an empty one."""
+    return _in_plain_units(name, value) or value or '""'
+
+
 def _side(name: str, value: str | None, default: str | None, *, alone: bool) -> str:
     """One value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:

@@ -14,7 +14,8 @@ from topicops.steps.audit_queries import is_whole
 from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
+"""1.1 added ``comment`` to the lines."""
 UNSEEN = (
     "If the log and its head file were both rewritten, the log looks whole: keep the end that is shown here elsewhere, "
     "and give it with --head later. A mutation whose line was never written leaves no trace."
@@ -94,6 +95,7 @@ def _verification_lines(file: AuditFile, noted: AuditHead | None) -> Iterator[st
 
 def _parts(line: AuditLine) -> list[str]:
     approver = f", approved by {line.approver}" if line.approver else ""
+    approver += f": {line.comment}" if line.comment else ""
     ids = f"topic id {line.topic_id_before or 'none'} -> {line.topic_id_after or 'none'}"
     answer = f"; {line.answer}" if line.answer != "accepted" else ""
     requests = f" after {line.requests} requests" if line.requests > 1 else ""

@@ -72,6 +72,8 @@ class RunReport:
     """Where the live state was read; this decides which two views verify compares."""
     notes: tuple[str, ...] = ()
     """Sentences: which lease the run held, and what it recovered of earlier runs."""
+    rejected: frozenset[str] = frozenset()
+    """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
 
     @property
     def summary(self) -> RunSummary:
@@ -79,7 +81,7 @@ class RunReport:
         return RunSummary(
             outcomes=self.outcomes,
             checks=self.checks,
-            held=len(plan.with_gate(GateWord.HELD)) if plan else 0,
+            held=sum(gated.digest not in self.rejected for gated in plan.with_gate(GateWord.HELD)) if plan else 0,
             skipped=len(plan.with_gate(GateWord.SKIPPED)) if plan else 0,
             blocked=len(plan.change_set.blocked) if plan else 0,
             interrupted=self.interrupted,
@@ -251,7 +253,9 @@ def next_steps(report: RunReport) -> Iterator[str]:
         verify = f"topicops verify --environment {report.environment}"
         yield f"{_unhealthy_text(report)}: see to the brokers named, then run {verify}."
     if report.plan:
-        yield from (f"{line}." for line in (approval_line(report.plan), final_hold_line(report.plan)) if line)
+        left = replace(report.plan, changes=tuple(g for g in report.plan.changes if g.digest not in report.rejected))
+        lines = (approval_line(report.plan) if summary.held else "", final_hold_line(left))
+        yield from (f"{line}." for line in lines if line)
     if summary.skipped:
         yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."
     if summary.blocked:

@@ -1,0 +1,68 @@
+"""Old and new value of all that a change changes, as people read them; replica lists are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.printable import printable
+from topicops.steps.reporting.plans.config_wording import in_units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One value that changes; a side without a value is empty."""
+
+    name: str
+    before: str = ""
+    after: str = ""
+    exact: str = ""
+    """Both values as the broker has them, where they read differently: ``2592000000 -> 259200000``."""
+
+    def __str__(self) -> str:
+        """``retention.ms 30d -> 3d``."""
+        return f"{self.name} {' -> '.join(filter(None, (self.before, self.after)))}"
+
+
+def differences(change: Change) -> Iterator[Difference]:
+    """Yield what the change changes; of a delete, what goes."""
+    match change:
+        case CreateTopic():
+            yield Difference(name="partitions", after=str(change.partitions))
+            yield Difference(name="replication factor", after=str(change.replication_factor))
+            for name, value in sorted(change.configs.items()):
+                yield _config(name, None, value, {}, is_new=True)
+        case ExpandTopic():
+            yield Difference(name="partitions", before=str(change.partitions_before), after=str(change.partitions))
+        case ConfigureTopic():
+            for name in sorted(change.configs):
+                yield _config(name, change.configs_before.get(name), change.configs[name], change.broker_defaults)
+        case DeleteTopic():
+            yield Difference(name="partitions", before=str(change.partitions))
+        case _:
+            assert_never(change)
+
+
+def _config(
+    name: str, before: str | None, after: str | None, defaults: Mapping[str, str], *, is_new: bool = False
+) -> Difference:
+    shown_before = "" if is_new else _value(name, before, defaults)
+    shown_after = _value(name, after, defaults)
+    raw = [defaults.get(name, "") if value is None else value for value in ([] if is_new else [before])]
+    exact = " -> ".join([*raw, defaults.get(name, "") if after is None else after])
+    is_said = exact == " -> ".join(filter(None, (shown_before, shown_after)))
+    return Difference(
+        name=printable(name),
+        before=printable(shown_before),
+        after=printable(shown_after),
+        exact="" if is_said else printable(exact),
+    )
+
+
+def _value(name: str, value: str | None, defaults: Mapping[str, str]) -> str:
+    if value is not None:
+        return in_units(name, value)
+    default = defaults.get(name)
+    return "broker default" if default is None else f"broker default {in_units(name, default)}"
