@@ -25,7 +25,7 @@ def test_the_tasks_about_plan_and_quality_have_a_button_and_no_other_has(pipelin
     links = {task.task_id: [link.name for link in task.operator_extra_links] for task in pipeline.tasks}
     links.pop("ask")  # Airflow's own: it leads to the run that was started
     assert {task: name for task, (name,) in ((t, n) for t, n in links.items() if n)} == LINKED
-    assert set(STEP_OPERATORS) == {*LINKED, "load"}
+    assert set(STEP_OPERATORS) == {*LINKED, "load", "snapshot"}
 
 
 def test_the_plan_and_the_rules_of_a_drift_run_have_their_buttons_too(project: Path) -> None:

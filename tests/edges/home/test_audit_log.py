@@ -66,6 +66,13 @@ def test_a_line_names_who_approved_its_own_change(tmp_path: Path) -> None:
     assert [json.loads(line)["approver"] for line in lines(tmp_path)] == ["alice", "bob", None]
 
 
+def test_a_line_has_the_comment_of_its_approver_if_there_is_one(tmp_path: Path) -> None:
+    log = FileAuditLog(tmp_path, replace(ORIGIN, comments={"a" * 64: "the last reader left"}))
+    log.append([mutation(name, name * 64) for name in ("a", "b")])
+    assert [json.loads(line).get("comment") for line in lines(tmp_path)] == ["the last reader left", None]
+    assert [line.comment or "" for line in read_audit_log(tmp_path, "local").lines] == ["the last reader left", ""]
+
+
 def test_a_line_says_who_sent_what_why_and_what_came_of_it(tmp_path: Path) -> None:
     log_of(tmp_path, "a", "b")
 

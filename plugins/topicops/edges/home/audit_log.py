@@ -201,7 +201,7 @@ class FileAuditLog:
             outcome=mutation.status,
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
-            comment=origin.comments.get(mutation.digest, ""),
+            comment=origin.comments.get(mutation.digest) or msgspec.UNSET,
         )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import UNSET, UnsetType
+
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import OutcomeStatus
 
@@ -44,8 +46,8 @@ class AuditLine:
     outcome: OutcomeStatus
     topic_id_before: str | None
     topic_id_after: str | None
-    comment: str = ""
-    """What the approver wrote; empty in lines of versions before this field."""
+    comment: str | UnsetType = UNSET
+    """What the approver wrote; no line has it without a text."""
 
 
 @dataclass(frozen=True, slots=True)
