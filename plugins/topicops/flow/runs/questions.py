@@ -147,9 +147,8 @@ def decision_of(question: Question, answer: Answer) -> Decision:
     """What the answer says about each change. Whether it may be used, ``given_approval`` says."""
     if answer.option == REJECT:
         return Decision(rejected=frozenset(question.digests))
-    if answer.option != APPROVE:
-        return Decision(objection="the answer is neither Approve nor Reject")
-    rejected = marked(question.titles, question.fields, answer.choices)
+    is_approve = answer.option == APPROVE
+    rejected = marked(question.titles, question.fields, answer.choices) if is_approve else "the answer is no Approve"
     if isinstance(rejected, str):
         return Decision(objection=rejected)
     return Decision(approved=frozenset(question.digests) - rejected, rejected=rejected)
@@ -158,7 +157,7 @@ def decision_of(question: Question, answer: Answer) -> Decision:
 def left_out(run: Run) -> frozenset[str]:
     """The changes that an approval of this run's question left out."""
     question, answer = read_question(run), read_answer(run)
-    if question is None or answer is None or answer.option != APPROVE:
+    if question is None or answer is None or answer.option == REJECT:
         return frozenset()
     return decision_of(question, answer).rejected
 

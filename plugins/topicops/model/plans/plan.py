@@ -23,7 +23,7 @@ from topicops.model.plans.changes import (
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -42,6 +42,10 @@ class Blocked:
     location: Location
     reassignment: str | None = None
     """JSON for Kafka's own reassignment tool, where that is the way out."""
+    wanted: tuple[str, ...] = ()
+    """What the spec asks for: ``partitions 4 -> 8``; since 1.5."""
+    spec: Location | None = None
+    """The topic's own file, also where the value that is blocked stands in another one; since 1.5."""
 
     @property
     def address(self) -> str:

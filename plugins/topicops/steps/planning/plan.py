@@ -18,6 +18,7 @@ from topicops.model.plans.changes import (
 )
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
+from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.blocking import (
@@ -216,7 +217,29 @@ def _blocked(decision: Decision, load: Load) -> Blocked:
         way_out="; ".join(dict.fromkeys(finding.way_out for finding in found)),
         location=desired.location_of(field),
         reassignment=_reassignment(decision, load),
+        wanted=tuple(_wanted(decision.situation)),
+        spec=desired.location,
     )
+
+
+def _wanted(situation: Situation) -> Iterator[str]:
+    """What the spec of a blocked topic asks for."""
+    desired, topic = situation.desired, situation.topic
+    if desired.lifecycle is Lifecycle.ABSENT:
+        yield "delete the topic"
+    elif topic is None:
+        yield f"create it with {plural(desired.partitions, 'partition')}"
+        yield f"replication factor {desired.replication_factor}"
+    else:
+        if desired.partitions != topic.partitions:
+            yield f"partitions {topic.partitions} -> {desired.partitions}"
+        if topic.replication_factors != {desired.replication_factor}:
+            found = ", ".join(map(str, sorted(topic.replication_factors)))
+            yield f"replication factor {found} -> {desired.replication_factor}"
+        elif desired.assignment is not None and _wanted_rows(desired, topic, situation.live, NOTHING):
+            yield "other replicas"
+        if edited := sorted(situation.edits.after):
+            yield f"other values of {', '.join(edited)}"
 
 
 def _reassignment(decision: Decision, load: Load) -> str | None:
