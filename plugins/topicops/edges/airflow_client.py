@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import quote
@@ -195,8 +195,13 @@ class AirflowClient:
         which["include_downstream"] = downstream
         self._answer("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body=which)
 
-    def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]:
+    def follow(
+        self, dag_id: str, run_id: str, *, timeout_s: float, each_time: Callable[[], None] = lambda: None
+    ) -> Iterator[TaskState]:
         """Yield each task when it ends, until the run has ended.
+
+        Args:
+            each_time: Called before each look at the run; what it raises ends the wait.
 
         Raises:
             AirflowError: The run has not ended in time.
@@ -204,6 +209,7 @@ class AirflowClient:
         deadline = time.monotonic() + timeout_s
         seen: set[str] = set()
         while time.monotonic() < deadline:
+            each_time()
             run_has_ended = self.run_state(dag_id, run_id) in RUN_ENDED
             for task in self.tasks(dag_id, run_id).values():
                 if task.state in ENDED and task.task_id not in seen:

@@ -20,6 +20,7 @@ import typer
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus, status_after_signal
+from topicops.model.plans.changes import GateWord
 from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
@@ -29,12 +30,17 @@ if TYPE_CHECKING:
     from topicops.edges.processes import ProcessMark
     from topicops.edges.spark.server import SparkServer
     from topicops.flow import Run
-    from topicops.model.plans.plan import Plan
+    from topicops.model.plans.plan import GatedChange, Plan
 
 ENVIRONMENT = "local"
-PIPELINE = f"topic_pipeline_{ENVIRONMENT}"
+PIPELINE, APPROVAL = f"topic_pipeline_{ENVIRONMENT}", f"topic_approval_{ENVIRONMENT}"
+PLAN_TAB = "plugin/topicops-plan"
 STEPS = 7
 RUN_TIMEOUT_S = 900.0
+QUESTION_S = 180.0
+"""How long Airflow may take to ask about the held change."""
+LOOK_S = 5.0
+"""Between two looks at Airflow's services."""
 WARM_UP_S = 120.0
 """After this time the run begins with a Spark that may still load classes."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -49,8 +55,9 @@ def demo_command(
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
 
-    With --kafka it uses a copy of the specs whose environment names that Kafka. On a terminal both stay up until
-    Ctrl-C, otherwise they are stopped. The exit status is 0 only if all was verified.
+    One held change is left to you: Airflow asks about it. With --kafka it uses a copy of the specs whose environment
+    names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if
+    all else was verified.
     """
     from topicops.edges.extras import require_extra
     from topicops.edges.local.cluster import LocalCluster
@@ -119,7 +126,7 @@ def _spark_server(home: Path) -> Iterator[tuple[SparkServer | None, Sequence[Pro
 def _run_loop(
     home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float, warm_up: Sequence[ProcessMark]
 ) -> bool:
-    """Steps 2 to 7. Returns whether the run was verified and left nothing to do."""
+    """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops import flow
     from topicops.cli.sandbox.demo_topics import seed_cluster
     from topicops.edges.processes import wait_gone
@@ -131,11 +138,13 @@ def _run_loop(
     with _step(3, "Comparing the specs with the live topics"):
         plan = flow.make_plan(run, engine="spark")
     print_result(flow.render(plan, "text"))
+    left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
-        with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests as approved"):
+        but = f" but that of {left.change.address}" if left else ""
+        with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
             wait_gone(warm_up, timeout_s=WARM_UP_S)
-            pipeline_run = _follow_pipeline(client, plan)
+            pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
         report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
         _show_report(report, client, pipeline_run, succeeded=succeeded)
@@ -143,11 +152,15 @@ def _run_loop(
         with _step(7, "Planning again"):
             rest = flow.make_plan(again, engine="spark")
         print_result(flow.render(rest, "text"))
-        verified = succeeded and rest.is_empty
+        asked = _question(client) if left and succeeded else None
+        is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
+        verified = succeeded and is_left_alone and not rest.change_set.blocked
         words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
-        print_result(f"\n{words} ({time.monotonic() - started:.0f} s).")
+        waits = f"; {left.change.action} {left.change.address} waits for an answer" if left and asked else ""
+        print_result(f"\n{words}{waits} ({time.monotonic() - started:.0f} s).")
         if sys.stdout.isatty():
-            _wait_for_interrupt(airflow, cluster)
+            _show_places(airflow, client, cluster, pipeline_run=pipeline_run, asked=asked)
+            _wait_for_interrupt(airflow)
     return verified
 
 
@@ -177,11 +190,16 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
         yield airflow
 
 
-def _follow_pipeline(client: AirflowClient, plan: Plan) -> str:
+def _left_held(plan: Plan) -> GatedChange | None:
+    """The held change that the demo leaves to its user: the last one of those that an approval lets run."""
+    held = [gated for gated in plan.with_gate(GateWord.HELD) if gated.approvable]
+    return held[-1] if held else None
+
+
+def _follow_pipeline(airflow: LocalAirflow, client: AirflowClient, approved: Sequence[str]) -> str:
     """Trigger the pipeline, print each task when it ends, and return the run's id."""
-    digests = [gated.digest for gated in plan.changes]
-    run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": digests})
-    for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S):
+    run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": approved})
+    for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S, each_time=airflow.require_alive):
         seconds = "" if task.duration is None else f" ({task.duration:.1f} s)"
         _detail(f"{task.task_id}: {task.state}{seconds}")
     return run_id
@@ -203,14 +221,42 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
             print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
 
 
-def _wait_for_interrupt(airflow: LocalAirflow, cluster: LocalCluster) -> None:
+def _question(client: AirflowClient) -> str:
+    """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
+    from topicops.edges.airflow_client import AirflowError
+
+    deadline = time.monotonic() + QUESTION_S
+    while not (runs := client.runs(APPROVAL)) and time.monotonic() < deadline:
+        time.sleep(1)
+    if not runs:
+        raise AirflowError(f"{APPROVAL} has not been started within {QUESTION_S:.0f} s")
+    run_id = list(runs)[-1]
+    client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=QUESTION_S)
+    return run_id
+
+
+def _show_places(
+    airflow: LocalAirflow, client: AirflowClient, cluster: LocalCluster, *, pipeline_run: str, asked: str | None
+) -> None:
     print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
+    if asked:
+        print_result(f"  approve or reject: {client.run_page(APPROVAL, asked)}/tasks/approve/required_actions")
+    print_result(f"  what the run did:  {client.run_page(PIPELINE, pipeline_run)}/{PLAN_TAB}")
     zookeeper = cluster.status().zookeeper_hosts or "none"
     print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {zookeeper}")
     print_result("Both stay up until Ctrl-C.")
+
+
+def _wait_for_interrupt(airflow: LocalAirflow) -> None:
+    """Until Ctrl-C; says once of each service of Airflow that it has ended."""
+    said: set[str] = set()
     try:
         while True:
-            time.sleep(3600)
+            for service, log in airflow.ended().items():
+                if service not in said:
+                    print_result(f"\nAirflow's {service} has ended; its log is {log}. Start the demo again.")
+                    said.add(service)
+            time.sleep(LOOK_S)
     except KeyboardInterrupt:
         print_result("\nStopping Airflow and the cluster: about 10 s")
 

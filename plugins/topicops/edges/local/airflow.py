@@ -36,6 +36,10 @@ SERVICES: Mapping[str, tuple[str, ...]] = {
     "dag-processor": ("dag-processor",),
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
+CONN = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+DATABASE = "airflow.db"
+WAIT_FOR_WRITER_S = 120
+"""How long a service waits for another one that writes to SQLite; with its default of 5 s a busy scheduler dies."""
 PRELOADED = (
     "airflow",
     "airflow.executors.local_executor",
@@ -84,6 +88,15 @@ class LocalAirflow:
         client.sign_in()
         return client
 
+    def ended(self) -> Mapping[str, Path]:
+        """The log of each service that runs no more, by its name."""
+        return {name: self.log_of(name) for name, process in self.processes.items() if not process.alive}
+
+    def require_alive(self) -> None:
+        """Raise ``AirflowError`` when a service has ended: without it runs would wait for ever."""
+        for name, log in self.ended().items():
+            raise AirflowError(f"Airflow's {name} has ended; the end of {log}:\n{last_lines(log)}")
+
     def start_again(self, service: str, *, timeout_s: float = 180.0) -> None:
         """Start a service that has died, on its old port; its other processes are ended by ``stop``.
 
@@ -106,6 +119,7 @@ def start_airflow(
     *,
     dags: Path,
     environment: Mapping[str, str],
+    database: str | None = None,
     port: int | None = None,
     timeout_s: float = 180.0,
 ) -> LocalAirflow:
@@ -113,6 +127,7 @@ def start_airflow(
 
     Args:
         environment: Added to the services' environment variables: connections, ``TOPICOPS_HOME`` and the like.
+        database: SQLAlchemy's address of an empty database; SQLite in ``folder`` when left out.
         port: The port of the API server; a free one when left out.
 
     Raises:
@@ -122,6 +137,7 @@ def start_airflow(
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     password = secrets.token_urlsafe(9)
     own = airflow_variables(folder, dags=dags, port=port, password=password)
+    own[CONN] = database or sqlite_address(folder)
     variables = {**without_airflow_settings(os.environ), **own, **environment}
     _migrate(folder, variables, timeout_s)
     airflow = LocalAirflow(
@@ -138,6 +154,11 @@ def start_airflow(
         airflow.stop()
         raise
     return airflow
+
+
+def sqlite_address(folder: Path) -> str:
+    """SQLAlchemy's address of the database in ``folder``."""
+    return f"sqlite:///{folder.absolute()}/{DATABASE}?timeout={WAIT_FOR_WRITER_S}"
 
 
 def without_airflow_settings(variables: Mapping[str, str]) -> dict[str, str]:
@@ -186,24 +207,26 @@ def _migrate(folder: Path, variables: Mapping[str, str], timeout_s: float) -> No
     if wait_gone([process], timeout_s=timeout_s):
         kill([process])
         raise AirflowError(f"Airflow's database was not ready within {timeout_s:.0f} s; its log is {log}")
-    if not (folder / "airflow.db").exists():
+    if variables[CONN] == sqlite_address(folder) and not (folder / DATABASE).exists():
         raise AirflowError(f"Airflow's database could not be created; the end of {log}:\n{last_lines(log)}")
 
 
 def _spawn(service: str, folder: Path, variables: Mapping[str, str], port: int) -> ProcessMark:
     api_server = ("api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1")
     command = _airflow(*SERVICES.get(service, api_server))
-    return spawn(command, log=folder / "logs" / f"{service}.log", folder=folder, environment=variables)
+    own = dict(variables)
+    if service == "api-server" and own[CONN] == sqlite_address(folder):
+        # Two requests at once may wait for each other: one for the lock, in the event loop (`action_logging` of Airflow
+        # 3.3), the other for the event loop, with the lock. With 5 s, SQLite's default, one of them soon fails.
+        own[CONN] = own[CONN].partition("?")[0]
+    return spawn(command, log=folder / "logs" / f"{service}.log", folder=folder, environment=own)
 
 
 def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
     client = AirflowClient(airflow.url, airflow.username, airflow.password)
     deadline = time.monotonic() + timeout_s
     while not client.healthy():
-        for name, process in airflow.processes.items():
-            if not process.alive:
-                log = airflow.log_of(name)
-                raise AirflowError(f"Airflow's {name} has ended; the end of {log}:\n{last_lines(log)}")
+        airflow.require_alive()
         if time.monotonic() > deadline:
             raise AirflowError(f"Airflow is not healthy after {timeout_s:.0f} s; its logs are in {airflow.folder}/logs")
         time.sleep(POLL_S)
