@@ -15,7 +15,7 @@ from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
 from topicops import flow
 from topicops.edges.home.last_good_run import LastGoodRun
-from topicops.flow.quiet import FULL_CHECK_EVERY, cluster_digest, read_quiet, why_full
+from topicops.flow.quiet import cluster_digest, read_quiet, why_full
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.model.runs.good_run import GoodRun, RunState
@@ -102,7 +102,7 @@ def test_the_hour_counts_from_the_last_time_that_the_rules_were_evaluated(runs: 
     assert first is not None
     assert second is not None
     assert second.checked_at == first.checked_at
-    memory(runs).write(replace(second, checked_at=first.checked_at - FULL_CHECK_EVERY))
+    memory(runs).write(replace(second, checked_at=first.checked_at - timedelta(hours=1)))
     assert runs.full().store.has("quality-after.json")
 
 

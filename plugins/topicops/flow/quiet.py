@@ -2,8 +2,8 @@
 
 It must hide nothing, so each of these makes a full run: a change that is held, blocked or due; a rule that fails; a
 partition that is not healthy; a lost topic; a deletion that is going on; requests of unknown outcome; a run in between
-that failed or never ended; anything that time alone changes; and, every ``FULL_CHECK_EVERY``, nothing at all: what only
-the brokers know is not in the snapshot.
+that failed or never ended; anything that time alone changes; and, every ``airflow.fullCheckEvery``, nothing at all:
+what only the brokers know is not in the snapshot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from topicops.edges.home.last_good_run import LastGoodRun
 from topicops.edges.program import program_digest
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, now
+from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, now, read_environment
 from topicops.flow.runs.verified import write_verified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
@@ -46,7 +46,6 @@ STATE_FILE = "state.json"
 QUIET_FILE = "quiet.json"
 LAST_GOOD_FILE = "last-good-run.json"
 """In the folder of a full run: what was remembered when it began."""
-FULL_CHECK_EVERY = timedelta(hours=1)
 
 
 def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | None:
@@ -220,8 +219,8 @@ def _checked_at(run: Run, suite: QualitySuite) -> datetime:
     return run.store.read_value(quality_file(suite), QualityReport).checked_at
 
 
-def _every(run: Run) -> timedelta:  # noqa: ARG001  the environment will say it
-    return FULL_CHECK_EVERY
+def _every(run: Run) -> timedelta:
+    return read_environment(run).spec.airflow.full_check_every
 
 
 def _desired(run: Run) -> Desired:

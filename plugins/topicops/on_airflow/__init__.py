@@ -1,4 +1,26 @@
 """The Airflow part: tasks, DAGs, the provider's metadata and the plugin.
 
-Only light imports at module level: Airflow loads these modules when it parses DAGs.
+The names of ``__all__`` are for DAG files of your own. Only light imports at module level: Airflow loads these modules
+when it parses DAGs.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topicops.on_airflow.dag_file import dags_of
+    from topicops.on_airflow.dags import EnvironmentDags, environment_dags
+
+_MODULES = {
+    "EnvironmentDags": "dags",
+    "dags_of": "dag_file",
+    "environment_dags": "dags",
+}
+
+__all__ = ["EnvironmentDags", "dags_of", "environment_dags"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

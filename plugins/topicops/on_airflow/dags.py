@@ -17,21 +17,26 @@ Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name 
 from __future__ import annotations
 
 import logging
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
 
+from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import printable
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
+from topicops.on_airflow.options import Options, Timing, timing_of
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseNotifier
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +74,7 @@ Step = Callable[[Site, Context], XComValue]
 
 
 def environments(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by file name, so that parsing a DAG reads no YAML.
+    """The environments that have a file, by file name.
 
     A file whose name can be no part of a DAG's name is left out with a warning, and the others keep their DAGs.
     """
@@ -84,22 +89,67 @@ def environments(topics: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def environment_dags(environment: str, topics: Path) -> tuple[DAG, ...]:
-    site = Site(environment=environment, topics=topics)
-    return pipeline_dag(site), approval_dag(site), drift_dag(site)
+class EnvironmentDags(NamedTuple):
+    pipeline: DAG
+    approval: DAG
+    drift: DAG
+
+
+def environment_dags(
+    environment: str,
+    topics: Path,
+    *,
+    schedule: object = None,
+    drift_schedule: object = None,
+    mode: str | None = None,
+    default_args: Mapping[str, object] | None = None,
+    tags: Sequence[str] = (),
+    notifiers: Sequence[BaseNotifier] = (),
+    pool: str | None = None,
+    access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> EnvironmentDags:
+    """The DAGs of one environment. What is left out comes from the environment's file, or else the settings.
+
+    Args:
+        environment: The name of its file in ``<topics>/environments/``, without ``.yaml``.
+        topics: The folder of the topic files.
+        schedule: When the pipeline runs: ``every 5m``, ``none``, a cron, or any other schedule that Airflow takes.
+        drift_schedule: When the drift DAG runs, in the same forms.
+        mode: ``plan`` or ``apply``: the default of the pipeline's param ``mode``.
+        default_args: Of each task, as Airflow's; they win over our own.
+        tags: Added to our own.
+        notifiers: Who is told of what happens, each an Airflow notifier.
+        pool: The pool of each task.
+        access_control: Role to rights, as Airflow's.
+
+    Raises:
+        UsageError: A schedule, a mode or the name is none.
+    """
+    if not ENVIRONMENT_NAME.fullmatch(environment):
+        raise UsageError(f"{environment!r}: {ENVIRONMENT_NAME_RULE}")
+    options = Options(
+        schedule=schedule,
+        drift_schedule=drift_schedule,
+        mode=mode,
+        default_args=default_args or {},
+        tags=tags,
+        notifiers=notifiers,
+        pool=pool,
+        access_control=access_control,
+    )
+    site = Site(environment=environment, topics=topics, options=options)
+    return EnvironmentDags(pipeline_dag(site), approval_dag(site), drift_dag(site))
 
 
 def pipeline_dag(site: Site) -> DAG:
     """``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
+    timing = _timing(site)
     with DAG(
         dag_id=site.pipeline_id,
-        schedule=os.environ.get("TOPICOPS_SCHEDULE") or None,
-        catchup=False,
+        schedule=timing.schedule,
         max_active_runs=1,
-        is_paused_upon_creation=False,
-        default_args=dict(DEFAULT_ARGS),
-        params=pipeline_params(),
-        tags=[*TAGS, site.environment],
+        params=pipeline_params(timing.mode),
+        **_shared(site),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
         gate = _step("gate", tasks.gate, site)
@@ -121,9 +171,6 @@ def approval_dag(site: Site) -> DAG:
     with DAG(
         dag_id=site.approval_id,
         schedule=None,
-        catchup=False,
-        is_paused_upon_creation=False,
-        default_args=dict(DEFAULT_ARGS),
         params={
             "digests": digests_param("The held changes to ask about; none: all that are held now."),
             "held_set": Param(
@@ -131,7 +178,7 @@ def approval_dag(site: Site) -> DAG:
             ),
         },
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
-        tags=[*TAGS, site.environment],
+        **_shared(site),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         load = _step("load", approval.load, site)
@@ -153,17 +200,31 @@ def drift_dag(site: Site) -> DAG:
     """``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
         dag_id=site.drift_id,
-        schedule=os.environ.get("TOPICOPS_DRIFT_SCHEDULE") or None,
-        catchup=False,
+        schedule=_timing(site).drift_schedule,
         max_active_runs=1,
-        is_paused_upon_creation=False,
-        default_args=dict(DEFAULT_ARGS),
         params={"only": only_param()},
-        tags=[*TAGS, site.environment],
+        **_shared(site),
         doc_md=DRIFT_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         chain(_looking(site), _step("plan", tasks.plan_to_look_at, site), _step("drift", tasks.drift, site))
     return dag
+
+
+def _timing(site: Site) -> Timing:
+    return timing_of(site.environment, site.topics / "environments" / f"{site.environment}.yaml", site.options)
+
+
+def _shared(site: Site) -> dict[str, Any]:
+    """What all DAGs of an environment have in common."""
+    options = site.options
+    pool = {"pool": options.pool} if options.pool else {}
+    return {
+        "catchup": False,
+        "is_paused_upon_creation": False,
+        "default_args": {**DEFAULT_ARGS, **pool, **options.default_args},
+        "tags": [*TAGS, site.environment, *options.tags],
+        "access_control": options.access_control,
+    }
 
 
 def _looking(site: Site) -> BaseOperator:

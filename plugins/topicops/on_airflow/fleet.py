@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.fleet import FleetReport, Standing
 from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments
+from topicops.on_airflow.options import schedule_of_setting
 from topicops.on_airflow.params import only_of, only_param
 from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version
 
@@ -41,7 +41,7 @@ def fleet_dags(named: Collection[str], topics: Path) -> tuple[DAG, ...]:
 def fleet_dag(topics: Path) -> DAG:
     with DAG(
         dag_id=FLEET_ID,
-        schedule=os.environ.get("TOPICOPS_FLEET_SCHEDULE") or None,
+        schedule=schedule_of_setting("TOPICOPS_FLEET_SCHEDULE", FLEET_ID),
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=False,

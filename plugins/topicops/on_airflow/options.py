@@ -1,22 +1,38 @@
-"""What one environment's DAGs may have of their own: when they run, in which mode, and what Airflow gives each task."""
+"""What one environment's DAGs have of their own: when they run, in which mode, and what Airflow gives each task.
+
+Each value is the first that is there: the argument of ``environment_dags``, ``spec.airflow`` of the environment's file,
+the setting ``TOPICOPS_SCHEDULE``, ``TOPICOPS_DRIFT_SCHEDULE`` or ``TOPICOPS_MODE``.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from topicops.model.errors import UsageError
+from topicops.model.printable import printable
+from topicops.model.specs.schedules import cron_of, schedule_problem
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier
 
+log = logging.getLogger(__name__)
+
+MODES = ("plan", "apply")
+SCHEDULE, DRIFT_SCHEDULE, MODE = "TOPICOPS_SCHEDULE", "TOPICOPS_DRIFT_SCHEDULE", "TOPICOPS_MODE"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """None and empty: as the settings of the installation say."""
+    """None and empty: as the environment's file says, or else the settings."""
 
-    schedule: str | None = None
-    """Of the pipeline."""
-    drift_schedule: str | None = None
+    schedule: object = None
+    """Of the pipeline: a form of ``model.specs.schedules``, or any other schedule that Airflow takes."""
+    drift_schedule: object = None
     mode: str | None = None
     """``plan`` or ``apply``."""
     default_args: Mapping[str, object] = field(default_factory=dict)
@@ -26,5 +42,86 @@ class Options:
     notifiers: Sequence[BaseNotifier] = ()
     """Who is told of an event."""
     pool: str | None = None
+    """Of each task."""
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     """Role to rights on the DAGs, as Airflow's ``access_control``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When and how the DAGs of one environment run, after all three places were asked."""
+
+    schedule: object
+    """As Airflow takes it; None: started by hand."""
+    drift_schedule: object
+    mode: str
+
+
+def timing_of(environment: str, file: Path, options: Options) -> Timing:
+    """Decide it; of the file only ``spec.airflow`` is read.
+
+    Raises:
+        UsageError: An argument or a setting is no schedule or no mode.
+    """
+    written = read_airflow_part(file)
+    return Timing(
+        schedule=_schedule(options.schedule or written.get("schedule"), SCHEDULE, environment),
+        drift_schedule=_schedule(options.drift_schedule or written.get("driftSchedule"), DRIFT_SCHEDULE, environment),
+        mode=_mode(options.mode or written.get("mode")),
+    )
+
+
+def schedule_of_setting(name: str, environment: str) -> object:
+    """What Airflow is given for the schedule in this variable. Raises ``UsageError``."""
+    return _schedule(None, name, environment)
+
+
+def read_airflow_part(file: Path) -> Mapping[str, str]:
+    """``spec.airflow`` of an environment's file: its words that are in order.
+
+    ``validate`` reports the others, and a file that cannot be read; with such a part nothing is sent.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        part = _part_of(text) if "airflow" in text else {}
+    except (OSError, ValueError) as error:
+        log.warning("%s: spec.airflow cannot be read, so its DAGs only plan: %s", printable(str(file)), error)
+        return {"mode": "plan"}
+    if not isinstance(part, dict):
+        return {"mode": "plan"}
+    schedules = {name: part[name] for name in ("schedule", "driftSchedule") if _is_schedule(part.get(name))}
+    mode = part.get("mode")
+    return {**schedules, **({} if mode is None else {"mode": mode if mode in MODES else "plan"})}
+
+
+def _part_of(text: str) -> object:
+    """Raises ``ValueError`` for what is no YAML."""
+    import yaml
+
+    try:
+        found = yaml.load(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(str(error).replace("\n", " ")) from error
+    spec = found.get("spec") if isinstance(found, dict) else None
+    return (spec.get("airflow") or {}) if isinstance(spec, dict) else {}
+
+
+def _is_schedule(written: object) -> bool:
+    return isinstance(written, str) and schedule_problem(written) is None
+
+
+def _schedule(wanted: object, setting: str, environment: str) -> object:
+    found = wanted or os.environ.get(setting) or None
+    if not isinstance(found, str):
+        return found
+    try:
+        return cron_of(found, environment)
+    except ValueError as error:
+        raise UsageError(f"{f'schedule of {environment}' if wanted else setting}: {error}") from error
+
+
+def _mode(wanted: str | None) -> str:
+    mode = wanted or os.environ.get(MODE) or MODES[0]
+    if mode not in MODES:
+        raise UsageError(f"{'mode' if wanted else MODE} is {mode!r}; it takes {' or '.join(MODES)}")
+    return mode

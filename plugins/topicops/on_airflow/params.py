@@ -13,6 +13,7 @@ from airflow.sdk import Context, Param
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS
 from topicops.model.specs.topic_config import read_duration_ms
+from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
     from topicops.flow import Run
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MODES = ("plan", "apply")
 ANSWER_WITHIN = "8h"
 COMMIT_WITHIN = "10m"
 MOST_AUTHORS = 200
@@ -45,9 +45,10 @@ REVIEW_FIELDS: Mapping[str, object] = {
 """Of ``model.pull_requests.review.ReviewApproval``."""
 
 
-def pipeline_params() -> dict[str, Param]:
+def pipeline_params(mode: str) -> dict[str, Param]:
+    """The pipeline's params; ``mode`` is the default of the one with that name."""
     return {
-        "mode": Param(default_mode(), type="string", enum=list(MODES), description="plan only reads; apply sends."),
+        "mode": Param(mode, type="string", enum=list(MODES), description="plan only reads; apply sends."),
         "approved": digests_param("Digests of changes that may run although they need an approval."),
         "reviews": reviews_param(),
         "commit": Param(
@@ -80,14 +81,6 @@ def reviews_param() -> Param:
     )
 
 
-def default_mode() -> str:
-    """``TOPICOPS_MODE``. Raises ``UsageError``, which Airflow shows as the import error of the DAG file."""
-    mode = os.environ.get("TOPICOPS_MODE") or MODES[0]
-    if mode not in MODES:
-        raise UsageError(f"TOPICOPS_MODE is {mode!r}; it takes {' or '.join(MODES)}")
-    return mode
-
-
 def commit_within() -> timedelta:
     """``TOPICOPS_COMMIT_WITHIN``: how long a pinned run waits for its commit. Raises ``UsageError``."""
     return duration_of("TOPICOPS_COMMIT_WITHIN", COMMIT_WITHIN)
@@ -103,7 +96,7 @@ def duration_of(name: str, default: str) -> timedelta:
 
 
 def answer_within() -> timedelta:
-    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError``, as ``default_mode``."""
+    """``TOPICOPS_ANSWER_WITHIN``: how long a question waits. Raises ``UsageError``."""
     within = duration_of("TOPICOPS_ANSWER_WITHIN", ANSWER_WITHIN)
     if not within:
         raise UsageError(

@@ -103,6 +103,10 @@ def policy(text: str) -> str:
     return f"{LOCAL}  policy: {{{text}}}\n"
 
 
+def local_airflow(text: str) -> str:
+    return f"{LOCAL}  airflow: {text}\n"
+
+
 ROWS = [
     row("an odd character", names.names_are_legal, "TOP207", '"a b"', named("a b")),
     row("250 characters", names.names_are_legal, "TOP208", '"' + "a" * 250 + '"', named("a" * 250)),
@@ -550,6 +554,15 @@ ROWS = [
         {"web/a.yaml": topic("a")},
         warns=True,
         local=policy("exceptions: [{topic: a, code: TOP320, reason: r, until: 2030-01-31T12:00:00Z}]"),
+    ),
+    rows(
+        "a schedule that is none",
+        environments.schedules_are_readable,
+        "TOP205",
+        "environments/local.yaml",
+        "every 7m",
+        {"web/a.yaml": topic("a")},
+        local=local_airflow("{schedule: every 7m, driftSchedule: '@daily'}"),
     ),
     rows(
         "an expression that is none",

@@ -157,6 +157,17 @@ class Verify(Written):
     deletes: timedelta = timedelta(seconds=120)
 
 
+class Airflow(Written):
+    """Left out: as the settings of the installation say."""
+
+    schedule: str | None = None
+    """Of the pipeline; a form of ``model.specs.schedules``."""
+    drift_schedule: str | None = None
+    mode: Literal["plan", "apply"] | None = None
+    full_check_every: timedelta = timedelta(hours=1)
+    """How long runs may end after the snapshot because nothing differs; then all is checked again."""
+
+
 class Override(Defaults):
     """Values for one topic that this environment sets above all layers."""
 
@@ -168,6 +179,7 @@ class EnvironmentSpec(Written):
     policy: Policy = Policy()
     apply: Apply = Apply()
     verify: Verify = Verify()
+    airflow: Airflow = Airflow()
     overrides: Mapping[str, Override] = Field(default_factory=dict)
 
     @property

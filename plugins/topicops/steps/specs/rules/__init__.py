@@ -58,6 +58,7 @@ RULES: tuple[Rule, ...] = (
     environments.releases_are_supported,
     environments.addresses_are_given,
     environments.leases_can_be_had,
+    environments.schedules_are_readable,
     environments.exceptions_are_current,
     environment_order.environments_come_after_others,
 )

@@ -1,4 +1,4 @@
-"""Environments: they name their cluster, its release and its address, the lease is possible, no exception is over."""
+"""Environments: cluster, release and address are named, lease and schedules are possible, no exception is over."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.codes import CODES
+from topicops.model.specs.schedules import FORMS, schedule_problem
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
@@ -73,6 +74,14 @@ def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
             if name == "zookeeper":
                 remedy += "; for brokers with KRaft set `source: kafka`"
             yield Finding("TOP325", cluster.file, span, f"cluster.{name} names no address", remedy)
+
+
+def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
+    airflow = view.environment_spec.section("airflow")
+    for name in ("schedule", "driftSchedule"):
+        written = airflow.get(name, str)
+        if written is not None and (problem := schedule_problem(written)):
+            yield Finding("TOP205", airflow.file, airflow.values[name].span, problem, FORMS)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:

@@ -1,0 +1,95 @@
+"""When a DAG runs: one of Airflow's words, a cron of five fields, ``every 5m``, or ``none``.
+
+``every 5m`` starts at an offset that comes from the environment's name, so that twenty environments do not all start in
+the same minute. A cron stays as it was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+AIRFLOW_WORDS = ("@once", "@continuous", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+NONE = "none"
+"""Started by hand, also where a setting has a schedule for all."""
+FORMS = "write `every 5m`, `every 6h` or `every 1d`, a cron of five fields, a word such as @hourly, or none"
+
+_EVERY = re.compile(r"every ([1-9][0-9]{0,3})([mhd])")
+_MINUTES: Mapping[str, int] = {"m": 1, "h": 60, "d": 1440}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELDS: Sequence[tuple[str, int, int, Sequence[str]]] = (
+    ("minute", 0, 59, ()),
+    ("hour", 0, 23, ()),
+    ("day of the month", 1, 31, ()),
+    ("month", 1, 12, _MONTHS),
+    ("day of the week", 0, 7, _WEEKDAYS),
+)
+"""Name, lowest and highest number, and words that stand for the numbers from the lowest."""
+_PART = re.compile(r"(?P<first>\*|\w+)(-(?P<last>\w+))?(/(?P<step>[1-9][0-9]?))?", re.ASCII)
+
+
+def schedule_problem(written: str) -> str | None:
+    """What is wrong with it; None: it is a schedule."""
+    if written == NONE or written in AIRFLOW_WORDS:
+        return None
+    if every := _EVERY.fullmatch(written):
+        return _every_problem(int(every[1]) * _MINUTES[every[2]])
+    fields = written.split()
+    if len(fields) != len(_FIELDS):
+        return f"{written!r} is no schedule"
+    return next(filter(None, map(_field_problem, fields, *zip(*_FIELDS, strict=True))), None)
+
+
+def cron_of(written: str, environment: str) -> str | None:
+    """What Airflow is given: None is no schedule.
+
+    Args:
+        written: In one of the forms above.
+        environment: Its name decides when ``every`` begins.
+
+    Raises:
+        ValueError: It is no schedule.
+    """
+    if problem := schedule_problem(written):
+        raise ValueError(f"{problem}; {FORMS}")
+    if written == NONE:
+        return None
+    every = _EVERY.fullmatch(written)
+    return _spread(int(every[1]) * _MINUTES[every[2]], environment) if every else written
+
+
+def _spread(minutes: int, environment: str) -> str:
+    """A cron that fires every so many minutes, at an offset of this environment's own."""
+    offset = int.from_bytes(hashlib.sha256(environment.encode()).digest()[:8]) % minutes
+    hour, minute = divmod(offset, 60)
+    if minutes < 60:
+        return f"{minute}-59/{minutes} * * * *" if minutes > 1 else "* * * * *"
+    hours = minutes // 60
+    return f"{minute} {hour}-23/{hours} * * *" if 1 < hours < 24 else f"{minute} {hour if hours > 1 else '*'} * * *"
+
+
+def _every_problem(minutes: int) -> str | None:
+    """A cron can count only what divides the hour or the day."""
+    if 60 % minutes == 0 or (minutes % 60 == 0 and 1440 % minutes == 0):
+        return None
+    return "every: the time must divide an hour or a day without rest"
+
+
+def _field_problem(field: str, name: str, lowest: int, highest: int, words: Sequence[str]) -> str | None:
+    for part in field.split(","):
+        found = _PART.fullmatch(part)
+        numbers = [_number(found[key], lowest, words) for key in ("first", "last") if found[key]] if found else [None]
+        is_known = all(number is not None and lowest <= number <= highest for number in numbers)
+        if not is_known or numbers != sorted(numbers, key=lambda number: number or 0):
+            return f"{field!r} is no {name} of a cron"
+    return None
+
+
+def _number(text: str, lowest: int, words: Sequence[str]) -> int | None:
+    if text == "*":
+        return lowest
+    if text.isdecimal():
+        return int(text)
+    return words.index(text.lower()) + lowest if text.lower() in words else None

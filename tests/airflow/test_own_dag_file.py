@@ -1,0 +1,135 @@
+"""DAG files that people write themselves, with the public names alone, and what a file says of its own DAGs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+
+from topicops.model.errors import UsageError
+from topicops.on_airflow import dags_of, environment_dags
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/your-own-dag-file.md"
+PARSED = "_AIRFLOW_PARSING_CONTEXT_DAG_ID"
+"""How Airflow tells a task's process which DAG it needs."""
+CHANGES = ("create", "expand", "configure", "delete")
+
+
+def topics_with(folder: Path, **environments: str) -> Path:
+    """A folder of topics; each environment's file has this ``spec.airflow``, or is this text if it is no mapping."""
+    for name, airflow in environments.items():
+        file = folder / "topics/environments" / f"{name.replace('_', '-')}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        cluster = "cluster: {class: sandbox, kafka: {bootstrapServers: 'b:9092'}}"
+        text = f"kind: Environment\nspec:\n  {cluster}\n  airflow: {airflow}\n"
+        file.write_text(text if airflow.startswith("{") else airflow, encoding="utf-8")
+    return folder / "topics"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> DagBag:
+    """The DAG file of the page, in the folder that it expects."""
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    topics_with(tmp_path, prod_eu="{schedule: every 5m, mode: plan}")
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags/prod_topics.py").write_text(example, encoding="utf-8")
+    return DagBag(dag_folder=str(tmp_path / "dags"))
+
+
+def test_the_dag_file_of_the_page_has_what_it_asks_for(own: DagBag) -> None:
+    assert own.import_errors == {}
+    pipeline = own.dags["topic_pipeline_prod-eu"]
+    assert set(own.dags) == {f"topic_{kind}_prod-eu" for kind in ("pipeline", "approval", "drift")}
+    assert (pipeline.schedule, pipeline.params["mode"]) == ("0 2 * * *", "apply")
+    assert pipeline.tags == {"topicops", "kafka", "prod-eu", "platform"}
+    assert pipeline.access_control == {"platform": {"DAGs": {"can_read", "can_edit"}}}
+    ours = [task for task in pipeline.tasks if task.task_id not in ("no_freeze", "tell_the_catalogue")]
+    assert {(task.owner, task.retries, task.pool) for task in ours} == {("platform", 3, "kafka")}
+
+
+def test_tasks_of_ones_own_stand_around_ours_and_change_nothing_between(own: DagBag, tmp_path: Path) -> None:
+    pipeline = own.dags["topic_pipeline_prod-eu"]
+    plain = environment_dags("prod-eu", tmp_path / "topics").pipeline
+    assert pipeline.get_task("validate").upstream_task_ids == {"no_freeze"}
+    assert pipeline.get_task("tell_the_catalogue").upstream_task_ids == {"report"}
+    for task in plain.tasks:
+        mine = pipeline.get_task(task.task_id)
+        assert mine.trigger_rule == task.trigger_rule
+        assert mine.upstream_task_ids - {"no_freeze"} == task.upstream_task_ids
+    assert all("gate" in pipeline.get_task(change).upstream_task_ids for change in CHANGES)
+
+
+def test_each_environment_runs_when_and_how_its_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_SCHEDULE", "@weekly")
+    monkeypatch.setenv("TOPICOPS_MODE", "apply")
+    dags = dags_of(
+        topics_with(tmp_path, dev="{schedule: every 5m}", prod="{schedule: none, mode: plan, driftSchedule: '@daily'}")
+    )
+    dev, prod = dags["topic_pipeline_dev"], dags["topic_pipeline_prod"]
+    assert re.fullmatch(r"[0-4]-59/5 \* \* \* \*", str(dev.schedule))
+    assert (dev.params["mode"], prod.schedule, prod.params["mode"]) == ("apply", None, "plan")
+    assert (dags["topic_drift_dev"].schedule, dags["topic_drift_prod"].schedule) == (None, "@daily")
+
+
+@pytest.mark.parametrize(
+    ("written", "mode"),
+    [
+        pytest.param("{mode: aply}", "plan", id="a mode that is none"),
+        pytest.param("{mode: [apply]}", "plan", id="a list"),
+        pytest.param("spec: {airflow: [", "plan", id="no YAML"),
+        pytest.param("spec: {airflow: apply}", "plan", id="no mapping"),
+        pytest.param("airflow " * 3, "apply", id="nothing of that name"),
+        pytest.param("{schedule: every 7m}", "apply", id="a schedule that is none"),
+    ],
+)
+def test_a_file_that_cannot_be_read_leaves_its_dags_standing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, mode: str
+) -> None:
+    monkeypatch.setenv("TOPICOPS_SCHEDULE", "@hourly")
+    monkeypatch.setenv("TOPICOPS_MODE", "apply")
+    pipeline = dags_of(topics_with(tmp_path, dev=written))["topic_pipeline_dev"]
+    assert (pipeline.schedule, pipeline.params["mode"]) == ("@hourly", mode)
+
+
+def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = {f"cluster_{number}": "{schedule: every 5m}" for number in range(18)}
+    topics = topics_with(tmp_path, **good, broken="airflow: [kind")
+    (topics / "environments/prod eu.yaml").write_text("kind: Environment\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        dags = dags_of(topics)
+    assert len(dags) == 19 * 3 + 1
+    assert dags["topic_pipeline_broken"].params["mode"] == "plan"
+    assert len({dags[f"topic_pipeline_cluster-{number}"].schedule for number in range(18)}) == 5
+    assert "prod eu.yaml has no DAGs" in caplog.text
+
+
+def test_a_task_parses_the_dags_of_its_own_environment_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = topics_with(tmp_path, dev="{}", prod="{}", eu_prod="{}")
+    monkeypatch.setenv(PARSED, "topic_drift_dev")
+    assert set(dags_of(topics)) == {"topic_pipeline_dev", "topic_approval_dev", "topic_drift_dev"}
+    monkeypatch.setenv(PARSED, "topic_pipeline_eu-prod")
+    assert "topic_pipeline_eu-prod" in dags_of(topics)
+    monkeypatch.setenv(PARSED, "topic_fleet_drift")
+    assert set(dags_of(topics)) == {"topic_fleet_drift"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"schedule": "hourly"}, "schedule of dev: 'hourly' is no schedule; write `every 5m`"),
+        ({"mode": "dry"}, "mode is 'dry'; it takes plan or apply"),
+    ],
+)
+def test_a_wrong_argument_is_named(tmp_path: Path, arguments: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        environment_dags("dev", topics_with(tmp_path, dev="{}"), **arguments)  # type: ignore[arg-type]  # one at a time
+
+
+def test_a_name_that_no_dag_can_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'prod eu': an environment's name has only letters"):
+        environment_dags("prod eu", tmp_path)
