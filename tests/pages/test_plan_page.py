@@ -13,16 +13,21 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from topicops.flow.quiet import QUIET_FILE
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
-from topicops.flow.runs.run import outcomes_file
+from topicops.flow.runs.questions import Answer, write_answer, write_question
+from topicops.flow.runs.rejections import Rejection
+from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
+from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
-from topicops.on_airflow.pages.reading import PlanModel, Question, RunOf, read_plan, read_quality
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf, read_plan, read_quality
 from topicops.steps.planning.gate import gate
 from topicops.testing import builders
+from topicops.testing.builders import NOW
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"
 RUN = RunOf(dag_id=DAG, run_id="manual__1")
@@ -174,6 +179,171 @@ def test_a_set_that_a_newer_one_replaced_says_so(tmp_path: Path) -> None:
     assert "an approval sends nothing" in text
 
 
+# ---- the answer ----
+
+
+def decided(plan: Plan, *, approved: int = 0, rejected: int = 0, comment: str = "", run_id: str = "1") -> Question:
+    """The first changes that can be approved are, and the next ones are rejected."""
+    digests = tuple(sorted(approvable(plan)))
+    answer = Answered(
+        by="op (id 2)",
+        at=NOW,
+        comment=comment,
+        approved=frozenset(digests[:approved]),
+        rejected=frozenset(digests[approved : approved + rejected]),
+    )
+    return Question(dag_id=APPROVAL, run_id=run_id, digests=digests, answer=answer)
+
+
+def test_an_answer_in_part_says_of_each_change_who_said_what_and_why() -> None:
+    plan = rich_plan()
+    seen = shown(plan, decided(plan, approved=1, rejected=1, comment="still read"))
+    assert "Approval: 1 approved, 1 rejected" in seen.texts
+    assert [word in seen.texts for word in ("approved", "rejected", "held")] == [True, True, False]
+    assert {"approved by op (id 2): still read", "rejected by op (id 2): still read"} <= set(seen.texts)
+    assert "It rests until it changes." in seen.texts
+
+
+def test_the_record_of_an_answer_is_read_from_the_run_that_asked(tmp_path: Path) -> None:
+    plan = gate(builders.change_set([builders.delete_change("gone"), builders.delete_change("kept")]), OPEN)
+    held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
+    held_set_file(tmp_path, "local").write(held)
+    write_run(tmp_path, DAG, "one", plan=plan)
+    write_run(tmp_path, APPROVAL, f"{name_of(held)}.1", plan=plan)
+    asking = open_run(environment="local", topics=Path(), group=APPROVAL, run_id=f"{name_of(held)}.1", home=tmp_path)
+    asked = write_question(asking, plan, "?")
+    filled = {"delete kept": "reject"}
+    write_answer(
+        asking, Answer(question=asked.digest, option="Approve", user="op", user_id="2", at=NOW, choices=filled)
+    )
+    question = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question
+    by_topic = {gated.change.topic: gated.digest for gated in plan.changes}
+    assert question is not None
+    assert question.answer == Answered(
+        by="op (id 2)", at=NOW, approved=frozenset({by_topic["gone"]}), rejected=frozenset({by_topic["kept"]})
+    )
+
+
+def test_what_was_rejected_before_says_by_whom_and_that_nobody_is_asked() -> None:
+    plan = rich_plan()
+    rejection = Rejection(by="op (id 2)", at=NOW, run=f"{APPROVAL}/1", comment="not before Friday")
+    digests = tuple(sorted(approvable(plan)))
+    rested = dict.fromkeys(digests, rejection)
+    question = Question(dag_id=APPROVAL, run_id=None, digests=digests)
+    seen = Seen(plan_page(PlanModel(run=RUN, plan=plan, question=question, rejections=rested)))
+    assert "Nobody is asked: all that needs an approval was rejected before" in seen.text
+    assert str(rejection) in seen.texts
+
+
+def test_a_run_that_sent_something_speaks_of_outcomes() -> None:
+    plan = rich_plan()
+    outcomes = [
+        Outcome.of(gated, status)
+        for gated, status in zip(plan.changes, (OutcomeStatus.DONE, OutcomeStatus.NOT_SENT), strict=False)
+    ]
+    seen = shown(plan, None, *outcomes)
+    assert any(text.startswith("Of 5 changes: 1 done, 1 not sent, ") for text in seen.texts)
+    assert not any(text.startswith("Plan: ") for text in seen.texts)
+
+
+# ---- finding a change ----
+
+
+def test_each_change_has_an_address_and_a_link_to_it() -> None:
+    seen = shown(rich_plan())
+    anchors = [f"change-{gated.digest[:12]}" for gated in rich_plan().changes]
+    assert {row["id"] for row in seen.all("tr") if row.get("id", "").startswith("change-")} == set(anchors)
+    assert {link["href"] for link in seen.all("a") if link["href"].startswith("#")} == {f"#{name}" for name in anchors}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "topics"),
+    [
+        pytest.param(Filter(action="delete"), {"payments.orders-v1"}, id="action"),
+        pytest.param(Filter(state="skipped"), {"payments.refunds"}, id="state"),
+        pytest.param(Filter(risk="destructive"), {"payments.orders-v1", "shop.clicks"}, id="risk"),
+        pytest.param(Filter(q="SHOP.C"), {"shop.clicks", "shop.carts"}, id="part of a name"),
+        pytest.param(Filter(risk="destructive", q="clicks"), {"shop.clicks"}, id="two at once"),
+        pytest.param(Filter(state="blocked"), {"shop.views", "shop.returns"}, id="blocked"),
+        pytest.param(Filter(owner="nobody"), set(), id="none"),
+    ],
+)
+def test_a_filter_shows_the_changes_that_it_names(chosen: Filter, topics: set[str]) -> None:
+    plan = rich_plan()
+    seen = Seen(plan_page(PlanModel(run=RUN, plan=plan), chosen))
+    known = {gated.change.topic for gated in plan.changes} | {found.topic for found in plan.change_set.blocked}
+    assert known & set(seen.texts) == topics
+    changes = sum(gated.change.topic in topics for gated in plan.changes)
+    assert f"{changes} of 5 changes shown" in seen.texts
+
+
+def test_a_large_plan_has_links_that_filter_it_and_a_small_one_has_none() -> None:
+    changes = [builders.create_change(f"t{n}") for n in range(4)] + [builders.expand_change(f"e{n}") for n in range(4)]
+    seen = shown(gate(builders.change_set(changes), builders.environment()))
+    assert {"plan?run_id=manual__1&action=create"} <= {link["href"] for link in seen.all("a", cls="chip")}
+    assert [field["data-address"] for field in seen.all("input")] == ["plan?run_id=manual__1"]
+    assert shown(rich_plan()).all("input") == []
+
+
+# ---- values, blocked topics, files that are not valid ----
+
+
+def test_values_are_shown_as_people_read_them_with_the_exact_ones_behind() -> None:
+    change = builders.configure_change(
+        "orders", before={"retention.ms": "2592000000"}, after={"retention.ms": "259200000"}
+    )
+    seen = shown(gate(builders.change_set([change]), builders.environment()))
+    assert [word in seen.texts for word in ("30d", "3d", " 2592000000 -> 259200000")] == [True] * 3
+
+
+def test_a_blocked_topic_says_what_its_own_file_asks_for() -> None:
+    seen = shown(rich_plan())
+    assert {"partitions 12 -> 6", "replication factor 3 -> 2"} <= set(seen.texts)
+
+
+def test_a_blocked_topic_names_its_own_file_where_a_profile_asks_for_the_value() -> None:
+    plan = rich_plan()
+    blocked = replace(plan.change_set.blocked[0], location=Location("topics/profiles/durable.yaml", 3))
+    seen = shown(replace(plan, change_set=replace(plan.change_set, blocked=(blocked,))))
+    place = f"{blocked.spec}, {blocked.owner}; asked for in topics/profiles/durable.yaml:3"
+    assert place in seen.texts
+
+
+def test_a_run_whose_files_are_not_valid_shows_what_is_wrong_and_where(tmp_path: Path) -> None:
+    found = Diagnostic(
+        code="TOP201",
+        severity=Severity.ERROR,
+        file="/srv/airflow/topics/shop/orders.yaml",
+        line=7,
+        column=15,
+        end_line=7,
+        end_column=17,
+        summary="partitions is 'six', not a whole number",
+    )
+    write_run(tmp_path, DAG, "one", suites=()).write_value(DIAGNOSTICS_FILE, (found,))
+    seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))))
+    assert "The files have 1 error, so this run made no plan." in seen.texts
+    assert {"orders.yaml:7:15", found.summary} <= set(seen.texts)
+    assert "/srv/airflow" not in seen.text
+
+
+@pytest.mark.parametrize(
+    ("written", "links"),
+    [
+        pytest.param("https://git.example.org/topics/tree/c0ffee", 1, id="of a forge"),
+        pytest.param("javascript:alert(1)", 0, id="no address of a page"),
+    ],
+)
+def test_the_commit_is_a_link_where_the_forge_is_known(tmp_path: Path, written: str, links: int) -> None:
+    plan = rich_plan()
+    source = replace(plan.change_set.source, commit="c0ffee")
+    store = write_run(tmp_path, DAG, "one", plan=replace(plan, change_set=replace(plan.change_set, source=source)))
+    store.write_text(COMMIT_ADDRESS, written)
+    seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))))
+    assert len(seen.all("a", href=written)) == links
+    assert "c0ffee" in seen.texts
+
+
 # ---- balance ----
 
 
@@ -223,7 +393,7 @@ def test_a_quiet_run_says_which_run_has_the_plan(tmp_path: Path) -> None:
     sentence = (
         f"Nothing differs from run {DAG}/one, which was good; the next full check is due at 2026-11-24 09:00 UTC."
     )
-    quiet = Quiet(sentence=sentence, run=f"{DAG}/one", full_check_at=builders.NOW, commit=None)
+    quiet = Quiet(sentence=sentence, run=f"{DAG}/one", full_check_at=NOW, commit=None)
     write_run(tmp_path, DAG, "two", suites=()).write_value(QUIET_FILE, quiet)
     run = RunOf(dag_id=DAG, run_id="two")
     assert sentence in Seen(plan_page(read_plan(tmp_path, run))).text

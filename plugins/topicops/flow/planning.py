@@ -19,6 +19,7 @@ from topicops.flow.runs.lost_topics import remember_topics
 from topicops.flow.runs.one_home import place_of
 from topicops.flow.runs.run import (
     DELTA_FILE,
+    DIAGNOSTICS_FILE,
     ENVIRONMENT_FILE,
     KINDS,
     NOTES_FILE,
@@ -38,6 +39,7 @@ from topicops.flow.runs.run import (
 from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import SpecError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
@@ -118,12 +120,17 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
         patience_s: How long to wait until the files are those of the commit that the run is pinned to.
 
     Raises:
-        SpecError: With every problem.
+        SpecError: With every problem, which ``diagnostics.json`` keeps for the run's page.
         MovedFilesError: The files are not of the pinned commit.
     """
     wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
     validated, commit = read_files(run, lambda: read_specs(run))
-    return _keep_read_specs(run, validated, commit, as_tables=as_tables)
+    run.store.remove(DIAGNOSTICS_FILE)
+    try:
+        return _keep_read_specs(run, validated, commit, as_tables=as_tables)
+    except SpecError as error:
+        run.store.write_value(DIAGNOSTICS_FILE, error.diagnostics)
+        raise
 
 
 def _keep_read_specs(run: Run, validated: Validated, commit: str | None, *, as_tables: bool) -> ValidateSummary:

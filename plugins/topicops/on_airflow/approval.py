@@ -114,6 +114,7 @@ def load(site: Site, context: Context) -> XComValue:
         tasks.log_changes(plan)
         before = read_rejections(run.home, run.environment)
         page, commit_page = tasks.plan_address(context["ti"]), tasks.commit_address(context["ti"], site.topics)
+        tasks.keep_commit_address(run, commit_page)
         asked_text = question_markdown(plan, page=page, commit_page=commit_page, rejections=before)
         question = questions.write_question(run, plan, asked_text, rejected_before=before.keys())
         text = str(run.store.path(questions.QUESTION_TEXT))

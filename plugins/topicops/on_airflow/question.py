@@ -135,7 +135,7 @@ def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[str]:
         yield ""
     for change in deletes:
         traffic = traffic_text(plan.change_set.activity.get(change.topic))
-        yield f"- {bold(change.topic)}: {markdown(change.reason)} {markdown(f'({traffic})')}"
+        yield f"- {bold(change.topic)}, reason: {markdown(change.reason)} {markdown(traffic[:1].upper() + traffic[1:])}"
     if deletes:
         yield ""
 
@@ -162,10 +162,12 @@ def _notes(changes: Sequence[GatedChange]) -> Iterator[str]:
     for gated in changes:
         if why := why_final(gated.change):
             finals.setdefault(why, []).append(title_of(gated.change))
-    yield from (f"- {markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items())
-    for gated in changes:
-        for note in gated.change.notes:
-            yield f"- {markdown(gated.change.topic)}: {markdown(note)}"
+    lines = [f"{markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items()]
+    lines += [f"{markdown(gated.change.topic)}: {markdown(note)}" for gated in changes for note in gated.change.notes]
+    if lines:
+        yield "**Know also:**"
+        yield ""
+    yield from (f"- {line}" for line in lines)
 
 
 def listed_titles(plan: Plan, digests: Collection[str]) -> str:

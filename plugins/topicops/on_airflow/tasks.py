@@ -186,6 +186,14 @@ def commit_address(ti: RuntimeTaskInstanceProtocol, topics: Path) -> str:
     return address if address.startswith(("https://", "http://")) else ""
 
 
+def keep_commit_address(run: Run, address: str) -> None:
+    """For the run's page, which knows no bundle."""
+    from topicops.flow.runs.run import COMMIT_ADDRESS
+
+    if address:
+        run.store.write_text(COMMIT_ADDRESS, address)
+
+
 def bundle_version(ti: RuntimeTaskInstanceProtocol, topics: Path) -> str | None:
     """The commit of the DAG bundle that holds the topics.
 
@@ -299,6 +307,7 @@ def gate(site: Site, context: Context) -> XComValue:
         approvals = (*approvals_by_parameter(context), *reviewed.approvals)
         summary = flow.gate(run, approvals=approvals).to_xcom()
         note(run, reviewed.objections)  # the gate has removed the notes of an earlier try
+        keep_commit_address(run, commit_address(context["ti"], site.topics))
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":

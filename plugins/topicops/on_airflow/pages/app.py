@@ -14,6 +14,7 @@ from airflow.api_fastapi.core_api.security import requires_access_dag
 from fastapi import Depends, FastAPI, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import RunOf, read_plan, read_quality
@@ -32,6 +33,7 @@ STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/ja
 _STATIC_FOLDER = Path(__file__).parent / "static"
 
 RunId = Annotated[str, Query(max_length=250)]
+Word = Annotated[str, Query(max_length=250)]
 
 
 def build_app(home: Callable[[], Path]) -> FastAPI:
@@ -49,8 +51,18 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         return HTMLResponse(quality_page(read_quality(home(), RunOf(dag_id=dag_id, run_id=run_id))), headers=HEADERS)
 
     @app.get("/dags/{dag_id}/plan")
-    def plan(dag_id: str, run_id: RunId) -> Response:
-        return HTMLResponse(plan_page(read_plan(home(), RunOf(dag_id=dag_id, run_id=run_id))), headers=HEADERS)
+    def plan(
+        dag_id: str,
+        run_id: RunId,
+        *,
+        action: Word = "",
+        state: Word = "",
+        risk: Word = "",
+        owner: Word = "",
+        q: Word = "",
+    ) -> Response:
+        chosen = Filter(action=action, state=state, risk=risk, owner=owner, q=q)
+        return HTMLResponse(plan_page(read_plan(home(), RunOf(dag_id=dag_id, run_id=run_id)), chosen), headers=HEADERS)
 
     @app.get("/dags/{dag_id}/static/{name}")
     def static(name: str) -> Response:

@@ -11,7 +11,7 @@ from html import escape
 
 from topicops.model.printable import printable
 
-_VOID = frozenset({"meta", "link"})
+_VOID = frozenset({"meta", "link", "input"})
 _ONLY_OURS = frozenset({"script", "style"})
 
 
@@ -47,10 +47,14 @@ def lines(texts: Iterable[str], *, cls: str | None = None) -> Html:
     return together(*(tag("div", text, cls=cls) for text in texts))
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[Html | str | None]], *, cls: str | None = None) -> Html:
-    """A table that scrolls by itself when the window is narrow. A row's cells are escaped as any text."""
+def table(head: Iterable[str], rows: Iterable[Html | Iterable[Html | str | None]], *, cls: str | None = None) -> Html:
+    """A table that scrolls by itself when the window is narrow.
+
+    Args:
+        rows: Each as its cells, which are escaped as any text, or as a finished ``tr``.
+    """
     header = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
-    body = tag("tbody", *(tag("tr", *_cells(row)) for row in rows))
+    body = tag("tbody", *(row if isinstance(row, Html) else tag("tr", *_cells(row)) for row in rows))
     return tag("div", tag("table", header, body, cls=cls), cls="scroll")
 
 

@@ -1,229 +1,216 @@
-"""The Plan tab: what a reviewer must know of a change, what an approval would cover, and how replicas are spread."""
+"""The Plan tab: what a reviewer must know of a change, what an approval covers, what came of it, and the balance."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from urllib.parse import quote
 
-from topicops.model.plans.changes import CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.load_table import Share
-from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
-from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.specs.environment import Risk
-from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
-from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
-from topicops.on_airflow.pages.reading import PlanModel, Question
+from topicops.on_airflow.pages.frame import STATIC, nothing, problem_box
+from topicops.on_airflow.pages.markup import Html, document, lines, table, tag, together
+from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
+from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
 from topicops.steps.reporting.plans.plan_wording import (
-    SIGNS,
-    effect_lines,
     final_hold_line,
     final_line,
     growth_texts,
     is_grave,
-    origin,
     other_lines,
-    risk_text,
     summary_line,
-    traffic_text,
-    why_final,
 )
 
 CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""
 LOADS_SHOWN = 60
 """Brokers, or racks."""
-_ROWS_SHOWN = 256
-_GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.SKIPPED: "bad"}
-_RISK_TONES = {Risk.SAFE: "calm", Risk.NOTICE: "calm", Risk.RISKY: "warn", Risk.DESTRUCTIVE: "bad"}
-_OUTCOME_TONES = {
-    OutcomeStatus.DONE: "good",
-    OutcomeStatus.ALREADY_SO: "good",
-    OutcomeStatus.REFUSED: "warn",
-    OutcomeStatus.NOT_SENT: "warn",
-    OutcomeStatus.FAILED: "bad",
-    OutcomeStatus.UNKNOWN: "bad",
-}
-_CHANGES_HEAD = ("change", "what", "risk", "gate", "digest")
-_BLOCKED_HEAD = ("topic", "why", "way out")
+_CHANGES_HEAD = ("change", "what", "risk", "state")
+_BLOCKED_HEAD = ("topic", "what its file asks for", "why not", "way out")
+_DIAGNOSTICS_HEAD = ("place", "code", "what is wrong")
+_EVERYTHING = Filter()
 
 
-def plan_page(model: PlanModel) -> str:
-    """The whole document."""
-    head = [heading("Plan", model.run), *map(problem_box, model.problems)]
-    if model.plan is None:
-        parts: list[Html | None] = [
-            nothing(model.run, model.quiet or "This run has no plan: its gate has not come to a word.")
-        ]
-    else:
-        parts = _parts(model, model.plan)
-    return document(f"Plan of {model.run.run_id}", *head, *parts, static=STATIC).text
+def plan_page(model: PlanModel, chosen: Filter = _EVERYTHING) -> str:
+    """The whole document.
+
+    Args:
+        chosen: Which changes it shows.
+    """
+    title = f"Plan of {model.run.environment}" if model.run.environment else "Plan"
+    head = [tag("header", tag("h1", title)), *map(problem_box, model.problems)]
+    parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, chosen)
+    return document(f"Plan of {model.run.run_id}", *head, *parts, _about(model), static=STATIC).text
 
 
-def _parts(model: PlanModel, plan: Plan) -> list[Html | None]:
-    grave = sorted((g for g in plan.changes if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
-    others = [gated for gated in plan.changes if not is_grave(gated)]
+def _no_plan(model: PlanModel) -> Html:
+    """What the task validate found, or why there is nothing to see."""
+    if not model.diagnostics:
+        why = "This run has no plan: none of its tasks has made one. If a task failed, its log says why."
+        return nothing(model.run, model.quiet or why)
+    shown = model.diagnostics[:CHANGES_SHOWN]
+    errors = sum(found.severity.value == "error" for found in model.diagnostics)
+    return together(
+        tag("p", f"The files have {plural(errors, 'error')}, so this run made no plan.", cls="verdict"),
+        table(_DIAGNOSTICS_HEAD, map(diagnostic_row, shown), cls="diagnostics"),
+        _more(len(model.diagnostics) - len(shown), "problems"),
+    )
+
+
+def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
+    state = partial(state_of, model)
+    found = [gated for gated in plan.changes if chosen.lets(gated, state(gated))]
+    grave = sorted((g for g in found if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
+    others = [gated for gated in found if not is_grave(gated)]
     return [
-        _summary(plan),
-        _approval(plan, model.question),
+        _summary(model, plan, chosen),
+        _approval(model, plan, model.question),
+        filter_bar(model.run.run_id, chosen, plan.changes, state),
+        _count(plan, found, chosen),
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave else "Changes", model, plan, others),
-        _blocked(plan),
-        _owners(model.facts),
-        _balance(plan),
-        _also(plan),
+        _blocked(plan, chosen),
+        *(() if chosen.words else (_owners(model.facts), _balance(plan), _also(plan))),
     ]
 
 
-def _summary(plan: Plan) -> Html:
-    target, source = plan.target, plan.change_set.source
-    counts = [(len(plan.with_gate(word)), word.value, tone) for word, tone in _GATE_TONES.items()]
-    counts.append((len(plan.change_set.blocked), "blocked", "bad"))
-    tiles = tag("ul", *(_tile(count, word, tone) for count, word, tone in counts), cls="tiles")
-    final = final_line(plan)
-    where = (
-        f"{target.environment}, cluster {target.cluster_id}, chroot {target.chroot or '/'}; "
-        f"{source.topics:,} topics described, commit {source.commit or 'not known'}"
-    )
+def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
+    """The verdict, and a tile for each state; a tile leads to what it counts."""
+    counts = Counter(state_of(model, gated) for gated in plan.changes)
+    counts[BLOCKED] = len(plan.change_set.blocked)
+    tiles = [_tile(model.run.run_id, counts[word], word, tone, chosen) for word, tone in TONES.items() if counts[word]]
+    final = "" if model.outcomes else final_line(plan)
     return together(
-        tag("p", summary_line(plan), cls="verdict"),
-        tag("p", where, cls="muted"),
-        tag("p", "fingerprint ", tag("code", plan.fingerprint, cls="digest"), cls="muted"),
-        None if plan.is_empty else tiles,
+        tag("p", _verdict(model, plan, counts), cls="verdict"),
+        tag("ul", *tiles, cls="tiles") if tiles else None,
         tag("p", final, cls="card bad") if final else None,
     )
 
 
-def _tile(count: int, word: str, tone: str) -> Html:
-    return tag("li", tag("strong", f"{count:,}"), " ", word, cls=f"tile {tone if count else 'calm'}")
+def _verdict(model: PlanModel, plan: Plan, counts: Counter[str]) -> str:
+    """What the run will do; once it sent something, what came of it."""
+    if not model.outcomes:
+        return summary_line(plan)
+    said = ", ".join(f"{counts[word]:,} {word}" for word in TONES if counts[word] and word != BLOCKED)
+    blocked = f"; {plural(counts[BLOCKED], 'topic')} blocked" if counts[BLOCKED] else ""
+    return f"Of {plural(len(plan.changes), 'change')}: {said}{blocked}."
+
+
+def _tile(run_id: str, count: int, word: str, tone: str, chosen: Filter) -> Html:
+    is_set = chosen.state == word
+    href = address(run_id, Filter() if is_set else Filter(state=word))
+    link = tag("a", tag("strong", f"{count:,}"), " ", word, href=href, aria_current="true" if is_set else None)
+    return tag("li", link, cls=f"tile {tone}")
 
 
 # ---- the approval ----
 
 
-def _approval(plan: Plan, question: Question | None) -> Html | None:
+def _approval(model: PlanModel, plan: Plan, question: Question | None) -> Html | None:
     final = final_hold_line(plan)
     if question is None:
         return tag("p", final, cls="card warn") if final else None
-    title = tag("h2", _approval_title(plan, question))
     covered = together(
         tag("summary", "the digests that an approval covers"), tag("div", lines(question.digests), cls="replicas")
     )
     body = tag(
         "section",
-        *_question_lines(question),
+        *_question_lines(model, question),
         tag("details", covered),
         tag("p", final) if final else None,
         cls="card warn",
     )
-    return together(title, body)
+    return together(tag("h2", _approval_title(plan, question)), body)
 
 
 def _approval_title(plan: Plan, question: Question) -> str:
+    if question.answer:
+        approved, rejected = len(question.answer.approved), len(question.answer.rejected)
+        said = [f"{count:,} {word}" for count, word in ((approved, "approved"), (rejected, "rejected")) if count]
+        return f"Approval: {', '.join(said) or 'the answer decided nothing'}"
     if waiting := sum(gated.approvable for gated in plan.changes):
         return f"{waiting:,} {'change needs' if waiting == 1 else 'changes need'} an approval"
     return f"{plural(len(question.digests), 'change')} approved, each with its outcome below"
 
 
-def _question_lines(question: Question) -> Iterator[Html]:
-    if question.run_id is None:
+def _question_lines(model: PlanModel, question: Question) -> Iterator[Html]:
+    if question.run_id is None and question.digests and set(question.digests) <= model.rejections.keys():
+        yield tag("p", "Nobody is asked: all that needs an approval was rejected before, and rests until it changes.")
+    elif question.run_id is None:
         yield tag("p", "Nobody has been asked: a run in mode plan asks nothing, and the task ask comes after the gate.")
     else:
         api = f"../../../api/v2/dags/{_part(question.dag_id)}/dagRuns/{_part(question.run_id)}"
         page = f"../../../dags/{_part(question.dag_id)}/runs/{_part(question.run_id)}"
         link = tag("a", tag("code", f"{question.dag_id} {question.run_id}"), href=page, cls="airflow")
         yield tag("p", "Asked in ", link)
-        # The script replaces this text, with the reader's own rights; without script or rights it stays.
-        yield tag("p", "That run has the answer.", id="answer", data_api=api, role="status")
+        if question.answer:
+            yield tag("p", _answer_line(question.answer), id="recorded")
+        else:
+            # The script replaces this text, with the reader's own rights; without script or rights it stays.
+            yield tag("p", "That run has the answer.", id="answer", data_api=api, role="status")
     if question.replaced_by:
         replaced = tag("code", question.replaced_by)
         yield tag("p", "A newer held set has replaced this one, so an approval sends nothing: ", replaced)
+
+
+def _answer_line(answer: Answered) -> str:
+    said = f": {answer.comment}" if answer.comment else ""
+    why = f" It approved nothing: {answer.objection}." if answer.objection else ""
+    return f"Answered by {answer.by}, {answer.at:%Y-%m-%d %H:%M:%S} UTC{said}{'' if said.endswith('.') else '.'}{why}"
 
 
 def _part(name: str) -> str:
     return quote(name, safe="")
 
 
-# ---- changes ----
+# ---- changes, and what is no change ----
+
+
+def _count(plan: Plan, found: Sequence[GatedChange], chosen: Filter) -> Html | None:
+    if not chosen.words:
+        return None
+    return tag("p", f"{len(found):,} of {plural(len(plan.changes), 'change')} shown", cls="muted", role="status")
 
 
 def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedChange]) -> Html | None:
     if not changes:
         return None
     shown = changes[:CHANGES_SHOWN]
-    rows = [_change_row(plan, gated, model.outcomes.get(gated.digest)) for gated in shown]
+    rows = (change_row(model, plan, gated) for gated in shown)
     more = _more(len(changes) - len(shown), "changes")
     return together(tag("h2", title), table(_CHANGES_HEAD, rows, cls="changes"), more)
 
 
-def _change_row(plan: Plan, gated: GatedChange, outcome: Outcome | None) -> Iterator[Html]:
-    change = gated.change
-    yield together(
-        tag("span", f"{SIGNS[change.action]} {change.action}", cls=f"action {change.action}"),
-        tag("div", change.topic, cls="topic"),
-        tag("div", origin(change.location, change.owner), cls="muted"),
-    )
-    yield together(*_what(plan, gated))
-    why = risk_text(change).partition(", ")[2]
-    final = f"cannot be undone: {why_final(change)}"
-    yield together(
-        pill(change.risk.value, _RISK_TONES[change.risk]),
-        tag("div", why, cls="muted") if why else None,
-        None if change.reversible else tag("div", final, cls="final"),
-    )
-    yield together(pill(gated.gate.value, _GATE_TONES[gated.gate]), lines(gated.reasons), _outcome(outcome))
-    yield tag("code", gated.digest[:12], title=gated.digest, cls="digest")
-
-
-def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
-    """What the change does; replica lists are folded, because a topic may have a thousand."""
-    change = gated.change
-    shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
-    if isinstance(change, CreateTopic | ExpandTopic):
-        first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
-        yield lines(shown[:first])
-        yield _replicas(change, shown[first:])
-    else:
-        yield lines(shown)
-    if isinstance(change, DeleteTopic):
-        yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
-    yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
-
-
-def _replicas(change: CreateTopic | ExpandTopic, rows: Sequence[str]) -> Html:
-    new = "new " if isinstance(change, ExpandTopic) else ""
-    label = f"replicas of {len(change.assignment):,} {new}partitions"
-    return tag("details", tag("summary", label), tag("div", lines(rows), cls="replicas"))
-
-
-def _outcome(outcome: Outcome | None) -> Html | None:
-    if outcome is None:
-        return None
-    message = tag("div", outcome.message) if outcome.message else None
-    return tag("div", pill(outcome.status.value, _OUTCOME_TONES[outcome.status]), message, cls="outcome")
-
-
-# ---- what is no change ----
-
-
-def _blocked(plan: Plan) -> Html | None:
-    blocked = plan.change_set.blocked
+def _blocked(plan: Plan, chosen: Filter) -> Html | None:
+    blocked = [found for found in plan.change_set.blocked if chosen.lets_blocked(found)]
     if not blocked:
         return None
-    rows = [_blocked_row(found) for found in blocked[:CHANGES_SHOWN]]
-    more = _more(len(blocked) - len(rows), "topics")
-    return together(tag("h2", "Blocked"), table(_BLOCKED_HEAD, rows, cls="changes"), more)
+    rows = map(blocked_row, blocked[:CHANGES_SHOWN])
+    more = _more(len(blocked) - CHANGES_SHOWN, "topics")
+    return together(tag("h2", "Blocked"), table(_BLOCKED_HEAD, rows, cls="changes blocked"), more)
 
 
-def _blocked_row(blocked: Blocked) -> Iterator[Html]:
-    yield together(
-        tag("div", blocked.topic, cls="topic"), tag("div", origin(blocked.location, blocked.owner), cls="muted")
-    )
-    yield lines(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False))
-    move = tag("details", tag("summary", "for Kafka's reassignment tool"), tag("code", blocked.reassignment))
-    yield together(tag("div", blocked.way_out), move if blocked.reassignment else None)
+def _about(model: PlanModel) -> Html:
+    """What names the run and the plan, for whoever compares them; at the end, because few people do."""
+    facts: list[tuple[str, Html | str]] = [("run", tag("code", f"{model.run.dag_id} {model.run.run_id}"))]
+    if model.plan:
+        target, source = model.plan.target, model.plan.change_set.source
+        commit = tag("code", source.commit) if source.commit else "not known"
+        if source.commit and model.commit_address:
+            commit = tag("a", commit, href=model.commit_address, cls="airflow", rel="noopener noreferrer")
+        facts += [
+            ("cluster", f"{target.cluster_id}, chroot {target.chroot or '/'}"),
+            ("files", f"{source.topics:,} topics described"),
+            ("commit", commit),
+            ("fingerprint", tag("code", model.plan.fingerprint, cls="digest")),
+        ]
+    rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
+    return tag("footer", tag("h2", "About this plan" if model.plan else "About this run"), tag("dl", *rows))
 
 
 def _also(plan: Plan) -> Html | None:

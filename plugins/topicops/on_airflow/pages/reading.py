@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,13 +17,23 @@ from topicops.flow.quality import quality_history
 from topicops.flow.quiet import QUIET_FILE, read_quiet
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
-from topicops.flow.runs.questions import ASKED_SET, AskedSet
-from topicops.flow.runs.run import Run, open_run, outcomes_file
+from topicops.flow.runs.questions import (
+    ANSWER,
+    ASKED_SET,
+    QUESTION,
+    AskedSet,
+    decision_of,
+    read_answer,
+    read_question,
+)
+from topicops.flow.runs.rejections import Rejection, read_rejections
+from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, Run, open_run, outcomes_file
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.runs.run_report import carried_out
 
 T = TypeVar("T")
@@ -72,6 +83,19 @@ class QualityModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a person said, by the record of the run that asked."""
+
+    by: str
+    at: datetime
+    comment: str = ""
+    approved: frozenset[str] = frozenset()
+    rejected: frozenset[str] = frozenset()
+    objection: str = ""
+    """Why the answer decided nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """The approval that a plan's held changes need."""
 
@@ -82,6 +106,8 @@ class Question:
     """The run whose held set replaced it; empty while the newest set still contains all of it."""
     digests: tuple[str, ...] = ()
     """The changes that it is about."""
+    answer: Answered | None = None
+    """None: nobody has answered, or the record is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +122,12 @@ class PlanModel:
     """Of the run's first snapshot."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
+    rejections: Mapping[str, Rejection] = field(default_factory=dict)
+    """Of held changes that somebody rejected, by digest."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What the task validate found wrong, if it ended there."""
+    commit_address: str = ""
+    """Where the forge shows the commit; empty: not known."""
     quiet: str = ""
     """Why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
@@ -124,10 +156,13 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
     plan = reading.value(PLAN_FILE, Run.read_plan)
     if plan is None:
-        return PlanModel(run=run, quiet=reading.quiet(), problems=tuple(reading.problems))
+        found_wrong = reading.diagnostics()
+        return PlanModel(run=run, quiet=reading.quiet(), diagnostics=found_wrong, problems=tuple(reading.problems))
     question, found = _question(home, run, plan), reading.outcomes()
-    if question and question.run_id and not run.is_approval:
-        found = (*found, *_Reading(_opened(home, question.dag_id, question.run_id)).outcomes())
+    if question and question.run_id:
+        asking = _Reading(_opened(home, question.dag_id, question.run_id))
+        question = replace(question, answer=asking.answer())
+        found = found if run.is_approval else (*found, *asking.outcomes())
     shown = carried_out(plan, found)
     if question and not any(gated.approvable for gated in shown.changes):
         question = replace(question, replaced_by="")  # it was carried out before the next set came
@@ -137,6 +172,8 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
         question=question,
         facts=reading.facts("before"),
         outcomes={outcome.digest: outcome for outcome in found},
+        rejections=_rejections(home, run, plan),
+        commit_address=reading.commit_address(),
         problems=tuple(reading.problems),
     )
 
@@ -175,10 +212,46 @@ class _Reading:
         found = self.value(QUIET_FILE, read_quiet)
         return found.sentence if found else ""
 
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        found = self.value(DIAGNOSTICS_FILE, lambda run: run.store.read_value(DIAGNOSTICS_FILE, tuple[Diagnostic, ...]))
+        return tuple(replace(entry, file=_shown(entry.file)) for entry in found or ())
+
+    def answer(self) -> Answered | None:
+        question, answer = self.value(QUESTION, read_question), self.value(ANSWER, read_answer)
+        if question is None or answer is None or answer.at is None or answer.question != question.digest:
+            return None
+        decision = decision_of(question, answer)
+        return Answered(
+            by=answer.signature,
+            at=answer.at,
+            comment=answer.comment,
+            approved=decision.approved,
+            rejected=decision.rejected,
+            objection=decision.objection,
+        )
+
+    def commit_address(self) -> str:
+        found = self.value(COMMIT_ADDRESS, lambda run: run.store.read_text(COMMIT_ADDRESS)) or ""
+        return found if found.startswith(("https://", "http://")) else ""
+
     def outcomes(self) -> tuple[Outcome, ...]:
         names = [outcomes_file(action) for action in ACTIONS]
         found = (self.value(name, partial(_outcomes, name=name)) for name in names)
         return tuple(outcome for outcomes in found for outcome in outcomes or ())
+
+
+def _shown(file: str) -> str:
+    """A page must not show where a folder is on the server."""
+    return Path(file).name if Path(file).is_absolute() else file
+
+
+def _rejections(home: Path, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
+    held = {gated.digest for gated in plan.with_gate(GateWord.HELD)}
+    try:
+        found = read_rejections(home, str(run.environment)) if held else {}
+    except ArtifactError:  # a damaged file must not make the page fail
+        found = {}
+    return {digest: rejection for digest, rejection in found.items() if digest in held}
 
 
 def _outcomes(run: Run, *, name: str) -> tuple[Outcome, ...]:

@@ -17,7 +17,7 @@ AS_THE_BUTTON, REJECTED = "as the button says", "reject"
 REJECT_FIELD = "reject"
 """The one field of a long question: names or patterns of topics."""
 COMMENT = "comment"
-MOST_FIELDS = 20
+MOST_FIELDS = 10
 """A question of more changes has ``REJECT_FIELD`` instead of a field for each."""
 
 

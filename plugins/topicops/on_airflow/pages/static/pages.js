@@ -20,6 +20,7 @@ function openOutside(event) {
   event.preventDefault();
   const outer = window.parent.document.createElement("a");
   outer.href = link.href;
+  if (link.rel) [outer.rel, outer.target] = [link.rel, "_blank"]; // not of this Airflow
   outer.click();
 }
 
@@ -51,7 +52,18 @@ function shortTime(text) {
   return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "a while";
 }
 
+// Enter in the search field opens the same page with other words; without the script the links beside it stay.
+function searchBy(field) {
+  field.addEventListener("change", () => {
+    const address = new URL(field.dataset.address, document.location.href);
+    if (field.value) address.searchParams.set("q", field.value);
+    document.location.assign(address);
+  });
+}
+
 followTheme();
 document.addEventListener("click", openOutside);
 const place = document.getElementById("answer");
 if (place) tellAnswer(place);
+const search = document.getElementById("search");
+if (search) searchBy(search);

@@ -48,16 +48,13 @@ def differences(change: Change) -> Iterator[Difference]:
 def _config(
     name: str, before: str | None, after: str | None, defaults: Mapping[str, str], *, is_new: bool = False
 ) -> Difference:
-    shown_before = "" if is_new else _value(name, before, defaults)
-    shown_after = _value(name, after, defaults)
-    raw = [defaults.get(name, "") if value is None else value for value in ([] if is_new else [before])]
-    exact = " -> ".join([*raw, defaults.get(name, "") if after is None else after])
-    is_said = exact == " -> ".join(filter(None, (shown_before, shown_after)))
+    sides = [value if value is not None else defaults.get(name) for value in ((after,) if is_new else (before, after))]
+    is_clear = all(value is None or in_units(name, value) == value for value in sides)
     return Difference(
         name=printable(name),
-        before=printable(shown_before),
-        after=printable(shown_after),
-        exact="" if is_said else printable(exact),
+        before="" if is_new else printable(_value(name, before, defaults)),
+        after=printable(_value(name, after, defaults)),
+        exact="" if is_clear else printable(" -> ".join(value or "not known" for value in sides)),
     )
 
 

@@ -1,0 +1,105 @@
+"""Which changes the Plan page shows: words in its address, and the links that set them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from urllib.parse import urlencode
+
+from topicops.model.plans.plan import Blocked, GatedChange
+from topicops.on_airflow.pages.markup import Html, tag, together
+
+MOST_WORDS = 12
+"""How many words of one kind have a link; the search field finds the others."""
+FEW = 5
+"""A plan of so few changes needs no filter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Empty words let everything through."""
+
+    action: str = ""
+    state: str = ""
+    """The word of the gate, or what came of the change; ``blocked`` for topics that no change can reach."""
+    risk: str = ""
+    owner: str = ""
+    q: str = ""
+    """A part of topic, owner, file or digest, in any case."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Those that are set, by name."""
+        return {name: value for name in _NAMES if (value := getattr(self, name))}
+
+    def lets(self, gated: GatedChange, state: str) -> bool:
+        found = _words_of(gated, state)
+        searched = f"{gated.change.topic} {gated.change.owner} {gated.change.location} {gated.digest}"
+        return all(not wanted or found[name] == wanted for name, wanted in self._exact()) and self._finds(searched)
+
+    def lets_blocked(self, blocked: Blocked) -> bool:
+        is_of_changes = self.action or self.risk or self.state not in ("", "blocked")
+        is_owned = self.owner in ("", blocked.owner)
+        searched = f"{blocked.topic} {blocked.owner} {blocked.location} {blocked.spec or ''}"
+        return not is_of_changes and is_owned and self._finds(searched)
+
+    def _exact(self) -> Iterator[tuple[str, str]]:
+        return ((name, getattr(self, name)) for name in _NAMES if name != "q")
+
+    def _finds(self, text: str) -> bool:
+        return self.q.casefold() in text.casefold()
+
+
+_NAMES = tuple(entry.name for entry in fields(Filter))
+
+
+def _words_of(gated: GatedChange, state: str) -> Mapping[str, str]:
+    change = gated.change
+    return {"action": change.action, "state": state, "risk": change.risk.value, "owner": change.owner}
+
+
+def address(run_id: str, chosen: Filter) -> str:
+    """Of the same page with this filter."""
+    return f"plan?{urlencode({'run_id': run_id, **chosen.words})}"
+
+
+def filter_bar(
+    run_id: str, chosen: Filter, changes: Sequence[GatedChange], state_of: Callable[[GatedChange], str]
+) -> Html | None:
+    """The words that tell the changes apart, each with how many there are, and a field to search in."""
+    if len(changes) <= FEW and not chosen.words:
+        return None
+    found = [_words_of(gated, state_of(gated)) for gated in changes]
+    groups = [
+        _group(run_id, chosen, name, Counter(words[name] for words in found if words[name]))
+        for name in _NAMES
+        if name != "q"
+    ]
+    search = tag(
+        "input",
+        type="search",
+        id="search",
+        value=chosen.q,
+        placeholder="topic, owner, file; then Enter",
+        aria_label="Search topic, owner or file",
+        data_address=address(run_id, replace(chosen, q="")),
+    )
+    everything = tag("a", "show all", href=address(run_id, Filter()), cls="chip") if chosen.words else None
+    return tag("nav", *groups, tag("div", search, everything, cls="chips"), cls="filters", aria_label="Filter")
+
+
+def _group(run_id: str, chosen: Filter, name: str, counts: Counter[str]) -> Html | None:
+    now = getattr(chosen, name)
+    if len(counts) < 2 and not now:
+        return None
+    words = [word for word, _ in counts.most_common(MOST_WORDS)]
+    chips = [_chip(run_id, chosen, name, word, counts[word]) for word in dict.fromkeys([*words, *filter(None, [now])])]
+    return tag("div", tag("span", name, cls="muted"), *chips, cls="chips")
+
+
+def _chip(run_id: str, chosen: Filter, name: str, word: str, count: int) -> Html:
+    is_set = getattr(chosen, name) == word
+    other = replace(chosen, **{name: "" if is_set else word})
+    label = together(word, " ", tag("span", f"{count:,}", cls="muted"))
+    return tag("a", label, href=address(run_id, other), cls="chip", aria_current="true" if is_set else None)

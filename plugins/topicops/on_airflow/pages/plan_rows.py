@@ -1,0 +1,155 @@
+"""One row of the Plan page: a change with what it changes, its risk and what came of it, or a blocked topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topicops.model.plans.changes import CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from topicops.model.runs.results import OutcomeStatus
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.environment import Risk
+from topicops.on_airflow.pages.markup import Html, lines, pill, tag, together
+from topicops.on_airflow.pages.reading import PlanModel
+from topicops.steps.reporting.plans.differences import Difference, differences
+from topicops.steps.reporting.plans.plan_wording import SIGNS, effect_lines, origin, risk_text, traffic_text, why_final
+
+GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.SKIPPED: "bad"}
+OUTCOME_TONES = {
+    OutcomeStatus.DONE: "good",
+    OutcomeStatus.ALREADY_SO: "good",
+    OutcomeStatus.REFUSED: "warn",
+    OutcomeStatus.NOT_SENT: "warn",
+    OutcomeStatus.FAILED: "bad",
+    OutcomeStatus.UNKNOWN: "bad",
+}
+APPROVED, REJECTED, BLOCKED = "approved", "rejected", "blocked"
+TONES: dict[str, str] = {
+    **{status.value: tone for status, tone in OUTCOME_TONES.items()},
+    APPROVED: "good",
+    REJECTED: "bad",
+    **{word.value: tone for word, tone in GATE_TONES.items()},
+    BLOCKED: "bad",
+}
+"""Colour of each state, in the order in which the tiles show them."""
+_RISK_TONES = {Risk.SAFE: "calm", Risk.NOTICE: "calm", Risk.RISKY: "warn", Risk.DESTRUCTIVE: "bad"}
+_ROWS_SHOWN = 256
+_DIGITS = 12
+"""Of a digest, in a row and in its id."""
+
+
+def state_of(model: PlanModel, gated: GatedChange) -> str:
+    """What came of the change, what a person said of it, or the gate's word; a key of ``TONES``."""
+    answer = model.question.answer if model.question else None
+    if outcome := model.outcomes.get(gated.digest):
+        return outcome.status.value
+    if answer and gated.digest in answer.rejected:
+        return REJECTED
+    if answer and gated.digest in answer.approved:
+        return APPROVED
+    return REJECTED if gated.digest in model.rejections else gated.gate.value
+
+
+def change_row(model: PlanModel, plan: Plan, gated: GatedChange) -> Html:
+    """A table row that a link can name: ``#change-4084ab12cd34``."""
+    anchor = f"change-{gated.digest[:_DIGITS]}"
+    cells = (_subject(gated, anchor), together(*_what(plan, gated)), _risk(gated), _state(model, gated))
+    return tag("tr", *(tag("td", cell) for cell in cells), id=anchor)
+
+
+def _subject(gated: GatedChange, anchor: str) -> Html:
+    change = gated.change
+    digest = tag("code", gated.digest[:_DIGITS], title=gated.digest, cls="digest")
+    return together(
+        tag("span", f"{SIGNS[change.action]} {change.action}", cls=f"action {change.action}"),
+        tag("div", change.topic, cls="topic"),
+        tag("div", origin(change.location, change.owner), cls="muted"),
+        tag("a", digest, href=f"#{anchor}", cls="muted", title="link to this change"),
+    )
+
+
+def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
+    """What the change does; replica lists are folded, because a topic may have a thousand."""
+    change = gated.change
+    yield from map(_difference, differences(change))
+    if isinstance(change, CreateTopic | ExpandTopic):
+        shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
+        first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
+        yield _replicas(change, shown[first:])
+    if isinstance(change, DeleteTopic):
+        yield tag("div", f"reason: {change.reason}")
+        yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
+        yield tag("div", f"topic id: {change.topic_id or 'none'}", cls="muted")
+    yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
+
+
+def _difference(found: Difference) -> Html:
+    """Old value on red, new value on green; the exact values behind them, where people read them otherwise."""
+    before = tag("del", found.before) if found.before else None
+    after = tag("ins", found.after) if found.after else None
+    arrow = " → " if before and after else None
+    exact = tag("span", f" {found.exact}", cls="muted") if found.exact else None
+    return tag("div", tag("span", f"{found.name} ", cls="name"), before, arrow, after, exact, cls="diff")
+
+
+def _replicas(change: CreateTopic | ExpandTopic, rows: Sequence[str]) -> Html:
+    new = "new " if isinstance(change, ExpandTopic) else ""
+    label = f"replicas of {len(change.assignment):,} {new}partitions"
+    return tag("details", tag("summary", label), tag("div", lines(rows), cls="replicas"))
+
+
+def _risk(gated: GatedChange) -> Html:
+    change = gated.change
+    why = risk_text(change).partition(", ")[2]
+    final = f"cannot be undone: {why_final(change)}"
+    return together(
+        pill(change.risk.value, _RISK_TONES[change.risk]),
+        tag("div", why, cls="muted") if why else None,
+        None if change.reversible else tag("div", final, cls="final"),
+    )
+
+
+def _state(model: PlanModel, gated: GatedChange) -> Html:
+    state = state_of(model, gated)
+    return together(pill(state, TONES[state]), lines(_why(model, gated)))
+
+
+def _why(model: PlanModel, gated: GatedChange) -> Iterator[str]:
+    answer, earlier = model.question.answer if model.question else None, model.rejections.get(gated.digest)
+    outcome = model.outcomes.get(gated.digest)
+    if outcome:
+        yield from filter(None, [outcome.message])
+    if answer and gated.digest in answer.approved | answer.rejected:
+        word = APPROVED if gated.digest in answer.approved else REJECTED
+        yield f"{word} by {answer.by}{f': {answer.comment}' if answer.comment else ''}"
+    elif earlier and not outcome:
+        yield str(earlier)
+    elif not outcome:
+        yield from gated.reasons
+    if not outcome and state_of(model, gated) == REJECTED:
+        yield "It rests until it changes."
+
+
+def blocked_row(blocked: Blocked) -> Html:
+    place = blocked.spec or blocked.location
+    elsewhere = f"; asked for in {blocked.location}" if place.file != blocked.location.file else ""
+    move = tag("details", tag("summary", "for Kafka's reassignment tool"), tag("code", blocked.reassignment))
+    cells = (
+        together(
+            tag("div", blocked.topic, cls="topic"),
+            tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted"),
+        ),
+        lines(blocked.wanted or ("not known",)),
+        lines(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False)),
+        together(tag("div", blocked.way_out), move if blocked.reassignment else None),
+    )
+    return tag("tr", *(tag("td", cell) for cell in cells), id=f"blocked-{blocked.topic}")
+
+
+def diagnostic_row(found: Diagnostic) -> Html:
+    cells = (
+        tag("code", f"{found.file}:{found.line}:{found.column}"),
+        together(pill(found.severity.value, "bad" if found.severity.value == "error" else "warn"), f" {found.code}"),
+        together(tag("div", found.summary), tag("div", found.help, cls="muted") if found.help else None),
+    )
+    return tag("tr", *(tag("td", cell) for cell in cells))
