@@ -34,7 +34,7 @@ def stories(
     if NO_POSTGRESQL:
         pytest.skip(NO_POSTGRESQL)
     with (
-        postgresql(folder / "postgresql") as address,
+        postgresql() as address,
         airflow_stories(folder, local_cluster, ("first", "other"), database=address) as stories,
     ):
         yield stories
