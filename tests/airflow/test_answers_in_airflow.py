@@ -188,6 +188,31 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
     assert "answers.asked" in story.live_topics()
 
 
+def test_an_approval_of_a_part_sends_that_part_with_the_comment_in_the_audit_log_and_the_rest_rests(
+    story: Story,
+) -> None:
+    create_by_hand(story, "answers.read", "answers.unread")
+    for topic in ("answers.read", "answers.unread"):
+        story.project.write(topic, TOMBSTONE)
+    story.run_pipeline()
+    before = deletes(story)
+    state, _ = story.answer("Approve", filled={"delete answers.read": "reject", "comment": "billing reads it"})
+
+    assert (state, deletes(story)) == ("success", [*before, "answers.unread"])
+    assert [line.comment for line in audit(story) if line.topic == "answers.unread"] == ["billing reads it"]
+    assert "answers.read" in story.live_topics()
+    asked = list(story.client.runs(story.approval))
+    state, tasks = story.run_pipeline()
+    assert (state, tasks["ask"]) == ("success", "skipped")
+    assert list(story.client.runs(story.approval)) == asked
+    (pipeline, *_) = reversed(story.client.runs(story.pipeline))
+    assert "delete topic.answers.read rests until it changes: rejected by admin (id admin)" in (
+        story.client.log(story.pipeline, pipeline, "gate")
+    )
+    story.project.write("answers.read", TOPIC)
+    story.run_pipeline()
+
+
 def send(http: httpx.Client, story: Story, run_id: str, act: Act, role: str) -> int:
     """HTTP status; a request that the busy SQLite of a test's Airflow refuses (500) is sent again."""
     body = {name: role if value == "{role}" else value for name, value in (act.body or {}).items()}

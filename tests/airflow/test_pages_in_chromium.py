@@ -235,6 +235,22 @@ def test_the_tab_follows_airflow_into_the_dark(site: Site, browser: Browser) -> 
     assert colours[0] != colours[1]
 
 
+def test_a_link_to_a_change_marks_its_row_and_a_tile_shows_what_it_counts(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    gated = next(gated for gated in rich_plan().changes if gated.approvable)
+    browser.open(f"{site.page('plan', site.held)}#change-{gated.digest[:12]}")
+    browser.wait_for_text(gated.change.topic)
+    assert browser.run("return document.querySelector('tr:target .topic').textContent") == gated.change.topic
+    browser.click(".tile a[href$='state=skipped']")
+    browser.wait_for_text("1 of 5 changes shown")
+    browser.run(
+        "const f = document.getElementById('search'); f.value = 'refunds'; f.dispatchEvent(new Event('change'))"
+    )
+    browser.wait_for(lambda: "q=refunds" in browser.address, "the words in the address")
+    browser.wait_for_text("1 of 5 changes shown")
+    assert browser.console() == []
+
+
 def test_a_square_of_the_strip_leads_to_its_run(site: Site, browser: Browser) -> None:
     as_role(browser, site, "viewer")
     browser.open(site.tab(QUALITY_ROUTE, site.failing))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -384,6 +385,31 @@ def test_a_bundle_that_is_one_folder_holds_what_lies_in_it(tmp_path: Path) -> No
     task = ScriptedTask(bundle_instance=Bundle(path=tmp_path))
     assert tasks.bundle_version(task, tmp_path / "topics") == OTHER
     assert tasks.bundle_version(ScriptedTask(), tmp_path / "topics") is None
+
+
+@dataclass
+class ForgeBundle(Bundle):
+    shown_at: str = "https://git.example.org/topics/tree"
+
+    def view_url(self, version: str) -> str:
+        return f"{self.shown_at}/{version}"
+
+
+@pytest.mark.parametrize(
+    ("bundle", "address"),
+    [
+        pytest.param(ForgeBundle, f"https://git.example.org/topics/tree/{OTHER}", id="the forge is known"),
+        pytest.param(Bundle, "", id="a bundle without pages"),
+        pytest.param(partial(ForgeBundle, shown_at="file:///srv/topics"), "", id="no address for a browser"),
+    ],
+)
+def test_the_page_of_a_run_is_told_where_the_forge_shows_its_commit(
+    tmp_path: Path, bundle: Callable[..., Bundle], address: str
+) -> None:
+    task = ScriptedTask(bundle_instance=bundle(path=tmp_path))
+    assert tasks.commit_address(task, tmp_path / "topics") == address
+    tasks.keep_commit_address(run_of(ScriptedFlow(tmp_path), task), address)
+    assert (run_of(ScriptedFlow(tmp_path), task).store.has("commit-address.txt")) == bool(address)
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:

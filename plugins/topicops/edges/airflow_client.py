@@ -184,10 +184,16 @@ class AirflowClient:
         lines = [msgspec.json.decode(line, type=_LogLine) for line in text.splitlines() if line.strip()]
         return "\n".join("\n".join([line.event, *map(_exception, line.error_detail)]) for line in lines)
 
-    def answer(self, dag_id: str, run_id: str, task_id: str, option: str) -> None:
-        """Answer an approval: ``Approve`` or ``Reject``. Airflow may lose an answer within 3 s of the question."""
+    def answer(
+        self, dag_id: str, run_id: str, task_id: str, option: str, *, filled: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer an approval: ``Approve`` or ``Reject``. Airflow may lose an answer within 3 s of the question.
+
+        Args:
+            filled: Fields of the form beside the buttons; the others keep what they hold.
+        """
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/-1/hitlDetails"
-        self._answer("PATCH", path, body={"chosen_options": [option], "params_input": {}})
+        self._answer("PATCH", path, body={"chosen_options": [option], "params_input": dict(filled or {})})
 
     def clear(self, dag_id: str, run_id: str, task_id: str, *, downstream: bool) -> None:
         """Run a task of an ended run once more, as *Clear* in Airflow's pages does."""
