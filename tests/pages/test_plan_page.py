@@ -202,6 +202,7 @@ def test_an_answer_in_part_says_of_each_change_who_said_what_and_why() -> None:
     assert [word in seen.texts for word in ("approved", "rejected", "held")] == [True, True, False]
     assert {"approved by op (id 2): still read", "rejected by op (id 2): still read"} <= set(seen.texts)
     assert "It rests until it changes." in seen.texts
+    assert "Of 5 changes: 1 approved, 1 rejected, 2 run, 1 skipped; 2 topics blocked." in seen.texts
 
 
 def test_the_record_of_an_answer_is_read_from_the_run_that_asked(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
     counts = Counter(state_of(model, gated) for gated in plan.changes)
     counts[BLOCKED] = len(plan.change_set.blocked)
     tiles = [_tile(model.run.run_id, counts[word], word, tone, chosen) for word, tone in TONES.items() if counts[word]]
-    final = "" if model.outcomes else final_line(plan)
+    final = "" if _is_decided(model) else final_line(plan)
     return together(
         tag("p", _verdict(model, plan, counts), cls="verdict"),
         tag("ul", *tiles, cls="tiles") if tiles else None,
@@ -93,12 +93,16 @@ def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
 
 
 def _verdict(model: PlanModel, plan: Plan, counts: Counter[str]) -> str:
-    """What the run will do; once it sent something, what came of it."""
-    if not model.outcomes:
+    """What the run will do; once a person answered or something was sent, what came of it."""
+    if not _is_decided(model):
         return summary_line(plan)
     said = ", ".join(f"{counts[word]:,} {word}" for word in TONES if counts[word] and word != BLOCKED)
     blocked = f"; {plural(counts[BLOCKED], 'topic')} blocked" if counts[BLOCKED] else ""
     return f"Of {plural(len(plan.changes), 'change')}: {said}{blocked}."
+
+
+def _is_decided(model: PlanModel) -> bool:
+    return bool(model.outcomes) or (model.question is not None and model.question.answer is not None)
 
 
 def _tile(run_id: str, count: int, word: str, tone: str, chosen: Filter) -> Html:
