@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ class Server:
     url: str = ""
     statuses: list[int] = field(default_factory=list)
     asked: int = 0
+    answer: str = '{"dag_run_id": "r", "state": "success"}'
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def server() -> Iterator[Server]:
             status = found.statuses.pop(0) if len(found.statuses) > 1 else found.statuses[0]
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b'{"dag_run_id": "r", "state": "success"}')
+            self.wfile.write(found.answer.encode())
 
         do_GET = do_POST = _answer  # noqa: N815 - http.server looks for these names
 
@@ -67,3 +69,24 @@ def test_a_run_is_never_started_twice_by_one_call(server: Server) -> None:
     with pytest.raises(AirflowError, match="Airflow refused POST"):
         AirflowClient(server.url, token="t", patience_s=30.0).trigger("d", {})
     assert server.asked == 1
+
+
+def test_the_pages_of_a_plugin_in_the_left_bar_are_found_and_tabs_are_none(server: Server) -> None:
+    tab = {"name": "Plan", "destination": "dag_run", "url_route": "topicops-plan"}
+    page = {"name": "Topics", "destination": "nav", "url_route": "topicops-topics"}
+    plugins = [{"name": "topicops", "external_views": [tab, page]}, {"name": "other", "external_views": [page]}]
+    server.statuses, server.answer = [200], json.dumps({"plugins": plugins})
+
+    pages = AirflowClient(server.url, token="t").pages_in_the_bar("topicops")
+
+    assert pages == {"Topics": f"{server.url}/plugin/topicops-topics"}
+
+
+def test_a_run_is_followed_only_while_what_is_asked_each_time_is_well(server: Server) -> None:
+    server.statuses, server.answer = [200], '{"dag_run_id": "r", "state": "running", "task_instances": []}'
+
+    def scheduler_has_ended() -> None:
+        raise AirflowError("the scheduler has ended")
+
+    with pytest.raises(AirflowError, match="the scheduler has ended"):
+        list(AirflowClient(server.url, token="t").follow("d", "r", timeout_s=30, each_time=scheduler_has_ended))

@@ -78,6 +78,21 @@ class _Problems(msgspec.Struct):
     import_errors: tuple[_Problem, ...]
 
 
+class _View(msgspec.Struct):
+    name: str
+    destination: str = ""
+    url_route: str | None = None
+
+
+class _Plugin(msgspec.Struct):
+    name: str | None = None
+    external_views: tuple[_View, ...] = ()
+
+
+class _Plugins(msgspec.Struct):
+    plugins: tuple[_Plugin, ...]
+
+
 class _XCom(msgspec.Struct):
     value: object
 
@@ -148,6 +163,12 @@ class AirflowClient:
     def run_page(self, dag_id: str, run_id: str) -> str:
         """Where people look at a run."""
         return f"{self.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
+
+    def pages_in_the_bar(self, plugin: str) -> Mapping[str, str]:
+        """Where a plugin's pages of the left bar are, by name."""
+        plugins = self._send("GET", "/api/v2/plugins?limit=100", _Plugins).plugins
+        views = [view for found in plugins if found.name == plugin for view in found.external_views]
+        return {v.name: f"{self.url}/plugin/{v.url_route}" for v in views if v.destination == "nav" and v.url_route}
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
         """Start a run with these params, and return its id."""

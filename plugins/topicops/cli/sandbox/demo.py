@@ -241,6 +241,8 @@ def _show_places(
     print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
     if asked:
         print_result(f"  approve or reject: {client.run_page(APPROVAL, asked)}/tasks/approve/required_actions")
+    for name, page in client.pages_in_the_bar("topicops").items():
+        print_result(f"  {name}, in the left bar: {page}")
     print_result(f"  what the run did:  {client.run_page(PIPELINE, pipeline_run)}/{PLAN_TAB}")
     zookeeper = cluster.status().zookeeper_hosts or "none"
     print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {zookeeper}")
