@@ -34,7 +34,7 @@ def question_markdown(
     target, commit = plan.target, plan.change_set.source.commit
     changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     rows = changes[:MOST_ROWS]
-    shown_commit = markdown(commit[:12] if commit else "not known")
+    shown_commit = markdown(commit or "not known")
     lines = [
         f"**{plural(len(changes), 'change')}** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
         f"as of commit {_link(shown_commit, commit_page)}. {_link('Open the plan', page)}",
