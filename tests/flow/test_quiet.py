@@ -80,6 +80,7 @@ def test_after_a_good_run_the_next_one_ends_after_its_snapshot_and_says_so(runs:
     assert quiet is not None
     assert quiet.sentence.startswith(f"Nothing differs from run {first.name}, which was good; the next full check is")
     assert read_quiet(second) == quiet
+    assert second.tables() is None
     assert not second.store.has("plan.json")
     assert is_quiet(runs)
 

@@ -11,7 +11,7 @@ from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
-from topicops.flow.quiet import QUIET_FILE
+from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.rejections import Rejection

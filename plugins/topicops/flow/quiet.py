@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.edges.home.last_good_run import LastGoodRun
 from topicops.edges.program import program_digest
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, now, read_environment
+from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
 from topicops.flow.runs.verified import write_verified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
@@ -43,7 +44,6 @@ DIFFERENCES: Mapping[str, str] = {
 }
 """What to say of each field of a state that differs."""
 STATE_FILE = "state.json"
-QUIET_FILE = "quiet.json"
 LAST_GOOD_FILE = "last-good-run.json"
 """In the folder of a full run: what was remembered when it began."""
 
@@ -73,6 +73,8 @@ def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | No
     quiet = quiet_after(good, every=_every(run), commit=_desired(run).commit)
     run.store.write_value(QUIET_FILE, quiet)
     run.progress(quiet.sentence)
+    run.known_tables().remove_all()
+    run.store.remove(TABLES_FILE)
     if mode == "apply" and quiet.commit:
         write_verified(run, quiet.commit)
     return quiet
@@ -126,11 +128,14 @@ def judged_by(run: Run) -> str:
 
 def note_good_run(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
     """At the end of a full run: remember it if it was good, else forget the one before."""
+    if failed_tasks:
+        _memory(run).forget()
+        return
     from topicops.flow.reporting import run_report
 
     memory = _memory(run)
     try:
-        good = _good_run(run, run_report(run, failed_tasks=failed_tasks))
+        good = _good_run(run, run_report(run))
     except ArtifactError as error:
         run.progress(f"The next run makes every check: {error}")
         good = None

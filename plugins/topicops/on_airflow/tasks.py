@@ -430,17 +430,18 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    failed = failed_tasks(context)
+    failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
+        if failed and is_whole:
+            flow.note_good_run(run, failed_tasks=failed)
         summary = flow.report(run, failed_tasks=failed)
         log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
-        # The approval's own DAG has no mode: it plans a part.
-        if context["params"].get("mode") == "apply":
+        if is_whole and mode_of(context) == "apply":
             flow.note_verified(run, failed_tasks=failed)
-        if context["params"].get("mode"):
-            flow.note_good_run(run, failed_tasks=failed)
+        if is_whole and not failed:
+            flow.note_good_run(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.quality import quality_report
-from topicops.edges.home.artifacts import ArtifactStore, prune_runs, runs_folder
+from topicops.edges.home.artifacts import QUIET_FILE, ArtifactStore, prune_runs, runs_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
@@ -201,6 +201,16 @@ def test_runs_are_pruned_after_90_days_and_younger_ones_stay(tmp_path: Path) -> 
 
     assert [path.name for path in removed] == ["old"]
     assert sorted(path.name for path in (tmp_path / "runs" / "cli").iterdir()) == ["written-to", "young"]
+
+
+def test_a_quiet_run_is_removed_after_a_week(tmp_path: Path) -> None:
+    for name, days in (("quiet", 8), ("young", 6), ("full", 8)):
+        store = ArtifactStore(runs_folder(tmp_path, "topic_pipeline_local", name))
+        store.write_text("live.json" if name == "full" else QUIET_FILE, "{}")
+        written = (NOW - timedelta(days=days)).timestamp()
+        for path in (*store.folder.iterdir(), store.folder):
+            os.utime(path, (written, written))
+    assert [run.name for run in prune_runs(tmp_path, now=NOW)] == ["quiet"]
 
 
 def put_old_runs(home: Path, count: int) -> None:

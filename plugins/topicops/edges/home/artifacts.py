@@ -27,6 +27,10 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 RUNS_KEPT = timedelta(days=90)
+QUIET_RUNS_KEPT = timedelta(days=7)
+"""Of runs that found nothing new: there are hundreds a day."""
+QUIET_FILE = "quiet.json"
+"""Says that a run is such a one."""
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]")
 _LONGEST_NAME = 200
 """Most file systems end a name at 255 bytes."""
@@ -42,14 +46,21 @@ def prune_runs(
 ) -> tuple[Path, ...]:
     """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders.
 
+    Those of quiet runs go after ``QUIET_RUNS_KEPT``.
+
     Folders that another process removes meanwhile, or that this account may not read, are left out.
 
     Args:
         first: Removes what the run keeps elsewhere. With its ``ArtifactError`` this folder and all others stay.
     """
-    limit = (now - older_than).timestamp()
+    limit, quiet_limit = (now - older_than).timestamp(), (now - min(older_than, QUIET_RUNS_KEPT)).timestamp()
     runs = [run for group in folders_in(home / "runs") for run in folders_in(group)]
-    old = [run for run in runs if (written := _last_written(run)) is not None and written < limit]
+    old = [
+        run
+        for run in runs
+        if (written := _last_written(run)) is not None
+        and (written < limit or (written < quiet_limit and (run / QUIET_FILE).exists()))
+    ]
     for number, run in enumerate(old):
         try:
             first(run)

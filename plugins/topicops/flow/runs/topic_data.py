@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +20,36 @@ if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
 
 
+PRUNED_EVERY = timedelta(hours=1)
+_PRUNED = ".pruned"
+"""In the folder of runs; its time is that of the last time."""
+
+
 def prune(home: Path, *, now: datetime) -> None:
-    """Remove old runs, and their tables wherever they are."""
+    """Remove old runs, and their tables wherever they are; once in ``PRUNED_EVERY``, because it looks at each run."""
+    if not _is_time_to_prune(home / "runs" / _PRUNED, now):
+        return
     if (uri := tables_uri()) is None:
         prune_runs(home, now=now)
         return
     from topicops.edges.tables.place import remove_tables
 
     prune_runs(home, now=now, first=partial(remove_tables, uri))
+
+
+def _is_time_to_prune(mark: Path, now: datetime) -> bool:
+    """Whether the mark is old, or missing; then it is new."""
+    try:
+        if abs(now.timestamp() - mark.stat().st_mtime) < PRUNED_EVERY.total_seconds():
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return True
+    with suppress(OSError):  # another account may have made the folder
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    return True
 
 
 def write_desired(run: Run, desired: Desired, release: Release, *, as_tables: bool) -> Path:

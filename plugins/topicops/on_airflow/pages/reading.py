@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.flow.quality import quality_history
-from topicops.flow.quiet import QUIET_FILE, read_quiet
+from topicops.flow.quiet import read_quiet
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
 from topicops.flow.runs.questions import (
