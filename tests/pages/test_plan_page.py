@@ -11,13 +11,12 @@ from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
-from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.rejections import Rejection
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Plan
-from topicops.model.runs.good_run import Quiet
+from topicops.model.runs.good_run import QUIET_FILE, Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits

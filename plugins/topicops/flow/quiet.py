@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.edges.home.last_good_run import LastGoodRun
 from topicops.edges.program import program_digest
 from topicops.flow.recovery import open_journals_folder
@@ -27,7 +26,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
-from topicops.model.runs.good_run import GoodRun, Quiet, RunState
+from topicops.model.runs.good_run import QUIET_FILE, GoodRun, Quiet, RunState
 from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
 from topicops.model.specs.desired import Desired
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.quality import quality_report
-from topicops.edges.home.artifacts import QUIET_FILE, ArtifactStore, prune_runs, runs_folder
+from topicops.edges.home.artifacts import ArtifactStore, prune_runs, runs_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
+from topicops.model.runs.good_run import QUIET_FILE
 from topicops.model.runs.results import (
     Check,
     FailingRow,

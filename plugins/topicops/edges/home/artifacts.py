@@ -22,6 +22,7 @@ from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
+from topicops.model.runs.good_run import QUIET_FILE
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -29,8 +30,6 @@ _log = logging.getLogger(__name__)
 RUNS_KEPT = timedelta(days=90)
 QUIET_RUNS_KEPT = timedelta(days=7)
 """Of runs that found nothing new: there are hundreds a day."""
-QUIET_FILE = "quiet.json"
-"""Says that a run is such a one."""
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]")
 _LONGEST_NAME = 200
 """Most file systems end a name at 255 bytes."""

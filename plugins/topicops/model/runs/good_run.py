@@ -7,6 +7,9 @@ from datetime import datetime
 
 from topicops.model.json_types import FormatVersion
 
+QUIET_FILE = "quiet.json"
+"""Holds a ``Quiet``; only quiet runs have it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
@@ -42,7 +45,7 @@ class GoodRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiet:
-    """``quiet.json``: this run ended after its snapshot, because nothing differs from a good one."""
+    """Why a run ended after its snapshot: nothing differs from a good one."""
 
     format_version: FormatVersion = "1.0"
     sentence: str

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.edges.home.artifacts import QUIET_FILE
 from topicops.flow.quality import quality_history
 from topicops.flow.quiet import read_quiet
 from topicops.flow.runs.facts import read_facts
@@ -33,6 +32,7 @@ from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
+from topicops.model.runs.good_run import QUIET_FILE
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.runs.run_report import carried_out
