@@ -29,6 +29,7 @@ from topicops.steps.reporting.runs.run_report import (
 from topicops.steps.reporting.runs.verified_whole import is_verified_whole
 
 T = TypeVar("T")
+PLAN_FILE = "plan.json"
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}
 
@@ -52,7 +53,7 @@ def run_report(
     return RunReport(
         environment=run.environment,
         run=run.name,
-        plan=carried_out(run.read_plan(), outcomes) if run.store.has("plan.json") else None,
+        plan=carried_out(run.read_plan(), outcomes) if run.store.has(PLAN_FILE) else None,
         outcomes=outcomes,
         checks=_read(run, "checks.json", tuple[Check, ...]),
         quality_before=_quality_results(run, "before"),
@@ -78,7 +79,8 @@ def report(
     """
     from topicops.flow.history import record
 
-    if not (failed_tasks or problem or interrupted or run.store.has(ENVIRONMENT_FILE)):
+    is_run = run.store.has(ENVIRONMENT_FILE) or run.store.has(PLAN_FILE)
+    if not (failed_tasks or problem or interrupted or is_run):
         raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
     record(run)
     found = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)

@@ -62,7 +62,8 @@ def test_the_tables_of_old_runs_are_removed_with_them(
     monkeypatch.setenv(SETTING, str(tmp_path / "all"))
     old = read(simulated, "old").store.folder
     long_ago = (run_module.now() - timedelta(days=91)).timestamp()
-    for path in (*old.iterdir(), old):
+    last_look = tmp_path / "home/runs/.pruned"
+    for path in (*old.iterdir(), old, last_look):
         os.utime(path, (long_ago, long_ago))
 
     read(simulated, "new")
