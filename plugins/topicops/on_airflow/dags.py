@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
@@ -34,9 +34,6 @@ from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import Options, Timing, timing_of
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
-
-if TYPE_CHECKING:
-    from airflow.sdk import BaseNotifier
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +101,6 @@ def environment_dags(
     mode: str | None = None,
     default_args: Mapping[str, object] | None = None,
     tags: Sequence[str] = (),
-    notifiers: Sequence[BaseNotifier] = (),
     pool: str | None = None,
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
 ) -> EnvironmentDags:
@@ -118,7 +114,6 @@ def environment_dags(
         mode: ``plan`` or ``apply``: the default of the pipeline's param ``mode``.
         default_args: Of each task, as Airflow's; they win over our own.
         tags: Added to our own.
-        notifiers: Who is told of what happens, each an Airflow notifier.
         pool: The pool of each task.
         access_control: Role to rights, as Airflow's.
 
@@ -133,7 +128,6 @@ def environment_dags(
         mode=mode,
         default_args=default_args or {},
         tags=tags,
-        notifiers=notifiers,
         pool=pool,
         access_control=access_control,
     )
