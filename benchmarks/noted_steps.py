@@ -12,15 +12,14 @@ from typing import TypeVar
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, get_current_context
 
-from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.tasks import Site
+from topicops.on_airflow import environment_dags
 
 T = TypeVar("T")
 
 
 def noted_pipeline(*, topics: Path, notes: Path) -> DAG:
     """The DAG of the environment ``bench``; each of its steps adds a JSON line to ``notes``."""
-    dag = pipeline_dag(Site(environment="bench", topics=topics))
+    dag = environment_dags("bench", topics).pipeline
     for task in dag.tasks:
         if isinstance(task, PythonOperator):
             task.python_callable = _noted(task.python_callable, notes)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import task
+from airflow.sdk.exceptions import AirflowFailException
 
 from topicops.model.errors import UsageError
 from topicops.on_airflow import dags_of, environment_dags
@@ -55,11 +57,28 @@ def test_tasks_of_ones_own_stand_around_ours_and_change_nothing_between(own: Dag
     plain = environment_dags("prod-eu", tmp_path / "topics").pipeline
     assert pipeline.get_task("validate").upstream_task_ids == {"no_freeze"}
     assert pipeline.get_task("tell_the_catalogue").upstream_task_ids == {"report"}
-    for task in plain.tasks:
-        mine = pipeline.get_task(task.task_id)
-        assert mine.trigger_rule == task.trigger_rule
-        assert mine.upstream_task_ids - {"no_freeze"} == task.upstream_task_ids
+    for ours in plain.tasks:
+        mine = pipeline.get_task(ours.task_id)
+        assert mine.trigger_rule == ours.trigger_rule
+        assert mine.upstream_task_ids - {"no_freeze"} == ours.upstream_task_ids
     assert all("gate" in pipeline.get_task(change).upstream_task_ids for change in CHANGES)
+
+
+@pytest.mark.usefixtures("airflow_database", "topicops_home")
+def test_after_a_task_of_ones_own_that_fails_nothing_runs_but_the_report(tmp_path: Path) -> None:
+    pipeline = environment_dags("local", topics_with(tmp_path, local="{}")).pipeline
+    with pipeline:
+
+        @task(retries=0)
+        def no_freeze() -> None:
+            raise AirflowFailException("changes are frozen until Monday")
+
+        no_freeze() >> pipeline.get_task("validate")
+    run = pipeline.test(run_conf={"mode": "apply"})
+    states = {ti.task_id: ti.state for ti in run.get_task_instances()}
+    assert {name for name, state in states.items() if state != "upstream_failed"} == {"no_freeze", "report"}
+    (tried,) = (tmp_path / "runs/topic_pipeline_local").iterdir()
+    assert "Task no_freeze failed" in (tried / "report.txt").read_text(encoding="utf-8")
 
 
 def test_each_environment_runs_when_and_how_its_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from topicops.edges.history.append import append
 from topicops.edges.history.places import known_environments
 from topicops.edges.history.spool import SpooledHistory
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import EngineChoice, Run, home_folder, note, now, outcomes_file, read_environment
+from topicops.flow.runs.run import PLAN_FILE, EngineChoice, Run, home_folder, note, now, outcomes_file, read_environment
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.delta import Delta
@@ -177,7 +177,7 @@ def _with_reading(row: RunRow, run: Run) -> RunRow:
 
 
 def _with_plan(row: RunRow, run: Run) -> RunRow:
-    plan: Plan | None = run.read_plan() if run.store.has("plan.json") else None
+    plan: Plan | None = run.read_plan() if run.store.has(PLAN_FILE) else None
     if plan is None:
         return row
     return replace(

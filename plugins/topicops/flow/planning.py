@@ -23,6 +23,7 @@ from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     KINDS,
     NOTES_FILE,
+    PLAN_FILE,
     CountedSummary,
     Engine,
     EngineChoice,
@@ -327,7 +328,7 @@ def _gated(
     first = gate_step(change_set, environment, waits=waits)
     approved = counted_signatures(run, environment, approvals, first.changes)
     gated = gate_step(change_set, environment, approved=approved, waits=waits)
-    path = run.store.write_text("plan.json", plan_to_json(gated))
+    path = run.store.write_text(PLAN_FILE, plan_to_json(gated))
     counts = {word.value: len(gated.with_gate(word)) for word in GateWord}
     return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.questions import left_out
-from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, Summary, notes_of
+from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Run, Summary, notes_of
 from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
 from topicops.model.errors import ArtifactError
@@ -29,7 +29,6 @@ from topicops.steps.reporting.runs.run_report import (
 from topicops.steps.reporting.runs.verified_whole import is_verified_whole
 
 T = TypeVar("T")
-PLAN_FILE = "plan.json"
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}
 

@@ -12,7 +12,14 @@ from topicops.flow.reporting import note_verified, report, run_report, write_rep
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.outcomes import as_if_done, read_outcomes
-from topicops.flow.runs.run import ENVIRONMENT_FILE, Run, keep_environment, read_environment, read_needed_specs
+from topicops.flow.runs.run import (
+    ENVIRONMENT_FILE,
+    PLAN_FILE,
+    Run,
+    keep_environment,
+    read_environment,
+    read_needed_specs,
+)
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
@@ -43,7 +50,7 @@ def apply_plan(
     require_files(run, environment, desired)
     live = with_lost_topics(run, with_needed_defaults(run.access(environment), live, saved), saved, desired)
     judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals)
-    run.store.write_text("plan.json", plan_to_json(judged.plan))
+    run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)
 
 
@@ -80,7 +87,7 @@ def verify_plan(run: Run, saved: Plan) -> ExitStatus:
     snapshot(run, states=True)
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
-    run.store.write_text("plan.json", plan_to_json(saved))
+    run.store.write_text(PLAN_FILE, plan_to_json(saved))
     wanted = [gated for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
     # No problem is excused as older than the run, because the problems of now are the question.
     verify_outcomes(run, [as_if_done(gated) for gated in wanted], known_findings=())

@@ -31,7 +31,7 @@ from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import printable
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.links import STEP_OPERATORS
-from topicops.on_airflow.options import Options, Timing, timing_of
+from topicops.on_airflow.options import MODES, Options, resolved
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
 
@@ -131,18 +131,18 @@ def environment_dags(
         pool=pool,
         access_control=access_control,
     )
-    site = Site(environment=environment, topics=topics, options=options)
+    file = topics / "environments" / f"{environment}.yaml"
+    site = Site(environment=environment, topics=topics, options=resolved(options, environment, file))
     return EnvironmentDags(pipeline_dag(site), approval_dag(site), drift_dag(site))
 
 
 def pipeline_dag(site: Site) -> DAG:
     """``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
-    timing = _timing(site)
     with DAG(
         dag_id=site.pipeline_id,
-        schedule=timing.schedule,
+        schedule=site.options.schedule,
         max_active_runs=1,
-        params=pipeline_params(timing.mode),
+        params=pipeline_params(site.options.mode or MODES[0]),
         **_shared(site),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
@@ -194,7 +194,7 @@ def drift_dag(site: Site) -> DAG:
     """``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
         dag_id=site.drift_id,
-        schedule=_timing(site).drift_schedule,
+        schedule=site.options.drift_schedule,
         max_active_runs=1,
         params={"only": only_param()},
         **_shared(site),
@@ -202,10 +202,6 @@ def drift_dag(site: Site) -> DAG:
     ) as dag:
         chain(_looking(site), _step("plan", tasks.plan_to_look_at, site), _step("drift", tasks.drift, site))
     return dag
-
-
-def _timing(site: Site) -> Timing:
-    return timing_of(site.environment, site.topics / "environments" / f"{site.environment}.yaml", site.options)
 
 
 def _shared(site: Site) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from topicops.model.errors import UsageError
@@ -41,24 +41,18 @@ class Options:
     """Role to rights on the DAGs, as Airflow's ``access_control``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """When and how the DAGs of one environment run, after all three places were asked."""
+def resolved(options: Options, environment: str, file: Path) -> Options:
+    """The same options with schedules as Airflow takes them, where None is started by hand, and with a mode.
 
-    schedule: object
-    """As Airflow takes it; None: started by hand."""
-    drift_schedule: object
-    mode: str
-
-
-def timing_of(environment: str, file: Path, options: Options) -> Timing:
-    """Decide it; of the file only ``spec.airflow`` is read.
+    Args:
+        file: Of the environment; only its ``spec.airflow`` is read.
 
     Raises:
         UsageError: An argument or a setting is no schedule or no mode.
     """
     written = read_airflow_part(file)
-    return Timing(
+    return replace(
+        options,
         schedule=_schedule(options.schedule or written.get("schedule"), SCHEDULE, environment),
         drift_schedule=_schedule(options.drift_schedule or written.get("driftSchedule"), DRIFT_SCHEDULE, environment),
         mode=_mode(options.mode or written.get("mode")),

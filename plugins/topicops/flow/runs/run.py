@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DELTA_FILE = "delta.json"
 ENVIRONMENT_FILE = "environment.json"
+PLAN_FILE = "plan.json"
 TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
@@ -182,7 +183,7 @@ class Run:
         return changes_from_json(self.store.read_text("changes.json"))
 
     def read_plan(self) -> Plan:
-        return plan_from_json(self.store.read_text("plan.json"))
+        return plan_from_json(self.store.read_text(PLAN_FILE))
 
 
 def open_run(

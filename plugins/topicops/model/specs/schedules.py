@@ -16,7 +16,9 @@ NONE = "none"
 FORMS = "write `every 5m`, `every 6h` or `every 1d`, a cron of five fields, a word such as @hourly, or none"
 
 _EVERY = re.compile(r"every ([1-9][0-9]{0,3})([mhd])")
-_MINUTES: Mapping[str, int] = {"m": 1, "h": 60, "d": 1440}
+AN_HOUR, A_DAY = 60, 1440
+"""In minutes."""
+_MINUTES: Mapping[str, int] = {"m": 1, "h": AN_HOUR, "d": A_DAY}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _FIELDS: Sequence[tuple[str, int, int, Sequence[str]]] = (
@@ -63,16 +65,19 @@ def cron_of(written: str, environment: str) -> str | None:
 def _spread(minutes: int, environment: str) -> str:
     """A cron that fires every so many minutes, at an offset of this environment's own."""
     offset = int.from_bytes(hashlib.sha256(environment.encode()).digest()[:8]) % minutes
-    hour, minute = divmod(offset, 60)
-    if minutes < 60:
-        return f"{minute}-59/{minutes} * * * *" if minutes > 1 else "* * * * *"
-    hours = minutes // 60
-    return f"{minute} {hour}-23/{hours} * * *" if 1 < hours < 24 else f"{minute} {hour if hours > 1 else '*'} * * *"
+    hour, minute = divmod(offset, AN_HOUR)
+    if minutes == 1:
+        return "* * * * *"
+    if minutes < AN_HOUR:
+        return f"{minute}-59/{minutes} * * * *"
+    if minutes == AN_HOUR:
+        return f"{minute} * * * *"
+    return f"{minute} {hour} * * *" if minutes == A_DAY else f"{minute} {hour}-23/{minutes // AN_HOUR} * * *"
 
 
 def _every_problem(minutes: int) -> str | None:
     """A cron can count only what divides the hour or the day."""
-    if 60 % minutes == 0 or (minutes % 60 == 0 and 1440 % minutes == 0):
+    if AN_HOUR % minutes == 0 or (minutes % AN_HOUR == 0 and A_DAY % minutes == 0):
         return None
     return "every: the time must divide an hour or a day without rest"
 

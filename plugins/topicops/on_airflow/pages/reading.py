@@ -27,7 +27,7 @@ from topicops.flow.runs.questions import (
     read_question,
 )
 from topicops.flow.runs.rejections import Rejection, read_rejections
-from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, Run, open_run, outcomes_file
+from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, PLAN_FILE, Run, open_run, outcomes_file
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
@@ -39,7 +39,6 @@ from topicops.steps.reporting.runs.run_report import carried_out
 
 T = TypeVar("T")
 
-PLAN_FILE = "plan.json"
 _OURS = re.compile(r"topic_(?P<kind>pipeline|approval|drift)_(?P<environment>[\w.-]+)", re.ASCII)
 
 
