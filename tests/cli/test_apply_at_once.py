@@ -55,7 +55,7 @@ def fingerprint(shop: Simulated) -> str:
 def test_yes_shows_the_plan_applies_what_may_run_and_verifies_it(shop: Simulated) -> None:
     ended = shop.workspace.run(*AT_ONCE, "--yes")
     assert (ended.status, requests(shop)) == (0, ["request create"]), ended.err
-    assert ended.out.index("Plan for environment local") < ended.out.index("Applied and verified: 1 done.")
+    assert ended.out.index("Plan for environment local") < ended.out.index("Applied and verified: 1 done; 1 held.")
     assert shop.cluster.snapshot().topics.keys() == {"shop.new", "shop.old"}
     assert "[y/N]" not in ended.err
 

@@ -273,7 +273,7 @@ def test_a_new_gate_forgets_what_an_earlier_try_of_the_run_did(world: Workspace,
     flow.gate(run)
 
     report = flow.report(run)
-    assert report.summary == "Nothing was applied."
+    assert report.summary.startswith("Nothing was applied")
 
 
 def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: Workspace, chroot: Chroot) -> None:

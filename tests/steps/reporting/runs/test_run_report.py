@@ -81,7 +81,9 @@ def test_only_a_run_that_changed_something_says_how_it_is_taken_back() -> None:
 def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:
     text = report_text(PARTIAL)
 
-    assert text.startswith("Applied in part: 1 done, 1 refused, 1 failed, 1 unknown, 1 not sent.\n")
+    assert text.startswith(
+        "Applied in part: 1 done, 1 refused, 1 failed, 1 unknown, 1 not sent; 1 held, quality rule Q1 fails.\n"
+    )
     assert "  topic.a created\n" in text
     assert "  topic.b create: failed: POLICY_VIOLATION (44)\n" in text
     assert "partitions: planned 3, live 6" in text
@@ -122,7 +124,9 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
     ("report", "sentence"),
     [
         pytest.param(RunReport(environment="e", plan=plan_of()), "No changes.", id="empty plan"),
-        pytest.param(RunReport(environment="e", plan=a_plan(held=("a",))), "Nothing was applied.", id="all held"),
+        pytest.param(
+            RunReport(environment="e", plan=a_plan(held=("a",))), "Nothing was applied; 1 held.", id="all held"
+        ),
         pytest.param(
             RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
             "Nothing was applied: 1 refused.",

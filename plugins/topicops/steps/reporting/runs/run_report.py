@@ -111,24 +111,27 @@ def _let_run(gated: GatedChange) -> GatedChange:
 
 
 def headline(report: RunReport) -> str:
-    """One sentence: how the run ended."""
+    """One sentence: how the run ended, and what of it needs a look: ``Applied and verified: 1 done; 2 blocked.``"""
+    return f"{_ending(report)}{_remarks(report)}."
+
+
+def _ending(report: RunReport) -> str:
     summary = report.summary
     if report.interrupted:
-        return f"Interrupted: {_counts(report)}."
+        return f"Interrupted: {_counts(report)}"
     if report.failed_tasks or report.problem:
-        return "The run did not end as it should."
+        return "The run did not end as it should"
     if not report.outcomes and (report.checks or report.plan is None):
-        return f"{_verified(report)}{_remarks(report)}."
+        return _verified(report)
     if not report.outcomes:
-        return "Nothing was applied." if report.plan and not report.plan.is_empty else "No changes."
+        return "Nothing was applied" if report.plan and not report.plan.is_empty else "No changes"
     if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
-        return f"Nothing was applied: {_counts(report)}."
+        return f"Nothing was applied: {_counts(report)}"
     if summary.count(*IN_PLACE) < len(report.outcomes):
-        return f"Applied in part: {_counts(report)}."
+        return f"Applied in part: {_counts(report)}"
     if summary.unhealthy:
-        return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}."
-    verified = "Applied and verified" if report.checks else "Applied, not verified yet"
-    return f"{verified}: {_counts(report)}{_remarks(report)}."
+        return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}"
+    return f"{'Applied and verified' if report.checks else 'Applied, not verified yet'}: {_counts(report)}"
 
 
 def report_text(report: RunReport) -> str:
@@ -277,14 +280,21 @@ def _verified(report: RunReport) -> str:
 
 
 def _remarks(report: RunReport) -> str:
-    """What else the body shows that a reader of the headline alone must know; each after a semicolon."""
-    rules = sorted({rule.rule for rule in report.quality_after or report.quality_before if rule.is_critical_failure})
+    """What else the body shows that a reader of the headline alone must know; after a semicolon."""
+    summary, old = report.summary, _old_troubles(report)
+    counts = ((summary.held, "held"), (summary.skipped, "skipped"), (summary.blocked, "blocked"))
+    failed = [rule for rule in report.quality_after or report.quality_before if not rule.success]
+    critical = sorted({rule.rule for rule in failed if rule.is_critical_failure})
+    warnings = {rule.rule for rule in failed} - set(critical)
     remarks = [
-        f"{_topics(old)} not healthy before the run either" if (old := _old_troubles(report)) else "",
-        f"quality rule {', '.join(rules)} fails" if rules else "",
+        *(f"{count} {word}" for count, word in counts if count),
+        f"{_topics(old)} not healthy before the run either" if old else "",
+        f"quality rule {', '.join(critical)} fails" if critical else "",
+        f"{plural(len(warnings), 'quality rule')} with a warning" if warnings else "",
         "partitions of other topics are not healthy" if _unhealthy(report) and not old else "",
     ]
-    return "".join(f"; {remark}" for remark in remarks if remark)
+    said = ", ".join(filter(None, remarks))
+    return f"; {said}" if said else ""
 
 
 def _old_troubles(report: RunReport) -> list[Check]:
