@@ -480,7 +480,7 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
         tasks.report(site(flow), context(task))
     result = msgspec.convert(task.pushed["result"], RunResult)
     assert json.loads(json.dumps(task.pushed["result"])) == task.pushed["result"]
-    assert (result.success, result.headline) == (False, "The run did not end as it should.")
+    assert (result.success, result.headline) == (False, "The run did not end as it should; 1 held.")
     assert [(change.topic, change.status) for change in result.changes] == [("tmp-import", "held"), ("orders", "done")]
     assert result.notes == ("Task verify failed; its log says why.",)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
@@ -22,7 +23,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from topicops.model.plans.changes import ACTIONS, Action
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.on_airflow import tasks
 from topicops.on_airflow.branches import SKIP, kinds_not_in, kinds_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from topicops.flow import Run
     from topicops.model.plans.approval import Approval
+    from topicops.model.runs.events import EventKind
 
 
 log = logging.getLogger(__name__)
@@ -178,12 +180,14 @@ class AskPerson(ApprovalOperator):
                 f"Airflow still shows an earlier question of this run ({shown[0]}); a run asks one question: start a "
                 f"new run of {context['ti'].dag_id}"
             )
+        tell_of_question(run, self.site, context, link=self.generate_link_to_ui_from_context(context=context))
         super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         if "error" not in event:
             with step(self.site, context) as (_, run):
                 record_answer(run, event)
+                tell_of_answer(run, self.site, context)
         return super().execute_complete(context, event)
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
@@ -246,6 +250,40 @@ def record_answer(run: Run, event: Mapping[str, Any]) -> None:
         decision = questions.decision_of(question, answer)
         rejection = Rejection(by=answer.signature, at=event["responded_at"], run=run.name, comment=answer.comment)
         note_answer(run.home, run.environment, rejection, rejected=decision.rejected, approved=decision.approved)
+
+
+def tell_of_question(run: Run, site: Site, context: Context, *, link: str) -> None:
+    """Tell the notifiers that a person is asked; ``link`` leads to the question."""
+    from topicops.flow.runs.questions import read_question
+    from topicops.flow.telling import telling_of_answer
+    from topicops.on_airflow.notifying import tell
+    from topicops.on_airflow.question import listed_titles
+
+    question, plan = read_question(run), run.read_plan()
+    if question is not None:
+        named = listed_titles(plan, question.digests)
+        verdict = f"{plural(len(question.digests), 'change')} of {run.environment} wait for an approval: {named}"
+        telling = partial(telling_of_answer, run, kind="held", verdict=verdict, changes=len(question.digests))
+        tell(telling, site.options.notifiers, context, link=link)
+
+
+def tell_of_answer(run: Run, site: Site, context: Context) -> None:
+    """Tell the notifiers what was approved, and what was rejected."""
+    from topicops.flow.runs.questions import decision_of, read_answer, read_question
+    from topicops.flow.telling import telling_of_answer
+    from topicops.on_airflow.notifying import tell
+    from topicops.on_airflow.question import listed_titles
+
+    question, answer = read_question(run), read_answer(run)
+    if question is None or answer is None:
+        return
+    decision, said = decision_of(question, answer), f": {answer.comment}" if answer.comment else ""
+    kinds: Mapping[EventKind, Collection[str]] = {"approved": decision.approved, "rejected": decision.rejected}
+    for kind, digests in kinds.items():
+        if digests:
+            verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}"
+            telling = partial(telling_of_answer, run, kind=kind, verdict=verdict, changes=len(digests))
+            tell(telling, site.options.notifiers, context)
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:

@@ -20,8 +20,9 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
@@ -34,6 +35,9 @@ from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import MODES, Options, resolved
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site, XComValue
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseNotifier
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +105,7 @@ def environment_dags(
     mode: str | None = None,
     default_args: Mapping[str, object] | None = None,
     tags: Sequence[str] = (),
+    notifiers: Sequence[BaseNotifier] = (),
     pool: str | None = None,
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
 ) -> EnvironmentDags:
@@ -114,6 +119,7 @@ def environment_dags(
         mode: ``plan`` or ``apply``: the default of the pipeline's param ``mode``.
         default_args: Of each task, as Airflow's; they win over our own.
         tags: Added to our own.
+        notifiers: Told of what happens, each cause once; see ``notifying``.
         pool: The pool of each task.
         access_control: Role to rights, as Airflow's.
 
@@ -128,6 +134,7 @@ def environment_dags(
         mode=mode,
         default_args=default_args or {},
         tags=tags,
+        notifiers=notifiers,
         pool=pool,
         access_control=access_control,
     )
@@ -214,6 +221,7 @@ def _shared(site: Site) -> dict[str, Any]:
         "default_args": {**DEFAULT_ARGS, **pool, **options.default_args},
         "tags": [*TAGS, site.environment, *options.tags],
         "access_control": options.access_control,
+        "on_failure_callback": partial(tasks.tell_of_failure, site),
     }
 
 

@@ -11,10 +11,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.model.specs.schedules import cron_of, schedule_problem
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseNotifier
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +39,8 @@ class Options:
     """Of each task, above our own."""
     tags: Sequence[str] = ()
     """Added to our own."""
+    notifiers: Sequence[BaseNotifier] = ()
+    """Each is told of what happens; those of the setting ``TOPICOPS_NOTIFY`` too."""
     pool: str | None = None
     """Of each task."""
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,6 +66,8 @@ NO_RETRY = (ConnectionSecurityError, FormatVersionError, MovedFilesError, SpecEr
 """Errors that a second try cannot fix."""
 LEASE_PATIENCE_S = 1800.0
 """How long a task waits for another's lease; below the tasks' own time limit."""
+MOST_NAMED = 50
+"""Blocked topics and skipped changes in an XCom."""
 FAILED_STATES = ("failed", "upstream_failed")
 
 
@@ -311,7 +314,11 @@ def gate(site: Site, context: Context) -> XComValue:
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
-            return {**summary, SKIP: unneeded_steps(plan, approvals, mode=mode_of(context), asks=False)}
+            return {
+                **summary,
+                **not_to_run(plan),
+                SKIP: unneeded_steps(plan, approvals, mode=mode_of(context), asks=False),
+            }
         note_plan_of(run, context)
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
         only, before = only_of(context), read_held(run.home, run.environment)
@@ -326,7 +333,7 @@ def gate(site: Site, context: Context) -> XComValue:
         asked = {**asked_about(held, newest, rejected=rejections), "rests": len(resting)}
         asks = asked["question"] is not None
         skipped = unneeded_steps(plan, approvals, mode="apply", asks=asks, judged_by=flow.judged_by(run))
-        return {**summary, **asked, SKIP: skipped}
+        return {**summary, **not_to_run(plan), **asked, SKIP: skipped}
 
 
 def asked_about(held: HeldSet, newest: HeldSet, *, rejected: Collection[str] = ()) -> XComValue:
@@ -358,9 +365,15 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
+    from topicops.flow.telling import telling_of_drift
+    from topicops.on_airflow.notifying import count, tell
+
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
+        telling = partial(telling_of_drift, run, is_whole=only_of(context) is None)
+        tell(telling, site.options.notifiers, context)
+        count(run.environment, {"drift": found.differences})
         return found.to_xcom()
 
 
@@ -445,6 +458,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
+        tell_of_run(run, site, context, failed)
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:
         problems.append(f"the run is not good: {summary.summary}")
@@ -452,6 +466,44 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
     return summary.to_xcom()
+
+
+def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -> None:
+    """Tell the notifiers how the run ended, and set the gauges of a whole run."""
+    from topicops.flow.reporting import run_report
+    from topicops.flow.telling import telling_of_run
+    from topicops.on_airflow.notifying import count, tell
+    from topicops.steps.reporting.runs.run_events import gauges_of
+
+    mode = str(context["params"].get("mode") or "approval")
+    is_whole = mode != "approval" and only_of(context) is None
+    tell(
+        lambda: telling_of_run(run, mode=mode, failed_tasks=failed, is_whole=is_whole), site.options.notifiers, context
+    )
+    if is_whole:
+        count(run.environment, gauges_of(run_report(run, failed_tasks=failed)))
+
+
+def tell_of_failure(site: Site, context: Context) -> None:
+    """Airflow's callback of a failed run: tell of the failure, unless the run's report has told of it.
+
+    The DAG processor calls it, also when no task could report.
+    """
+    from topicops import flow
+    from topicops.flow.telling import telling_of_failure
+    from topicops.on_airflow.notifying import tell
+
+    dag_run = context["dag_run"]
+    try:
+        run = flow.open_run(
+            environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id
+        )
+        reason = str(context.get("reason") or "a task failed")
+        sentence = f"{dag_run.dag_id}, run {dag_run.run_id}: {reason}, and there is no report"
+        telling = partial(telling_of_failure, run, sentence, is_whole=dag_run.dag_id != site.approval_id)
+        tell(telling, site.options.notifiers, context)
+    except TopicopsError as error:
+        log.error("nobody is told of the failed run: %s", error)  # noqa: TRY400  a sentence for people
 
 
 def hand_over(result: RunResult, context: Context) -> None:
@@ -478,17 +530,17 @@ def task_states(context: Context) -> Mapping[str, str | None]:
 
 
 def show_quality(summary: QualitySummary, run: Run, artifact: str, context: Context) -> XComValue:
-    """One log line a rule, the table as Markdown in the log and in XCom ``quality``; fails on a critical rule."""
+    """What fails in the log, the table of all rules in XCom ``quality``; fails on a critical rule."""
     from topicops.model.runs.results import QualityReport
     from topicops.steps.reporting.runs.quality_markdown import quality_markdown
 
     found = run.store.read_value(artifact, QualityReport)
-    for result in found.results:
-        level = logging.INFO if result.success else logging.WARNING
-        verdict = "passed" if result.success else "FAILED"
-        log.log(level, "%s %s (%s): %s", verdict, result.rule, result.severity, result.title)
+    for result in found.failed:
+        log.warning("FAILED %s (%s): %s", result.rule, result.severity, result.title)
+    log.info("%s of %s rules hold", len(found.results) - len(found.failed), len(found.results))
     table = quality_markdown(found)
-    log.info("\n%s", table)
+    if found.failed:
+        log.info("\n%s", table)
     context["ti"].xcom_push(key="quality", value=table)
     if found.critical:
         raise AirflowFailException(f"critical quality rules failed: {', '.join(found.critical)}")
@@ -496,10 +548,21 @@ def show_quality(summary: QualitySummary, run: Run, artifact: str, context: Cont
 
 
 def log_changes(plan: Plan) -> None:
-    """One line a change, with the gate's word and its reasons."""
+    """One line a change, with the gate's word and its reasons, and one a blocked topic."""
     for gated in plan.changes:
         change, reasons = gated.change, "; ".join(gated.reasons)
         log.info("%s %s %s %s", gated.gate.value, change.action, change.address, f"({reasons})" if reasons else "")
+    for blocked in plan.change_set.blocked:
+        log.warning("blocked topic.%s (%s): %s", blocked.topic, "; ".join(blocked.reasons), blocked.way_out)
+
+
+def not_to_run(plan: Plan) -> XComValue:
+    """The topics that are blocked and the changes that are skipped, the first of them, with their codes or reasons."""
+    skipped = plan.with_gate(GateWord.SKIPPED)[:MOST_NAMED]
+    return {
+        "blocked_topics": {found.topic: ", ".join(found.codes) for found in plan.change_set.blocked[:MOST_NAMED]},
+        "skipped_changes": {f"{g.change.action} {g.change.topic}": "; ".join(g.reasons) for g in skipped},
+    }
 
 
 def log_outcomes(run: Run, action: Action) -> None:

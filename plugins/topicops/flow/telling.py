@@ -1,0 +1,131 @@
+"""Who was told what: each receiver hears of a cause once, and hears once when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.flow.reporting import run_report
+from topicops.flow.runs.rejections import read_rejections
+from topicops.flow.runs.run import Run
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import GateWord
+from topicops.model.runs.events import Event, EventKind, Told
+from topicops.steps.reporting.runs import run_events
+from topicops.steps.reporting.runs.run_report import RunReport
+
+TOLD_FILE = "told.json"
+"""In the folder of a run: what was told of this run alone."""
+DRIFT_FILE = "drift.json"
+
+Tell = Callable[[Event], bool]
+"""Tells one receiver; returns whether the receiver took it."""
+
+
+@dataclass(frozen=True)
+class _Difference:
+    topic: str
+    kind: str
+    field: str | None
+
+
+@dataclass(frozen=True)
+class _Drift:
+    """What is read of ``drift.json``."""
+
+    drift: tuple[_Difference, ...]
+
+
+class Telling:
+    """The events of one run, and what each receiver knows of them."""
+
+    def __init__(self, run: Run, report: RunReport, found: Sequence[Event], judged: Collection[EventKind]) -> None:
+        """
+        Args:
+            judged: The lasting kinds that this run could see; empty for a run that sees a part only.
+        """
+        self.events = tuple(found)
+        self._over = run_events.recovered(report, found, judged)
+        self._run, self._judged = run, judged
+        self._lasting = MemoryFile(_file_of(run), Told)
+        self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
+
+    def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
+        """Tell one receiver what is new to it; returns what it took.
+
+        What it did not take is new to it again after the next run.
+        """
+        heard = []
+        for event in run_events.news(self.events, self._known_to(receiver), self._over):
+            if tell(event):
+                self._remember(receiver, event)
+                heard.append(event)
+        return tuple(heard)
+
+    def _known_to(self, receiver: str) -> dict[str, str]:
+        return {**_read(self._of_run).causes.get(receiver, {}), **_read(self._lasting).causes.get(receiver, {})}
+
+    def _remember(self, receiver: str, event: Event) -> None:
+        memory = self._lasting if event.kind == "recovered" or event.kind in self._judged else self._of_run
+        told = _read(memory)
+        causes = run_events.told_after(told.causes.get(receiver, {}), event)
+        memory.write(replace(told, causes={**told.causes, receiver: causes}))
+
+
+def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool) -> Telling:
+    """At the end of a run of the pipeline, or of the DAG that asks.
+
+    Args:
+        mode: ``apply``, ``plan`` or ``approval``.
+        is_whole: Whether the run looked at all topics.
+    """
+    report = run_report(run, failed_tasks=failed_tasks)
+    rejected = frozenset(read_rejections(run.home, run.environment))
+    held = report.plan.with_gate(GateWord.HELD) if report.plan else ()
+    asked = rejected.union(gated.digest for gated in held if gated.approvable)
+    found = tuple(run_events.events_of_run(report, mode=mode, asked=asked))
+    return Telling(run, report, found, run_events.judged_by(report) if is_whole else frozenset())
+
+
+def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
+    """At the end of a run of the drift DAG."""
+    report = RunReport(environment=run.environment, run=run.name)
+    entries = run.store.read_value(DRIFT_FILE, _Drift).drift
+    lines = [f"{entry.topic} {entry.field or ''}".rstrip() + f": {entry.kind}" for entry in entries]
+    found = tuple(run_events.drift_event(report, lines))
+    return Telling(run, report, found, frozenset(("drift", "failed")) if is_whole else frozenset())
+
+
+def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
+    """While a person is asked, or after the answer: ``held``, ``approved`` or ``rejected``."""
+    report = RunReport(environment=run.environment, run=run.name)
+    event = Event(
+        kind=kind,
+        environment=run.environment,
+        verdict=verdict,
+        counts={"changes": changes},
+        cause=verdict,
+        run=run.name,
+    )
+    return Telling(run, report, (event,), frozenset())
+
+
+def telling_of_failure(run: Run, sentence: str, *, is_whole: bool) -> Telling:
+    """Of a run that failed; empty if its report has told of it."""
+    report = RunReport(environment=run.environment, run=run.name, problem=sentence)
+    found = () if run.store.has("report.json") else tuple(run_events.events_of_run(report, mode="approval"))
+    return Telling(run, report, found, frozenset(("failed",)) if found and is_whole else frozenset())
+
+
+def _file_of(run: Run) -> Path:
+    return run.home / "told" / f"{run.name.partition('/')[0]}.json"
+
+
+def _read(memory: MemoryFile[Told]) -> Told:
+    """A damaged memory tells again rather than nothing."""
+    try:
+        return memory.read() or Told()
+    except ArtifactError:
+        return Told()

@@ -1,0 +1,115 @@
+"""Tell of events: in the log of the task, by Airflow's metrics, and to each notifier of the environment.
+
+Notifiers are Airflow's own. They are those of ``environment_dags(notifiers=…)``, and those that ``TOPICOPS_NOTIFY``
+names as ``module:factory``. Each finds the event in the context as ``topicops_event``, also in its templates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow.sdk import Context
+from airflow.sdk.observability import stats
+
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.runs.events import TROUBLE
+from topicops.on_airflow.links import tab_address
+from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseNotifier
+
+    from topicops.flow.telling import Telling
+    from topicops.model.runs.events import Event
+
+log = logging.getLogger(__name__)
+
+EVENT = "topicops_event"
+"""The event's name in the context of a notifier."""
+SETTING = "TOPICOPS_NOTIFY"
+THE_LOG = "log"
+"""The receiver that is always there."""
+
+
+def tell(
+    telling: Callable[[], Telling], notifiers: Sequence[BaseNotifier], context: Context, *, link: str = ""
+) -> None:
+    """Tell the log, these notifiers and those of the setting what each does not know yet.
+
+    A problem is logged, and fails no task.
+
+    Args:
+        link: Where the events lead; empty: to the run's plan, or to its quality rules.
+    """
+    try:
+        found = telling()
+        found.tell(THE_LOG, _to_log)
+        for name, notifier in _receivers((*notifiers, *notifiers_of_setting())):
+            found.tell(name, partial(_notify, notifier, context, link))
+    except TopicopsError as error:
+        log.error("not everybody is told of this run: %s", error)  # noqa: TRY400  a sentence for people
+
+
+def notifiers_of_setting() -> Sequence[BaseNotifier]:
+    """What ``TOPICOPS_NOTIFY`` makes. Raises ``UsageError`` when it makes no notifier."""
+    written = os.environ.get(SETTING, "")
+    if not written:
+        return ()
+    module, _, factory = written.partition(":")
+    try:
+        made = getattr(import_module(module), factory)()
+    except Exception as error:  # the code is not ours
+        raise UsageError(
+            f"{SETTING} is {written!r}, which makes no notifier: {type(error).__name__}: {error}"
+        ) from error
+    return tuple(made) if isinstance(made, Sequence) else (made,)
+
+
+def _receivers(notifiers: Sequence[BaseNotifier]) -> Iterator[tuple[str, BaseNotifier]]:
+    """Each with a name that stays: its class, and its place among those of that class."""
+    seen: dict[str, int] = {}
+    for notifier in notifiers:
+        name = f"{type(notifier).__module__}.{type(notifier).__qualname__}"
+        seen[name] = seen.get(name, 0) + 1
+        yield f"{name} {seen[name]}", notifier
+
+
+def _to_log(event: Event) -> bool:
+    log.log(logging.WARNING if event.kind in TROUBLE else logging.INFO, "%s: %s", event.kind, event.verdict)
+    stats.incr(f"topicops.{event.environment}.{event.kind}")
+    return True
+
+
+def _notify(notifier: BaseNotifier, context: Context, link: str, event: Event) -> bool:
+    """Whether the notifier took it. A copy of the notifier is used, because rendering fills its fields."""
+    mine, fields = copy(notifier), {**asdict(event), "link": link or _page_of(event)}
+    with_event = cast("Any", {**context, EVENT: fields})
+    try:
+        mine.render_template_fields(with_event)
+        try:
+            mine.notify(with_event)
+        except NotImplementedError:  # it can be awaited only
+            asyncio.run(mine.async_notify(with_event))
+    except Exception as error:  # noqa: BLE001  the code is not ours, and a message is no reason to fail a run
+        log.error("%s could not tell of %s: %s: %s", type(notifier).__name__, event.kind, type(error).__name__, error)  # noqa: TRY400
+        return False
+    return True
+
+
+def _page_of(event: Event) -> str:
+    dag_id, _, run_id = event.run.partition("/")
+    return tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
+
+
+def count(environment: str, counts: Mapping[str, float]) -> None:
+    """Gauges ``topicops.<environment>.<name>``, by Airflow's own metrics: StatsD or OpenTelemetry."""
+    for name, value in counts.items():
+        stats.gauge(f"topicops.{environment}.{name}", value)

@@ -1,0 +1,182 @@
+"""The events of a run, and which of them are new to a receiver."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.printable import plural
+from topicops.model.runs.events import LASTING, TROUBLE, Event, EventKind
+from topicops.model.runs.facts import Facts
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus
+from topicops.steps.reporting.facts_wording import unhealthy_by_broker, unhealthy_lines
+from topicops.steps.reporting.runs.run_report import RunReport, headline
+
+NAMED = 5
+"""How many topics or changes a sentence names."""
+
+
+def events_of_run(report: RunReport, *, mode: str, asked: Collection[str] = ()) -> Iterator[Event]:
+    """Yield what happened in this run, and what lasts after it.
+
+    Args:
+        mode: ``apply``, ``plan``, or ``approval`` for the run that asks a person.
+        asked: Digests of the held changes about which a person is asked, or was and said no.
+    """
+    if done := [outcome for outcome in report.outcomes if outcome.status is OutcomeStatus.DONE]:
+        named = _named([f"{outcome.action} {outcome.topic}" for outcome in done])
+        verdict = f"{headline(report)} {named}."
+        yield _event(report, "applied", verdict, {"changes": len(done)}, sorted(outcome.digest for outcome in done))
+    yield from _failed(report)
+    if mode == "approval":
+        return  # its plan is a part; the pipeline tells of the whole
+    yield from _unhealthy(report)
+    if report.plan is not None:
+        yield from _of_plan(report, report.plan, mode=mode, asked=asked)
+
+
+def _failed(report: RunReport) -> Iterator[Event]:
+    missed = [outcome for outcome in report.outcomes if outcome.status not in IN_PLACE]
+    unhealthy = sorted({check.topic for check in report.summary.unhealthy})
+    if not (report.failed_tasks or report.problem or missed or unhealthy):
+        return
+    parts = [
+        f"{_named(report.failed_tasks)} failed" if report.failed_tasks else "",
+        report.problem,
+        _named([f"{outcome.action} {outcome.topic}: {outcome.status}" for outcome in missed]),
+        f"not healthy after the changes: {_named(unhealthy)}" if unhealthy else "",
+    ]
+    cause = [*report.failed_tasks, *(f"{outcome.topic} {outcome.status}" for outcome in missed), *unhealthy]
+    verdict = f"The run failed: {'; '.join(filter(None, parts))}."
+    yield _event(report, "failed", verdict, {"tasks": len(report.failed_tasks), "changes": len(missed)}, cause)
+
+
+def _unhealthy(report: RunReport) -> Iterator[Event]:
+    """One cause for all that the same brokers and the same rules show, however many partitions it are."""
+    facts = report.newest_facts
+    rules = sorted({rule.rule for rule in report.quality_after or report.quality_before if not rule.success})
+    if not rules and not (facts and facts.unhealthy):
+        return
+    parts = [
+        *(unhealthy_lines(facts) if facts else ()),
+        f"quality rules that fail: {', '.join(rules)}" if rules else "",
+    ]
+    counts = {"partitions": _most_of_a_broker(facts), "rules": len(rules)}
+    brokers = sorted(name for name, _ in unhealthy_by_broker(facts)) if facts else []
+    verdict = f"The cluster is not healthy: {'; '.join(filter(None, parts))}."
+    yield _event(report, "unhealthy", verdict, counts, [*brokers, *rules])
+
+
+def _most_of_a_broker(facts: Facts | None) -> int:
+    """Partitions that one broker makes unhealthy for one cause: a partition may be counted by several."""
+    return max((found.partitions for found in facts.unhealthy), default=0) if facts else 0
+
+
+def _of_plan(report: RunReport, plan: Plan, *, mode: str, asked: Collection[str]) -> Iterator[Event]:
+    if blocked := plan.change_set.blocked:
+        named = _named([f"{found.topic} ({', '.join(found.codes)})" for found in blocked])
+        verdict = f"{plural(len(blocked), 'topic')} blocked: {named}. The plan names the way out of each."
+        cause = sorted(f"{found.topic} {' '.join(found.codes)}" for found in blocked)
+        yield _event(report, "blocked", verdict, {"topics": len(blocked)}, cause)
+    if mode == "plan":
+        yield from _drift(report, plan)
+        return
+    if held := [gated for gated in plan.with_gate(GateWord.HELD) if gated.digest not in asked]:
+        named = _named([f"{gated.change.action} {gated.change.topic}" for gated in held])
+        reasons = _named(sorted({reason for gated in held for reason in gated.reasons}))
+        verdict = f"{plural(len(held), 'change')} held, and nobody is asked: {named}; {reasons}."
+        yield _event(report, "held", verdict, {"changes": len(held)}, sorted(gated.digest for gated in held))
+
+
+def _drift(report: RunReport, plan: Plan) -> Iterator[Event]:
+    if plan.changes:
+        named = _named([f"{gated.change.action} {gated.change.topic}" for gated in plan.changes])
+        verdict = f"The cluster differs from the files, and mode plan sends nothing: {named}."
+        digests = sorted(gated.digest for gated in plan.changes)
+        yield _event(report, "drift", verdict, {"changes": len(digests)}, digests)
+
+
+def drift_event(report: RunReport, differences: Sequence[str]) -> Iterator[Event]:
+    """Yield one event if there are differences.
+
+    Args:
+        differences: A line for each.
+    """
+    if differences:
+        verdict = f"The cluster differs from the files in {plural(len(differences), 'place')}: {_named(differences)}."
+        yield _event(report, "drift", verdict, {"differences": len(differences)}, sorted(differences))
+
+
+def _event(report: RunReport, kind: EventKind, verdict: str, counts: Mapping[str, int], cause: Sequence[str]) -> Event:
+    return Event(
+        kind=kind,
+        environment=report.environment,
+        verdict=verdict,
+        counts=counts,
+        cause=hashlib.sha256("\n".join(cause).encode()).hexdigest(),
+        run=report.run,
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join([*names[:NAMED], *([f"{more} more"] if more > 0 else [])])
+
+
+def gauges_of(report: RunReport) -> Mapping[str, float]:
+    """What metrics show of a whole run."""
+    summary, plan = report.summary, report.plan
+    return {
+        "changes": float(len(plan.changes)) if plan else 0.0,
+        "held": float(summary.held),
+        "skipped": float(summary.skipped),
+        "blocked": float(summary.blocked),
+        "done": float(summary.count(*IN_PLACE)),
+        "failed": float(len(report.outcomes) - summary.count(*IN_PLACE) + len(report.failed_tasks)),
+        "failing_rules": float(len({r.rule for r in report.quality_after or report.quality_before if not r.success})),
+        "unhealthy_partitions": float(_most_of_a_broker(report.newest_facts)),
+    }
+
+
+# ---- what is news ----
+
+
+def judged_by(report: RunReport) -> frozenset[EventKind]:
+    """The lasting kinds that a whole run could see: of the others it cannot say that they are over."""
+    seen: set[EventKind] = {"failed"}
+    if report.quality_before or report.quality_after:
+        seen.add("unhealthy")
+    if report.plan is not None:
+        seen |= {"blocked", "held", "drift"}
+    return frozenset(seen)
+
+
+def news(found: Sequence[Event], told: Mapping[str, str], over: Event) -> Iterator[Event]:
+    """Yield what a receiver does not know: causes that are new to it, and which troubles are over.
+
+    Args:
+        told: What it was told last, cause by kind.
+        over: The event ``recovered``, of all that this run could see and did not find.
+    """
+    yield from (event for event in found if told.get(event.kind) != event.cause)
+    if gone := [kind for kind in over.cause.split() if kind in TROUBLE and kind in told]:
+        verdict = f"Over: {', '.join(gone)}. {over.verdict}"
+        yield replace(over, verdict=verdict, cause=" ".join(gone))
+
+
+def recovered(report: RunReport, found: Sequence[Event], judged: Collection[EventKind]) -> Event:
+    """Of all kinds that this run could see and did not find; its cause has their names."""
+    gone = [kind for kind in LASTING if kind in judged and kind not in {event.kind for event in found}]
+    left = sorted({event.kind for event in found if event.kind in TROUBLE})
+    verdict = f"Still there: {', '.join(left)}." if left else headline(report)
+    return replace(_event(report, "recovered", verdict, {}, ()), cause=" ".join(gone))
+
+
+def told_after(told: Mapping[str, str], event: Event) -> dict[str, str]:
+    """What a receiver knows after it was told of this event."""
+    if event.kind == "recovered":
+        return {kind: cause for kind, cause in told.items() if kind not in event.cause.split()}
+    return {**told, event.kind: event.cause}

@@ -1,0 +1,140 @@
+"""What of a run somebody is told, and what of it is news."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.events import Event, EventKind
+from topicops.model.runs.facts import Facts, UnhealthyPartitions
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.steps.reporting.runs.run_events import events_of_run, judged_by, news, recovered, told_after
+from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.testing.changes import create_topic, plan_of
+
+RULE = QualityResult(
+    rule="Q12", title="every replica is in sync", severity="warning", success=False, rows_checked=9, rows_failed=2
+)
+HOLDS = replace(RULE, success=True, rows_failed=0)
+
+
+def a_plan(*topics: str, held: tuple[str, ...] = ()) -> Plan:
+    changes = [create_topic(topic, (1, 2)) for topic in (*topics, *held)]
+    return plan_of(*changes, gates=dict.fromkeys(held, GateWord.HELD))
+
+
+def report(**fields: object) -> RunReport:
+    given = {"environment": "local", "run": "topic_pipeline_local/1", "plan": a_plan(), "quality_before": (HOLDS,)}
+    return RunReport(**{**given, **fields})  # type: ignore[arg-type]  # fields by name
+
+
+def outcome(topic: str, status: OutcomeStatus) -> Outcome:
+    return Outcome(topic=topic, action="create", digest=topic, status=status, sent=True)
+
+
+def dead(broker: int, partitions: int) -> Facts:
+    found = UnhealthyPartitions(broker=broker, rack=None, rule="Q12", partitions=partitions)
+    return Facts(load=(), unhealthy=(found,), has_states=True)
+
+
+def events(found: RunReport, mode: str = "apply", asked: Sequence[str] = ()) -> dict[EventKind, Event]:
+    return {event.kind: event for event in events_of_run(found, mode=mode, asked=asked)}
+
+
+def test_nothing_is_told_of_a_run_in_which_all_is_well() -> None:
+    assert events(report()) == {}
+
+
+def test_what_was_applied_is_told_with_its_topics() -> None:
+    told = events(report(plan=a_plan("a"), outcomes=(outcome("a", OutcomeStatus.DONE),)))
+    assert told.keys() == {"applied"}
+    assert told["applied"].verdict == "Applied, not verified yet: 1 done. create a."
+    assert told["applied"].counts == {"changes": 1}
+
+
+def test_a_failed_run_says_what_failed() -> None:
+    check = Check(id="V07", topic="a", verdict=Verdict.DEGRADED, message="broker 3 lags", code="TOP601")
+    told = events(report(failed_tasks=("create",), outcomes=(outcome("a", OutcomeStatus.FAILED),), checks=(check,)))
+    assert told["failed"].verdict == (
+        "The run failed: create failed; create a: failed; not healthy after the changes: a."
+    )
+
+
+def test_a_dead_broker_is_one_event_however_many_partitions_it_leaves_behind() -> None:
+    few, many = (events(report(facts_before=dead(3, count), quality_before=(RULE,))) for count in (2, 108))
+    assert many["unhealthy"].verdict == (
+        "The cluster is not healthy: broker 3: 108 partitions with a replica outside the ISR (Q12); "
+        "quality rules that fail: Q12."
+    )
+    assert few["unhealthy"].cause == many["unhealthy"].cause
+    assert events(report(facts_before=dead(2, 2), quality_before=(RULE,)))["unhealthy"].cause != few["unhealthy"].cause
+
+
+def test_held_changes_are_told_only_if_nobody_is_asked_about_them() -> None:
+    plan = a_plan(held=("a", "b"))
+    first, second = plan.changes
+    assert events(report(plan=plan), asked=[first.digest, second.digest]) == {}
+    told = events(report(plan=plan), asked=[first.digest])
+    assert told["held"].counts == {"changes": 1}
+    assert "create b" in told["held"].verdict
+
+
+def test_in_mode_plan_what_would_be_sent_is_drift() -> None:
+    assert events(report(plan=a_plan("a")), mode="plan").keys() == {"drift"}
+    assert events(report(plan=a_plan("a"))) == {}
+
+
+def test_the_run_that_asks_tells_only_how_it_ended() -> None:
+    found = report(plan=a_plan("a"), facts_before=dead(3, 2), outcomes=(outcome("a", OutcomeStatus.DONE),))
+    assert events(found, mode="approval").keys() == {"applied"}
+
+
+# ---- what is news ----
+
+
+def heard(told: dict[str, str], found: RunReport) -> tuple[list[Event], dict[str, str]]:
+    """What a receiver hears of this run, and what he knows then."""
+    all_events = tuple(events_of_run(found, mode="apply"))
+    fresh = list(news(all_events, told, recovered(found, all_events, judged_by(found))))
+    for event in fresh:
+        told = told_after(told, event)
+    return fresh, told
+
+
+def test_a_cause_is_told_once_and_again_when_it_is_over() -> None:
+    sick = report(facts_before=dead(3, 108), quality_before=(RULE,))
+    first, told = heard({}, sick)
+    second, told = heard(told, replace(sick, facts_before=dead(3, 90)))
+    third, told = heard(told, report())
+    fourth, told = heard(told, report())
+    assert [[event.kind for event in fresh] for fresh in (first, second, third, fourth)] == [
+        ["unhealthy"],
+        [],
+        ["recovered"],
+        [],
+    ]
+    assert third[0].verdict == "Over: unhealthy. No changes."
+    assert told == {}
+
+
+def test_another_cause_of_the_same_kind_is_news() -> None:
+    _, told = heard({}, report(facts_before=dead(3, 2), quality_before=(RULE,)))
+    fresh, _ = heard(told, report(facts_before=dead(2, 2), quality_before=(RULE,)))
+    assert [event.kind for event in fresh] == ["unhealthy"]
+
+
+def test_a_run_that_did_not_look_says_of_nothing_that_it_is_over() -> None:
+    _, told = heard({}, report(facts_before=dead(3, 2), quality_before=(RULE,)))
+    fresh, told = heard(told, report(plan=None, quality_before=(), failed_tasks=("validate",)))
+    assert [event.kind for event in fresh] == ["failed"]
+    fresh, told = heard(told, report())
+    assert [(event.kind, event.cause) for event in fresh] == [("recovered", "failed unhealthy")]
+
+
+def test_a_trouble_that_is_over_beside_one_that_is_not_names_both() -> None:
+    sick = report(facts_before=dead(3, 2), quality_before=(RULE,))
+    _, told = heard({}, replace(sick, failed_tasks=("create",)))
+    fresh, _ = heard(told, sick)
+    assert [event.verdict for event in fresh] == ["Over: failed. Still there: unhealthy."]
