@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import write_run
+from fixtures.topic_index import write_index
 from topicops.on_airflow.pages.app import build_app
 from topicops.on_airflow.plugin import PREFIX, TopicopsPlugin
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("airflow_database")
 
 DAG, RUN = "topic_pipeline_local", "manual__2024-05-01T12:00:00+00:00"
 NOTHING = ("This run has no plan", "No quality rule has been evaluated", "This is no DAG of topicops")
+TOPICS_PAGES = ("topics", "topic?name=shop.orders", "brokers", "broker?id=3", "rack?name=r1", "trends")
 PAGES = (f"{PREFIX}/dags/{DAG}/plan", f"{PREFIX}/dags/{DAG}/quality")
 
 
@@ -27,6 +29,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     write_run(home, DAG, RUN, plan=rich_plan())
     write_run(home, "topic_pipeline_other", "secret", plan=rich_plan())
+    write_index(home)
+    write_index(home, "other")
     write_run(home, "cli", "20240501T120000Z-1a2b3c", plan=rich_plan())
     return home
 
@@ -53,7 +57,7 @@ def token_of(role: str) -> str:
 def test_nobody_sees_anything_without_a_login(server: TestClient, home: Path) -> None:
     routes = build_app(lambda: home).routes
     paths = [route.path.format(dag_id=DAG, name="pages.css") for route in routes if isinstance(route, APIRoute)]
-    assert len(paths) == len(routes) == 3
+    assert len(paths) == len(routes) == 11
     answers = [server.get(f"{PREFIX}{path}", params=params) for path in paths for params in ({}, {"run_id": RUN})]
     assert {answer.status_code for answer in answers} == {401}
     assert all(DAG not in answer.text and "topic" not in answer.text for answer in answers)
@@ -115,13 +119,47 @@ def test_a_page_shows_that_run_of_that_dag_or_nothing(server: TestClient, dag_id
         assert "What must hold" not in answer.text
 
 
+@pytest.mark.parametrize("role", ["viewer", "user", "op", "admin"])
+@pytest.mark.parametrize("page", TOPICS_PAGES)
+def test_who_may_read_the_runs_of_a_pipeline_sees_the_topics_of_its_environment(
+    server: TestClient, page: str, role: str
+) -> None:
+    answer = server.get(f"{PREFIX}/dags/{DAG}/{page}", headers={"Authorization": f"Bearer {token_of(role)}"})
+    assert answer.status_code == 200
+    assert "local" in answer.text
+    assert "unsafe" not in answer.headers["Content-Security-Policy"]
+
+
+def test_a_dag_of_somebody_else_has_no_topics(server: TestClient) -> None:
+    headers = {"Authorization": f"Bearer {token_of('viewer')}"}
+    answers = [server.get(f"{PREFIX}/dags/{dag}/topics", headers=headers) for dag in ("cli", "topic_pipeline_%2E%2E")]
+    assert answers[0].status_code == 404
+    assert all("shop.orders" not in answer.text for answer in answers)
+
+
+@pytest.mark.parametrize("query", ["broker=-1", "first=-5", "first=x", "order=no%20such"])
+def test_an_address_that_was_typed_wrongly_is_no_traceback(server: TestClient, query: str) -> None:
+    answer = server.get(
+        f"{PREFIX}/dags/{DAG}/topics?{query}", headers={"Authorization": f"Bearer {token_of('viewer')}"}
+    )
+    assert answer.status_code in (200, 422)
+
+
+def test_the_page_of_all_environments_leads_to_those_that_the_reader_may_read(server: TestClient) -> None:
+    answer = server.get(f"{PREFIX}/topics", headers={"Authorization": f"Bearer {token_of('viewer')}"})
+    assert answer.status_code == 200
+    assert [name in answer.text for name in ("topic_pipeline_local/topics", "topic_pipeline_other/topics")] == [
+        True
+    ] * 2
+
+
 def test_the_plugin_mounts_the_pages_and_its_tabs_lead_to_them() -> None:
     (mounted,) = TopicopsPlugin.fastapi_apps
     assert mounted["url_prefix"] == PREFIX
     outer = FastAPI()
     outer.mount(PREFIX, mounted["app"])
     views = {(view["name"], view["destination"]): view["href"] for view in TopicopsPlugin.external_views}
-    assert set(views) == {("Topics: plan", "dag_run"), ("Topics: quality", "dag_run")}
+    assert set(views) == {("Topics: plan", "dag_run"), ("Topics: quality", "dag_run"), ("Topics", "nav")}
     with TestClient(outer) as client:
         for href in views.values():
             assert client.get(href.format(DAG_ID=DAG, RUN_ID=RUN)).status_code == 401

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.topic_index import index_topics
     from topicops.flow.undoing import plan_undo, undo, write_undo
     from topicops.flow.verifying import verify
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
@@ -38,6 +39,7 @@ _NAMES = {
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "reporting": ("note_verified", "render", "render_report", "report", "run_report", "run_result"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
+    "topic_index": ("index_topics",),
     "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("verify",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
@@ -64,6 +66,7 @@ __all__ = [
     "gate",
     "home_folder",
     "import_topics",
+    "index_topics",
     "judged_by",
     "load_plan",
     "look_at_fleet",

@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from topicops import __version__
 from topicops.edges.extras import has_extra, require_extra
@@ -38,6 +39,8 @@ from topicops.model.runs.history import (
     SpanQuestion,
     SpansFound,
     TopicHistory,
+    TrendRun,
+    Trends,
 )
 from topicops.model.runs.results import IN_PLACE, QualityReport, QualitySuite, quality_file
 from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
@@ -104,6 +107,39 @@ def topic_history(environment: str, topic: str, *, engine: EngineChoice = "auto"
         unhealthy=unhealthy,
         outcomes=outcomes,
         warnings=tuple(history.warnings),
+    )
+
+
+def trends(home: Path, environment: str, *, most: int) -> Trends:
+    """The last ``most`` runs that read the cluster. Raises ``UsageError`` for an environment without history."""
+    history = _history(environment, "python", home)
+    columns = ("run", "recorded_at", "read_at", "partitions", "missing", "different", "tombstoned", "held", "blocked")
+    newest: dict[str, tuple[Any, ...]] = {}
+    for row in sorted(history.rows("runs", columns), key=lambda row: row[1]):
+        if row[2] is not None:
+            newest[row[0]] = row
+    runs = tuple(_trend_run(*row) for row in sorted(newest.values(), key=lambda row: row[2])[-most:])
+    recorded = {run.run: newest[run.run][1] for run in runs}
+    failed: dict[str, dict[str, int]] = {}
+    for run, at, rule, success, count in history.rows(
+        "quality", ("run", "recorded_at", "rule", "success", "rows_failed")
+    ):
+        if recorded.get(run) == at:
+            failed.setdefault(rule, {})[run] = 0 if success else max(1, count)
+    return Trends(runs=runs, failed_rows=failed, warnings=tuple(history.warnings))
+
+
+def _trend_run(
+    run: str, recorded_at: datetime, read_at: datetime, partitions: int | None, *counts: int | None
+) -> TrendRun:
+    missing, different, tombstoned, held, blocked = counts
+    return TrendRun(
+        run=run,
+        at=read_at,
+        seconds=max(0.0, (recorded_at - read_at).total_seconds()),
+        partitions=partitions,
+        differing=None if missing is None else missing + (different or 0) + (tombstoned or 0),
+        waiting=None if held is None else held + (blocked or 0),
     )
 
 
@@ -201,11 +237,11 @@ def _quality_reports(run: Run) -> Sequence[QualityReport]:
     return [run.store.read_value(name, QualityReport) for name in names]
 
 
-def _history(environment: str, engine: EngineChoice) -> History | SpooledHistory:
+def _history(environment: str, engine: EngineChoice, home: Path | None = None) -> History | SpooledHistory:
     """Without pyarrow, what runs without pyarrow have left."""
     if engine == "spark":
         require_extra("spark")
-    home = home_folder()
+    home = home or home_folder()
     known = known_environments(home)
     if environment not in known:
         others = f"there is one of {', '.join(known)}" if known else "no run of this TOPICOPS_HOME has left one"

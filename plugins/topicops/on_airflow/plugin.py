@@ -1,4 +1,4 @@
-"""The plugin that Airflow loads: the tabs of a run, and the pages behind them."""
+"""The plugin that Airflow loads: the tabs of a run, Topics in the bar on the left, and the pages behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PREFIX = "/topicops"
-PLAN_ROUTE, QUALITY_ROUTE = "topicops-plan", "topicops-quality"
+PLAN_ROUTE, QUALITY_ROUTE, TOPICS_ROUTE = "topicops-plan", "topicops-quality", "topicops-topics"
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,4 +43,5 @@ class TopicopsPlugin(AirflowPlugin):
     external_views = [  # noqa: RUF012
         _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
         _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
+        {"name": "Topics", "href": f"{PREFIX}/topics", "destination": "nav", "url_route": TOPICS_ROUTE},
     ]

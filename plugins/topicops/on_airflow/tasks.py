@@ -108,6 +108,7 @@ class Flow(Protocol):
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
     def look_for_quiet(self, run: Run, *, mode: str, full_because: str = "") -> Quiet | None: ...
+    def index_topics(self, run: Run) -> None: ...
     def judged_by(self, run: Run) -> str: ...
     def note_good_run(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
@@ -311,6 +312,7 @@ def gate(site: Site, context: Context) -> XComValue:
         summary = flow.gate(run, approvals=approvals).to_xcom()
         note(run, reviewed.objections)  # the gate has removed the notes of an earlier try
         keep_commit_address(run, commit_address(context["ti"], site.topics))
+        flow.index_topics(run)
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
@@ -359,6 +361,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
         gated = flow.gate(run)
+        flow.index_topics(run)
         log_changes(run.read_plan())
         return {**planned.to_xcom(), **gated.to_xcom()}
 
@@ -370,6 +373,8 @@ def drift(site: Site, context: Context) -> XComValue:
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
+        if only_of(context) is None:
+            flow.index_topics(run)
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
         telling = partial(telling_of_drift, run, is_whole=only_of(context) is None)
         tell(telling, site.options.notifiers, context)
@@ -455,6 +460,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
             flow.note_good_run(run)
+        if is_whole and run.store.has("quality-after.json"):
+            flow.index_topics(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
 from topicops.model.plans.delta import Delta
 from topicops.model.runs.facts import CAUSES, Facts, Load, OwnedTopics
 from topicops.model.runs.results import QualityResult
@@ -36,6 +37,28 @@ def write_cluster(folder: TableFolder, live: ClusterSnapshot) -> None:
         "orphan_configs": sorted(live.orphan_configs),
     }
     _write(folder, "cluster", [head])
+
+
+def read_cluster(folder: TableFolder, before: ClusterSnapshot, topics: Mapping[str, LiveTopic]) -> ClusterSnapshot:
+    """The snapshot that these tables are of.
+
+    Args:
+        before: An earlier one of the same cluster, for what no table has.
+    """
+    (head,) = folder.read("cluster").to_pylist()
+    rows = folder.read("brokers").to_pylist()
+    brokers = [Broker(id=b["broker"], rack=b["rack"], endpoints=tuple(b["endpoints"]), epoch=b["epoch"]) for b in rows]
+    return replace(
+        before,
+        controller_id=head["controller_id"],
+        controller_epoch=head["controller_epoch"],
+        brokers={broker.id: broker for broker in brokers},
+        topics=topics,
+        deleting=dict(head["deleting"]),
+        reassigning=frozenset(head["reassigning"]),
+        orphan_configs=frozenset(head["orphan_configs"]),
+        totals=None,
+    )
 
 
 def write_delta(folder: TableFolder, delta: Delta) -> None:

@@ -259,3 +259,28 @@ class TopicHistory:
     outcomes: tuple[PastOutcome, ...]
     """Oldest first."""
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendRun:
+    """One run of all topics, in numbers."""
+
+    run: str
+    at: datetime
+    """When it read the cluster."""
+    seconds: float
+    """From then until it was recorded, at its end."""
+    partitions: int | None
+    differing: int | None
+    """Topics that are missing, different or to be deleted; None: not compared."""
+    waiting: int | None
+    """Changes that are held, and topics that are blocked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trends:
+    runs: tuple[TrendRun, ...]
+    """Oldest first."""
+    failed_rows: Mapping[str, Mapping[str, int]]
+    """By quality rule and run; 0: it held; no entry: not evaluated."""
+    warnings: tuple[str, ...]

@@ -9,15 +9,30 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import requires_access_dag
-from fastapi import Depends, FastAPI, Query, Response
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from fastapi import Depends, FastAPI, HTTPException, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from topicops.model.runs.topic_index import TopicsWanted
+from topicops.on_airflow.pages.brokers_page import brokers_page
+from topicops.on_airflow.pages.frame import STATIC
+from topicops.on_airflow.pages.markup import document, tag
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import RunOf, read_plan, read_quality
+from topicops.on_airflow.pages.topic_page import topic_page
+from topicops.on_airflow.pages.topics_page import ORDERS, environments_page, topics_page
+from topicops.on_airflow.pages.topics_reading import (
+    environments,
+    read_brokers,
+    read_topic,
+    read_topics,
+    read_trends,
+)
+from topicops.on_airflow.pages.trends_page import trends_page
 
 HEADERS: Mapping[str, str] = {
     # Nothing but our own files: no inline script or style, whatever a text on the page may look like.
@@ -34,6 +49,7 @@ _STATIC_FOLDER = Path(__file__).parent / "static"
 
 RunId = Annotated[str, Query(max_length=250)]
 Word = Annotated[str, Query(max_length=250)]
+Number = Annotated[int, Query(ge=0, le=2**31)]
 
 
 def build_app(home: Callable[[], Path]) -> FastAPI:
@@ -64,6 +80,47 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         chosen = Filter(action=action, state=state, risk=risk, owner=owner, q=q)
         return HTMLResponse(plan_page(read_plan(home(), RunOf(dag_id=dag_id, run_id=run_id)), chosen), headers=HEADERS)
 
+    @app.get("/topics")
+    def environments_of(user: GetUserDep) -> Response:
+        may_read = [name for name in environments(home()) if _may_read(f"topic_pipeline_{name}", user)]
+        return HTMLResponse(environments_page(may_read), headers=HEADERS)
+
+    @app.get("/dags/{dag_id}/topics")
+    def topics(
+        dag_id: str,
+        *,
+        q: Word = "",
+        owner: Word = "",
+        state: Word = "",
+        broker: Number | None = None,
+        order: Word = "",
+        first: Number = 0,
+    ) -> Response:
+        known_order = next((known for known in ORDERS if known == order), ORDERS[0])
+        wanted = TopicsWanted(q=q, owner=owner, state=state, broker=broker, order=known_order, first=first)
+        return _of_environment(dag_id, lambda name: topics_page(read_topics(home(), name, wanted)))
+
+    @app.get("/dags/{dag_id}/topic")
+    def topic(dag_id: str, name: Word) -> Response:
+        return _of_environment(dag_id, lambda environment: topic_page(read_topic(home(), environment, name)))
+
+    @app.get("/dags/{dag_id}/brokers")
+    def brokers(dag_id: str) -> Response:
+        return _of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name)))
+
+    @app.get("/dags/{dag_id}/broker")
+    def broker(dag_id: str, id: Number) -> Response:  # noqa: A002  its name in the address
+        return _of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, chosen=id)))
+
+    @app.get("/dags/{dag_id}/rack")
+    def rack(dag_id: str, name: Word) -> Response:
+        return _of_environment(dag_id, lambda environment: brokers_page(read_brokers(home(), environment, rack=name)))
+
+    @app.get("/dags/{dag_id}/trends")
+    def trends(dag_id: str) -> Response:
+        return _of_environment(dag_id, lambda name: trends_page(read_trends(home(), name)))
+
+    @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")
     def static(name: str) -> Response:
         if name not in STATIC_FILES:
@@ -71,3 +128,21 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         return FileResponse(_STATIC_FOLDER / name, media_type=STATIC_FILES[name], headers=HEADERS)
 
     return app
+
+
+def _of_environment(dag_id: str, page: Callable[[str], str]) -> Response:
+    """The page of the environment whose DAG this is; 404 for a DAG that is not ours."""
+    environment = RunOf(dag_id=dag_id, run_id="").environment
+    if environment is None:
+        text = "This is no DAG of topicops: there is nothing to show."
+        return HTMLResponse(document("Topics", tag("p", text, cls="empty"), static=STATIC).text, 404, headers=HEADERS)
+    return HTMLResponse(page(environment), headers=HEADERS)
+
+
+def _may_read(dag_id: str, user: BaseUser) -> bool:
+    """As the check of each page of that environment."""
+    try:
+        requires_access_dag("GET", DagAccessEntity.RUN, dag_id)(None, user)  # type: ignore[arg-type]  # not looked at
+    except HTTPException:
+        return False
+    return True

@@ -58,6 +58,10 @@ def table(head: Iterable[str], rows: Iterable[Html | Iterable[Html | str | None]
     return tag("div", tag("table", header, body, cls=cls), cls="scroll")
 
 
+def number(count: int) -> Html:
+    return tag("span", f"{count:,}", cls="number")
+
+
 def pill(word: str, tone: str) -> Html:
     """A word on a colour: ``good``, ``warn``, ``bad`` or ``calm``."""
     return tag("span", word, cls=f"pill {tone}")

@@ -1,0 +1,269 @@
+"""The topic index of an environment: ``<home>/topic-index/<environment>.sqlite``, whole or not there.
+
+SQLite, so that a page of 50 topics is read without the other 50,000. A run writes a new file and gives it the name of
+the old one; whoever reads the old one reads it to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from topicops.edges.durable_files import make_folder
+from topicops.edges.home.artifacts import name_on_disk
+from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
+from topicops.model.runs.topic_index import (
+    TROUBLE,
+    BrokerShare,
+    BrokerTotals,
+    IndexedTopic,
+    IndexHead,
+    LastChange,
+    ListedRow,
+    Order,
+    TopicsPage,
+    TopicsWanted,
+    Word,
+)
+
+T = TypeVar("T")
+OWNERS_SHOWN = 12
+_SCHEMA = """
+CREATE TABLE head (value TEXT NOT NULL);
+CREATE TABLE looked_at (value TEXT NOT NULL);
+CREATE TABLE topics (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, partitions INTEGER, replication_factor INTEGER, offline INTEGER,
+  under_min_isr INTEGER, under_replicated INTEGER, owner TEXT, place TEXT, changed_at TEXT, changed TEXT, words TEXT,
+  found_by TEXT, detail TEXT
+);
+CREATE TABLE words (word TEXT, topic INTEGER, PRIMARY KEY (word, topic)) WITHOUT ROWID;
+CREATE TABLE shares (
+  topic INTEGER, broker INTEGER, replicas INTEGER, leaders INTEGER, missing INTEGER, PRIMARY KEY (topic, broker)
+) WITHOUT ROWID;
+"""
+_INDEXES = "CREATE INDEX by_broker ON shares (broker, missing, topic); CREATE INDEX by_owner ON topics (owner);"
+_ORDERS: Mapping[Order, str] = {
+    "trouble": "offline DESC, under_min_isr DESC, under_replicated DESC, name",
+    "name": "name",
+    "partitions": "partitions DESC, name",
+    "owner": "owner, name",
+    "changed": "changed_at DESC, name",
+}
+_LISTED = (
+    "id, name, words, partitions, replication_factor, offline, under_min_isr, under_replicated, owner, place, changed"
+)
+
+
+def topic_index_path(home: Path, environment: str) -> Path:
+    return home / "topic-index" / f"{name_on_disk(environment)}.sqlite"
+
+
+def indexed_environments(home: Path) -> tuple[str, ...]:
+    """Environments that have an index, sorted."""
+    found = (TopicIndex(path) for path in sorted((home / "topic-index").glob("*.sqlite")))
+    names = []
+    for index in found:
+        with suppress(ArtifactError):
+            names.append(index.head().environment)
+    return tuple(sorted(names))
+
+
+def write_topic_index(home: Path, head: IndexHead, topics: Iterable[IndexedTopic]) -> Path:
+    """Replace the index. Raises ``ArtifactError``."""
+    path = topic_index_path(home, head.environment)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with _errors(path, "cannot be written"):
+        try:
+            make_folder(path.parent)
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA} BEGIN;")
+                connection.execute("INSERT INTO head VALUES (?)", (_json(head),))
+                for number, topic in enumerate(topics):
+                    _insert(connection, number, topic)
+                connection.executescript(f"{_INDEXES} ANALYZE;")  # it commits first
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+class TopicIndex:
+    """Reads an index. Every problem is an ``ArtifactError``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def head(self) -> IndexHead:
+        with self._open() as connection:
+            (text,) = connection.execute("SELECT value FROM head").fetchone()
+            looked_at = connection.execute("SELECT max(value) FROM looked_at").fetchone()[0]
+        head = self._decoded(text, IndexHead)
+        return replace(head, looked_at=datetime.fromisoformat(looked_at)) if looked_at else head
+
+    def note_look(self, at: datetime) -> None:
+        """A later run has found nothing different."""
+        with _errors(self.path, "cannot be written"), closing(sqlite3.connect(self._existing("rw"), uri=True)) as found:
+            found.execute("DELETE FROM looked_at")
+            found.execute("INSERT INTO looked_at VALUES (?)", (at.isoformat(),))
+            found.commit()
+
+    def page(self, wanted: TopicsWanted) -> TopicsPage:
+        """Topics that are wanted, in order, and how many there are of each state and owner."""
+        where, values = _where(wanted)
+        with self._open() as connection:
+            (topics,) = connection.execute("SELECT count(*) FROM topics").fetchone()
+            (found,) = connection.execute(f"SELECT count(*) FROM topics {where}", values).fetchone()  # noqa: S608
+            rows = connection.execute(
+                f"SELECT {_LISTED} FROM topics {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",  # noqa: S608
+                (*values, wanted.most, wanted.first),
+            ).fetchall()
+            shares = self._shares(connection, [row[0] for row in rows])
+            words = dict(connection.execute("SELECT word, count(*) FROM words GROUP BY word ORDER BY 2 DESC"))
+            owners = dict(
+                connection.execute(
+                    "SELECT owner, count(*) FROM topics WHERE owner != '' GROUP BY owner ORDER BY 2 DESC, 1 LIMIT ?",
+                    (OWNERS_SHOWN,),
+                )
+            )
+        listed = tuple(_listed_row(row, shares.get(row[0], {})) for row in rows)
+        return TopicsPage(topics=topics, found=found, rows=listed, words=words, owners=owners)
+
+    def topic(self, name: str) -> IndexedTopic | None:
+        with self._open() as connection:
+            row = connection.execute("SELECT detail FROM topics WHERE name = ?", (name,)).fetchone()
+        return self._decoded(row[0], IndexedTopic) if row else None
+
+    def brokers(self) -> Mapping[int, BrokerTotals]:
+        """Of each broker that has a replica."""
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT broker, sum(replicas), sum(leaders), sum(missing), sum(missing > 0) FROM shares "
+                "GROUP BY broker ORDER BY broker"
+            ).fetchall()
+        return {
+            broker: BrokerTotals(
+                broker=broker, replicas=replicas, leaders=leaders, missing=missing, topics_missing=topics
+            )
+            for broker, replicas, leaders, missing, topics in rows
+        }
+
+    def last_changes(self) -> Mapping[str, LastChange]:
+        """By topic, of all topics that topicops has changed and that are still there."""
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT name, json_extract(detail, '$.last_change') FROM topics WHERE changed != ''"
+            ).fetchall()
+        return {name: self._decoded(text, LastChange) for name, text in rows}
+
+    @staticmethod
+    def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
+        marks = ",".join("?" * len(ids))
+        rows = connection.execute(
+            f"SELECT topic, broker, replicas, leaders, missing FROM shares WHERE topic IN ({marks})",  # noqa: S608
+            ids,
+        )
+        found: dict[int, dict[int, BrokerShare]] = {}
+        for topic, broker, replicas, leaders, missing in rows:
+            share = BrokerShare(broker=broker, replicas=replicas, leaders=leaders, missing=missing)
+            found.setdefault(topic, {})[broker] = share
+        return found
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with _errors(self.path, "cannot be read"), closing(sqlite3.connect(self._existing("ro"), uri=True)) as found:
+            yield found
+
+    def _existing(self, mode: str) -> str:
+        if not self.path.exists():
+            raise ArtifactError(f"{self.path.name}: missing: no run has read this environment's topics yet")
+        return f"{self.path.absolute().as_uri()}?mode={mode}"
+
+    def _decoded(self, text: str, kind: type[T]) -> T:
+        try:
+            with json_errors():
+                return msgspec.json.decode(text, type=known(kind))
+        except JsonError as error:
+            raise ArtifactError(f"{self.path.name}: damaged: {error}; the next full run writes it again") from error
+
+
+def _insert(connection: sqlite3.Connection, number: int, topic: IndexedTopic) -> None:
+    spec, change = topic.desired, topic.last_change
+    owner = spec.owner if spec else ""
+    place = f"{spec.location.file}:{spec.location.line}" if spec else ""
+    changed = f"{change.at:%Y-%m-%d %H:%M} {change.action} by {change.by}" if change else ""
+    connection.execute(
+        "INSERT INTO topics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            number, topic.name, topic.partitions, topic.replication_factor, topic.offline, topic.under_min_isr,
+            topic.under_replicated, owner, place, change.at.isoformat() if change else "", changed,
+            ",".join(sorted(topic.words)), f"{topic.name}\n{owner}\n{place}".casefold(), _json(topic),
+        ),
+    )  # fmt: skip
+    connection.executemany("INSERT INTO words VALUES (?,?)", [(word, number) for word in topic.words])
+    connection.executemany(
+        "INSERT INTO shares VALUES (?,?,?,?,?)",
+        [(number, share.broker, share.replicas, share.leaders, share.missing) for share in topic.shares],
+    )
+
+
+def _where(wanted: TopicsWanted) -> tuple[str, tuple[object, ...]]:
+    parts: list[str] = []
+    values: list[object] = []
+    if wanted.q:
+        parts.append("instr(found_by, ?) > 0")
+        values.append(wanted.q.casefold())
+    if wanted.owner:
+        parts.append("owner = ?")
+        values.append(wanted.owner)
+    if wanted.state:
+        parts.append("id IN (SELECT topic FROM words WHERE word = ?)")
+        values.append(wanted.state)
+    if wanted.broker is not None:
+        parts.append("id IN (SELECT topic FROM shares WHERE broker = ? AND missing >= ?)")
+        values += [wanted.broker, int(wanted.state in TROUBLE)]
+    return (f"WHERE {' AND '.join(parts)}" if parts else "", tuple(values))
+
+
+def _listed_row(row: tuple[Any, ...], shares: Mapping[int, BrokerShare]) -> ListedRow:
+    _, name, words, partitions, factor, offline, under_min, under_replicated, owner, place, changed = row
+    return ListedRow(
+        name=name,
+        words=_words(words),
+        partitions=partitions,
+        replication_factor=factor,
+        offline=offline,
+        under_min_isr=under_min,
+        under_replicated=under_replicated,
+        owner=owner,
+        place=place,
+        changed=changed,
+        shares=shares,
+    )
+
+
+def _words(text: str) -> tuple[Word, ...]:
+    return tuple(text.split(",")) if text else ()  # type: ignore[arg-type]  # as _insert wrote them
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@contextmanager
+def _errors(path: Path, problem: str) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, TypeError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+        raise ArtifactError(f"{path.name}: {problem}: {reason}; the next full run writes it again") from error

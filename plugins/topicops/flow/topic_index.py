@@ -1,0 +1,117 @@
+"""Keep the topic index, from which the Topics page is read, as the runs of an environment find the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from topicops.edges.home.audit_files import lines_of_topic, read_audit_log
+from topicops.edges.home.topic_index import (
+    TopicIndex,
+    indexed_environments,
+    topic_index_path,
+    write_topic_index,
+)
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, Run, audit_folder, now
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ArtifactError, TopicopsError
+from topicops.model.runs.audit import AuditLine
+from topicops.model.runs.results import IN_PLACE, QualitySuite, quality_file
+from topicops.model.runs.topic_index import IndexHead, LastChange
+from topicops.steps.topic_index import indexed_topics, planned_changes
+
+__all__ = ["TopicIndex", "index_of", "index_topics", "indexed_environments", "life_of_topic", "note_look"]
+
+AFTER: QualitySuite = "after"
+
+
+def index_topics(run: Run) -> None:
+    """Write the index from what a run of all topics has left so far. A problem is a line of progress, and no more."""
+    try:
+        _write(run)
+    except TopicopsError as error:
+        run.progress(f"The Topics page stays as it was: {error}")
+
+
+def note_look(run: Run) -> None:
+    """A quiet run has found nothing different."""
+    index = index_of(run.home, run.environment)
+    try:
+        if index.path.exists():
+            index.note_look(now())
+    except ArtifactError as error:
+        run.progress(f"The Topics page does not know of this run: {error}")
+
+
+def index_of(home: Path, environment: str) -> TopicIndex:
+    """The index of an environment, which need not be there."""
+    return TopicIndex(topic_index_path(home, environment))
+
+
+def life_of_topic(home: Path, environment: str, topic: str, *, most: int) -> Sequence[AuditLine]:
+    """The last ``most`` lines of the audit log about a topic, newest first. Raises ``ArtifactError``."""
+    return lines_of_topic(audit_folder(home), environment, topic, most=most)
+
+
+def _write(run: Run) -> None:
+    desired, live, read_at = run.read_desired(), *_newest_live(run)
+    plan = run.read_plan() if run.store.has(PLAN_FILE) else None
+    if plan is not None and plan.change_set.source.only is not None:
+        return  # it knows of a part
+    done = {outcome.digest for outcome in read_outcomes(run) if outcome.status in IN_PLACE}
+    changes, lines = _last_changes(run)
+    head = IndexHead(
+        environment=run.environment,
+        run=run.name,
+        read_at=read_at,
+        commit=desired.commit,
+        commit_address=run.store.read_text(COMMIT_ADDRESS) if run.store.has(COMMIT_ADDRESS) else "",
+        audit_lines=lines,
+        live=replace(live, topics={}),
+    )
+    topics = indexed_topics(live, desired.topics, planned_changes(plan, done), changes, desired.left_out)
+    write_topic_index(run.home, head, topics)
+
+
+def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime]:
+    """The snapshot after the changes, if the run has taken one; else its first one."""
+    live, tables = run.read_live(), run.tables()
+    if tables is not None and run.store.has(quality_file(AFTER)):
+        from topicops.edges.tables.live_topics import read_live_topics
+        from topicops.edges.tables.results import read_cluster
+
+        after = tables.below(AFTER)
+        report = run.store.read_json(quality_file(AFTER))
+        checked_at = report.get("checked_at") if isinstance(report, dict) else None
+        return read_cluster(after, live, read_live_topics(after)), _time(checked_at)
+    read = run.store.read_json("run.json") if run.store.has("run.json") else None
+    return live, _time(read.get("read_at") if isinstance(read, dict) else None)
+
+
+def _time(text: object) -> datetime:
+    return datetime.fromisoformat(str(text)) if text else now()
+
+
+def _last_changes(run: Run) -> tuple[Mapping[str, LastChange], int]:
+    """By topic, and how many lines the audit log has. What the index of before knows is not read again."""
+    known, count = _known_changes(run)
+    log = read_audit_log(audit_folder(run.home), run.environment, may_begin_with=lambda line: line.n <= count + 1)
+    lines = [line for line in log.lines if line.n > count]
+    newer = {
+        line.topic: LastChange(
+            at=line.at, action=line.action, outcome=line.outcome, run=line.run, by=line.approver or line.principal
+        )
+        for line in lines
+    }
+    return {**known, **newer}, lines[-1].n if lines else count
+
+
+def _known_changes(run: Run) -> tuple[Mapping[str, LastChange], int]:
+    index = index_of(run.home, run.environment)
+    try:
+        return index.last_changes(), index.head().audit_lines
+    except ArtifactError:  # there is none, or it is damaged: the whole log is read
+        return {}, 0

@@ -1,0 +1,162 @@
+"""The topic index: what the Topics page shows of each topic, as the last run of the environment saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.json_types import FormatVersion
+from topicops.model.plans.changes import Action
+from topicops.model.plans.delta import Field, TopicClass
+from topicops.model.runs.results import OutcomeStatus
+from topicops.model.specs.desired import DesiredTopic
+
+Word = Literal[
+    "offline", "under min ISR", "under-replicated", "missing", "different", "to delete", "deleted outside git",
+    "held", "skipped", "blocked", "paused", "unmanaged", "being deleted", "moving", "healthy",
+]  # fmt: skip
+"""A state of a topic; it may have several. ``healthy``: each partition has a leader and all its replicas in sync."""
+
+TROUBLE: frozenset[Word] = frozenset(("offline", "under min ISR", "under-replicated"))
+Order = Literal["trouble", "name", "partitions", "owner", "changed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChange:
+    """The newest line of the audit log about a topic."""
+
+    at: datetime
+    action: Action
+    outcome: OutcomeStatus
+    run: str
+    by: str
+    """Who approved it, else the principal that sent it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerShare:
+    """What one broker has of one topic, in partitions."""
+
+    broker: int
+    replicas: int
+    leaders: int
+    missing: int
+    """Replicas here that are not in the ISR."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """What the plan has about a topic: a change with the gate's word, or why it is blocked."""
+
+    title: str
+    """``configure``, or ``blocked``."""
+    word: Word | Literal["run"]
+    reasons: tuple[str, ...] = ()
+    anchor: str = ""
+    """Of its row in the run's Plan page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedTopic:
+    """One topic, live or described."""
+
+    name: str
+    topic_class: TopicClass
+    words: frozenset[Word]
+    partitions: int
+    replication_factor: int
+    offline: int
+    """Partitions without a live leader, as are the next two."""
+    under_min_isr: int
+    under_replicated: int
+    shares: tuple[BrokerShare, ...] = ()
+    """By broker."""
+    live: LiveTopic | None
+    desired: DesiredTopic | None
+    changed: frozenset[Field] = frozenset()
+    """Fields in which live and described topic differ."""
+    planned: tuple[PlannedChange, ...] = ()
+    last_change: LastChange | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexHead:
+    """What the whole index is about."""
+
+    environment: str
+    run: str
+    """``<DAG>/<run id>`` of the run that read the cluster."""
+    read_at: datetime
+    commit: str | None = None
+    commit_address: str = ""
+    audit_lines: int = 0
+    """How many lines of the audit log are in it."""
+    live: ClusterSnapshot
+    """Without its topics."""
+    looked_at: datetime | None = None
+    """When a later run found nothing different; None: none has."""
+    format_version: FormatVersion = "1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsWanted:
+    """Which topics a page lists; empty words let all through."""
+
+    q: str = ""
+    """A part of name, owner or file, in any case."""
+    owner: str = ""
+    state: str = ""
+    """A ``Word``."""
+    broker: int | None = None
+    """One that has a replica; with a state of ``TROUBLE``, one that is missing from an ISR."""
+    order: Order = "trouble"
+    first: int = 0
+    most: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRow:
+    """One row of the list."""
+
+    name: str
+    words: tuple[Word, ...]
+    partitions: int
+    replication_factor: int
+    offline: int
+    under_min_isr: int
+    under_replicated: int
+    owner: str
+    place: str
+    """``<file>:<line>``; empty: no file describes it."""
+    changed: str
+    """``2026-01-31 08:00 configure by alice``; empty: never by topicops."""
+    shares: Mapping[int, BrokerShare] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsPage:
+    """Some of the topics that are wanted."""
+
+    topics: int
+    """In the index."""
+    found: int
+    rows: Sequence[ListedRow]
+    words: Mapping[Word, int]
+    """How many topics are in each state, of all."""
+    owners: Mapping[str, int]
+    """The owners with most topics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerTotals:
+    """What one broker has of all topics, in partitions."""
+
+    broker: int
+    replicas: int = 0
+    leaders: int = 0
+    missing: int = 0
+    topics_missing: int = 0
+    """Topics with a partition whose ISR lacks this broker."""

@@ -1,0 +1,119 @@
+"""Around each Topics page: whose topics, how old, the way to the other pages, and what there is when nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import quote, urlencode
+
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.runs.topic_index import BrokerShare, IndexHead, Word
+from topicops.on_airflow.pages.frame import STATIC
+from topicops.on_airflow.pages.markup import Html, document, pill, tag, together
+from topicops.on_airflow.pages.topics_reading import Indexed
+
+TONES: dict[Word, str] = {
+    "offline": "bad",
+    "under min ISR": "bad",
+    "under-replicated": "warn",
+    "missing": "warn",
+    "different": "warn",
+    "to delete": "warn",
+    "deleted outside git": "bad",
+    "held": "warn",
+    "skipped": "warn",
+    "blocked": "bad",
+    "being deleted": "warn",
+    "moving": "calm",
+    "paused": "calm",
+    "unmanaged": "calm",
+    "healthy": "good",
+}
+"""Colour of each state, the gravest first."""
+_PAGES = (("topics", "Topics"), ("brokers", "Brokers"), ("trends", "Trends"))
+_CELL, _HEIGHT = 9, 16
+
+
+def topics_document(title: str, indexed: Indexed, here: str, *content: Html | None) -> str:
+    """The whole page.
+
+    Args:
+        here: Which of the pages it is, by its address; empty: none of them.
+    """
+    links = [
+        tag("a", name, href=address, cls="chip", aria_current="page" if address == here else None)
+        for address, name in _PAGES
+    ]
+    others = tag("a", "all environments", href="../../topics", cls="chip")
+    head = tag(
+        "header",
+        tag("h1", title),
+        tag("nav", tag("span", tag("strong", indexed.environment)), *links, others, cls="chips", aria_label="Pages"),
+        _as_of(indexed.head) if indexed.head else None,
+    )
+    body = content if indexed.head or here == "trends" else (tag("p", indexed.problem, cls="empty"),)
+    return document(f"{title}: {indexed.environment}", head, *body, static=STATIC).text
+
+
+def _as_of(head: IndexHead) -> Html:
+    dag_id, _, run_id = head.run.partition("/")
+    run = tag("a", run_id, href=f"../../../dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}", cls="airflow")
+    same = f"; a run found the same at {head.looked_at:%Y-%m-%d %H:%M} UTC" if head.looked_at else ""
+    commit: list[Html | str] = [", files of ", tag("code", head.commit[:12])] if head.commit else []
+    return tag("p", f"As read at {head.read_at:%Y-%m-%d %H:%M:%S} UTC by run ", run, *commit, f"{same}.", cls="muted")
+
+
+def words(found: Iterable[Word]) -> Html:
+    """The states of a topic as pills, the gravest first."""
+    there = set(found)
+    return together(*(together(pill(word, tone), " ") for word, tone in TONES.items() if word in there))
+
+
+def topic_link(name: str) -> Html:
+    return tag("a", name, href=f"topic?{urlencode({'name': name})}", cls="topic")
+
+
+def broker_link(broker: int, live: ClusterSnapshot) -> Html:
+    gone = "" if broker in live.brokers else " (not registered)"
+    return tag("a", f"{broker}{gone}", href=f"broker?id={broker}", cls=None if not gone else "final")
+
+
+def broker_strip(shares: dict[int, BrokerShare], brokers: Iterable[int]) -> Html:
+    """A cell for each broker: what it leads is filled from below, what is out of sync from above."""
+    ids = list(brokers)
+    cells = [_cell(place, shares[broker]) for place, broker in enumerate(ids) if broker in shares]
+    bad = [f"{broker}: {share.missing}" for broker, share in shares.items() if share.missing]
+    leads = ", ".join(f"{broker}: {share.leaders}" for broker, share in shares.items())
+    label = f"leaders by broker {leads}{'; out of sync ' + ', '.join(bad) if bad else ''}"
+    width = max(1, len(ids)) * _CELL
+    return tag(
+        "svg", tag("title", label), *cells, cls="strip-of-brokers", viewBox=f"0 0 {width} {_HEIGHT}", width=width,
+        height=_HEIGHT, role="img", aria_label=label,
+    )  # fmt: skip
+
+
+def _cell(place: int, share: BrokerShare) -> Html:
+    x = place * _CELL
+    leads, lacks = (_HEIGHT * part / max(1, share.replicas) for part in (share.leaders, share.missing))
+    wide = _CELL - 1
+    return together(
+        tag("rect", cls="holds", x=x, y=0, width=wide, height=_HEIGHT),
+        tag("rect", cls="leads", x=x, y=f"{_HEIGHT - leads:.1f}", width=wide, height=f"{leads:.1f}") if leads else None,
+        tag("rect", cls="lacks", x=x, y=0, width=wide, height=f"{lacks:.1f}") if lacks else None,
+    )
+
+
+def pager(address: str, asked: dict[str, str], *, first: int, most: int, found: int) -> Html | None:
+    """Links to the page before and the page after."""
+    if found <= most and not first:
+        return None
+
+    def link(name: str, start: int) -> Html:
+        query = urlencode({**asked, **({"first": str(start)} if start else {})})
+        return tag("a", name, href=f"{address}?{query}" if query else address, cls="chip")
+
+    parts = [
+        link("← before", max(0, first - most)) if first else None,
+        tag("span", f"{min(first + 1, found):,} to {min(first + most, found):,} of {found:,}", cls="muted"),
+        link("next →", first + most) if first + most < found else None,
+    ]
+    return tag("nav", *parts, cls="chips", aria_label="Pages of the list")

@@ -1,0 +1,93 @@
+"""Trends of an environment: rules by runs as a heat map, and partitions, differences and duration as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from topicops.model.printable import plural
+from topicops.model.runs.history import Trends
+from topicops.on_airflow.pages.markup import Html, tag, together
+from topicops.on_airflow.pages.topics_frame import topics_document
+from topicops.on_airflow.pages.topics_reading import TrendsModel
+
+_WIDE, _HIGH, _CELL = 720, 60, 11
+
+
+def trends_page(model: TrendsModel) -> str:
+    """The whole document."""
+    found = model.trends
+    if found is None or not found.runs:
+        body: list[Html] = [tag("p", model.problem or "No run has left a history yet.", cls="empty")]
+    else:
+        body = [*_lines(found), *_heat_map(found), *(tag("p", line, cls="card warn") for line in found.warnings)]
+    return topics_document("Trends", model.indexed, "trends", *body)
+
+
+def _lines(found: Trends) -> Iterator[Html]:
+    first, last = found.runs[0].at, found.runs[-1].at
+    about = f"The last {plural(len(found.runs), 'full run')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC."
+    yield tag("p", f"{about} Runs that found nothing different and ended early are not in it.", cls="muted")
+    series: Mapping[str, Sequence[float | None]] = {
+        "partitions": [run.partitions for run in found.runs],
+        "topics that differ from their files": [run.differing for run in found.runs],
+        "changes held or blocked": [run.waiting for run in found.runs],
+        "seconds from reading the cluster to the end": [run.seconds for run in found.runs],
+    }
+    for name, values in series.items():
+        yield _line(name, values)
+
+
+def _line(name: str, values: Sequence[float | None]) -> Html:
+    known = [value for value in values if value is not None]
+    if not known:
+        return together(tag("h2", name), tag("p", "not known of these runs", cls="muted"))
+    low, high = min(0.0, *known), max(1.0, *known)
+    step = _WIDE / max(1, len(values) - 1)
+    points = " ".join(
+        f"{place * step:.1f},{_HIGH - (value - low) / (high - low) * (_HIGH - 4) - 2:.1f}"
+        for place, value in enumerate(values)
+        if value is not None
+    )
+    now, most = known[-1], max(known)
+    label = f"{name}: now {now:,.0f}, at most {most:,.0f}, at least {min(known):,.0f}"
+    dot = points.rpartition(" ")[2].split(",")
+    chart = tag(
+        "svg", tag("title", label), tag("polyline", points=points, cls="line"),
+        tag("circle", cx=dot[0], cy=dot[1], r=3, cls="dot"), cls="trend", viewBox=f"-4 0 {_WIDE + 8} {_HIGH}",
+        role="img", aria_label=label,
+    )  # fmt: skip
+    numbers = tag("p", tag("strong", f"{now:,.0f}"), f" now, {min(known):,.0f} to {most:,.0f}", cls="muted")
+    return together(tag("h2", name), numbers, chart)
+
+
+def _heat_map(found: Trends) -> Iterator[Html]:
+    """A row for each rule that failed in one of the runs; dark: more rows failed."""
+    yield tag("h2", "Quality rules, run by run")
+    failing = {rule: by_run for rule, by_run in found.failed_rows.items() if any(by_run.values())}
+    if not failing:
+        yield tag("p", f"Each of {plural(len(found.failed_rows), 'rule')} held in each of these runs.", cls="muted")
+        return
+    rows = [
+        tag("tr", tag("th", tag("code", rule), scope="row"), tag("td", _heat_row(found, rule, by_run)))
+        for rule, by_run in sorted(failing.items())
+    ]
+    yield tag("div", tag("table", tag("tbody", *rows), cls="heat"), cls="scroll")
+    quiet = len(found.failed_rows) - len(failing)
+    yield tag("p", f"Oldest run left, newest right. {plural(quiet, 'other rule')} held in each run.", cls="muted")
+
+
+def _heat_row(found: Trends, rule: str, by_run: Mapping[str, int]) -> Html:
+    most = max(by_run.values())
+    cells = []
+    for place, run in enumerate(found.runs):
+        count = by_run.get(run.run)
+        tone = "unknown" if count is None else "holds" if not count else "some" if count * 2 <= most else "many"
+        said = "not evaluated" if count is None else "held" if not count else f"{plural(count, 'row')} failed"
+        title = tag("title", f"{run.at:%Y-%m-%d %H:%M} UTC: {said}")
+        cells.append(tag("rect", title, x=place * _CELL, y=0, width=_CELL - 1, height=_CELL + 4, cls=f"heat-{tone}"))
+    bad = sum(bool(count) for count in by_run.values())
+    label = f"{rule} failed in {bad} of {plural(len(found.runs), 'run')}"
+    width = len(found.runs) * _CELL
+    return tag(
+        "svg", *cells, viewBox=f"0 0 {width} {_CELL + 4}", width=width, height=_CELL + 4, role="img", aria_label=label
+    )

@@ -1,0 +1,57 @@
+"""Why a topic is not healthy, in sentences: one for each cause, with the partitions that it is about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.steps.topic_listing import ListedPartition, listed_partitions
+from topicops.steps.verifying.observation import broker_names, partition_names
+
+
+def health_lines(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[str]:
+    """Yield the gravest first; nothing for a healthy topic.
+
+    Args:
+        live: The snapshot that the topic is of; its own topics are not looked at.
+    """
+    if topic.states is None:
+        yield "Its partition states were not read."
+        return
+    causes: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for partition in listed_partitions(live, topic):
+        for cause in _causes(live, topic, partition):
+            causes[cause].append(partition.id)
+    for (_, sentence), partitions in sorted(causes.items()):
+        subject = partition_names(partitions)
+        yield f"{subject[0].upper()}{subject[1:]}: {sentence}."
+
+
+def _causes(live: ClusterSnapshot, topic: LiveTopic, partition: ListedPartition) -> Iterator[tuple[int, str]]:
+    missing = [broker for broker in partition.replicas if broker not in partition.isr]
+    if partition.is_unavailable:
+        state = (topic.states or {}).get(partition.id)
+        named = state.leader if state else -1
+        why = f"{broker_names([named])}, its leader, is not registered" if named >= 0 else "no replica in sync is alive"
+        yield 0, f"no leader, so nobody can read or write: {why}"
+    elif partition.is_under_min_isr:
+        yield (
+            1,
+            (
+                f"{len(partition.isr)} in sync where min.insync.replicas asks for {partition.min_isr}: producers with "
+                "acks=all are refused"
+            ),
+        )
+    if missing and partition.isr and partition.is_under_replicated:
+        yield 2, f"{_named(missing, live.brokers)} not in the ISR"
+
+
+def _named(missing: Collection[int], registered: Collection[int]) -> str:
+    gone = [broker for broker in missing if broker not in registered]
+    slow = [broker for broker in missing if broker in registered]
+    parts = [
+        f"{broker_names(gone)} (not registered)" if gone else "",
+        f"{broker_names(slow)} (registered, and behind)" if slow else "",
+    ]
+    return f"{' and '.join(filter(None, parts))} {'is' if len(missing) == 1 else 'are'}"

@@ -1,0 +1,153 @@
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.html_seen import Seen, assert_nothing_runs
+from fixtures.run_pages import HOSTILE
+from fixtures.topic_index import a_cluster, head_of, write_index
+from topicops.edges.home.topic_index import write_topic_index
+from topicops.model.runs.history import TrendRun, Trends
+from topicops.model.runs.topic_index import TopicsWanted
+from topicops.on_airflow.pages.brokers_page import brokers_page
+from topicops.on_airflow.pages.topic_page import topic_page
+from topicops.on_airflow.pages.topics_page import environments_page, topics_page
+from topicops.on_airflow.pages.topics_reading import (
+    Indexed,
+    TrendsModel,
+    read_brokers,
+    read_topic,
+    read_topics,
+    read_trends,
+)
+from topicops.on_airflow.pages.trends_page import trends_page
+from topicops.steps.topic_index import indexed_topics
+from topicops.testing import builders
+from topicops.testing.builders import NOW
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write_index(tmp_path)
+    return tmp_path
+
+
+def listed(home: Path, wanted: TopicsWanted | None = None) -> Seen:
+    return Seen(topics_page(read_topics(home, "local", wanted or TopicsWanted())))
+
+
+def test_the_list_has_each_topic_with_its_states_owner_file_and_last_change(home: Path) -> None:
+    text = listed(home).text
+    for word in ("shop.orders", "offline", "1 of 1 under-replicated", "team-shop", "configure by alice", "8 topics"):
+        assert word in text
+
+
+def test_a_search_says_how_many_of_all_it_found(home: Path) -> None:
+    assert "1 of 8 topics" in listed(home, TopicsWanted(q="bills")).text
+    assert "No topic is like that." in listed(home, TopicsWanted(q="nothing")).text
+
+
+def test_more_topics_than_a_page_holds_have_a_next_page(home: Path) -> None:
+    html = topics_page(read_topics(home, "local", TopicsWanted(most=3, first=3, q="o")))
+    assert 'href="topics?q=o&amp;first=6"' in html
+    assert 'href="topics?q=o"' in html
+
+
+def test_an_empty_cluster_is_told_apart_from_a_search_without_result(tmp_path: Path) -> None:
+    live = builders.snapshot()
+    write_topic_index(tmp_path, head_of(live), ())
+    assert "The cluster has no topics" in listed(tmp_path).text
+
+
+@pytest.mark.parametrize("content", [None, b"no database"])
+def test_without_a_readable_index_each_page_says_why(tmp_path: Path, content: bytes | None) -> None:
+    index = write_index(tmp_path)
+    index.path.unlink() if content is None else index.path.write_bytes(content)
+    pages = (
+        topics_page(read_topics(tmp_path, "local", TopicsWanted())),
+        topic_page(read_topic(tmp_path, "local", "shop.orders")),
+        brokers_page(read_brokers(tmp_path, "local")),
+        brokers_page(read_brokers(tmp_path, "local", chosen=1)),
+    )
+    why = "no run has read this environment's topics yet" if content is None else "cannot be read"
+    assert all(why in Seen(page).text for page in pages)
+    assert all(str(tmp_path) not in page for page in pages)
+
+
+def test_one_topic_shows_why_it_is_not_healthy_its_file_and_its_partitions(home: Path) -> None:
+    html = topic_page(read_topic(home, "local", "shop.items"))
+    text = Seen(html).text
+    assert "Partition 0: broker 3 (not registered) is not in the ISR." in text
+    assert f"https://forge.example/team/topics/-/blob/{'0' * 40}/topics/shop/shop.items.yaml#L4" in html
+    assert "broker 1: leads, preferred leader" in html
+    assert "broker 3: out of sync" in html
+    assert "topicops has never changed it" in text
+
+
+def test_file_and_cluster_stand_side_by_side_and_the_plan_s_word_beside_them(home: Path) -> None:
+    html = topic_page(read_topic(home, "local", "shop.moved"))
+    assert "<ins>5</ins>" in html
+    assert "<del>3</del>" in html
+    assert "plan?run_id=manual__1#b" in html
+
+
+def test_a_topic_that_nobody_knows_is_no_error(home: Path) -> None:
+    assert "Neither the cluster nor a file" in Seen(topic_page(read_topic(home, "local", "no.such"))).text
+
+
+def test_the_brokers_page_names_what_is_not_registered(home: Path) -> None:
+    text = Seen(brokers_page(read_brokers(home, "local"))).text
+    assert "2 brokers registered, 1 with replicas not registered (3); 1 replicas not in sync." in text
+
+
+def test_a_broker_s_page_lists_what_is_missing_because_of_it(home: Path) -> None:
+    text = Seen(brokers_page(read_brokers(home, "local", chosen=3))).text
+    assert "not registered" in text
+    assert "shop.items" in text
+    assert "pay.bills" not in text
+    assert "each of its replicas is in sync" in Seen(brokers_page(read_brokers(home, "local", chosen=1))).text
+    assert "No broker of this id" in Seen(brokers_page(read_brokers(home, "local", chosen=99))).text
+
+
+def test_a_rack_s_page_has_its_brokers_alone(home: Path) -> None:
+    html = brokers_page(read_brokers(home, "local", rack="r1"))
+    assert "broker?id=1" in html
+    assert "broker?id=2" not in html
+    assert "No broker of this cluster" in Seen(brokers_page(read_brokers(home, "local", rack="r9"))).text
+
+
+def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
+    live = a_cluster()
+    spec = replace(builders.desired_topic("shop.orders"), owner=HOSTILE, description=HOSTILE)
+    write_topic_index(tmp_path, replace(head_of(live), run=HOSTILE), indexed_topics(live, {spec.name: spec}, {}, {}))
+    assert_nothing_runs(topics_page(read_topics(tmp_path, "local", TopicsWanted(q=HOSTILE, owner=HOSTILE))))
+    assert_nothing_runs(topics_page(read_topics(tmp_path, "local", TopicsWanted())))
+    assert_nothing_runs(topic_page(read_topic(tmp_path, "local", "shop.orders")))
+    assert_nothing_runs(topic_page(read_topic(tmp_path, "local", HOSTILE)))
+    assert_nothing_runs(brokers_page(read_brokers(tmp_path, "local", rack=HOSTILE)))
+
+
+def test_the_page_of_all_environments_leads_to_each_and_says_so_when_there_is_none() -> None:
+    assert 'href="dags/topic_pipeline_prod-eu/topics"' in environments_page(["prod-eu"])
+    assert "No run has read the topics" in Seen(environments_page([])).text
+
+
+def test_trends_show_each_rule_that_failed_run_by_run() -> None:
+    runs = tuple(
+        TrendRun(
+            run=f"r{n}", at=NOW + timedelta(hours=n), seconds=30.0 + n, partitions=100 + n, differing=n, waiting=None
+        )
+        for n in range(3)
+    )
+    found = Trends(runs=runs, failed_rows={"Q12": {"r0": 0, "r1": 4}, "Q01": {"r0": 0}}, warnings=())
+    html = trends_page(TrendsModel(indexed=Indexed(environment="local"), trends=found))
+    assert "Q12 failed in 1 of 3 runs" in html
+    assert "13:00 UTC: 4 rows failed" in html
+    assert "14:00 UTC: not evaluated" in html
+    assert "partitions: now 102, at most 102, at least 100" in html
+    assert "1 other rule held" in Seen(html).text
+
+
+def test_no_history_is_told(home: Path) -> None:
+    assert "No run of this environment has left a history yet." in Seen(trends_page(read_trends(home, "local"))).text
