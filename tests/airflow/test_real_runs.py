@@ -49,7 +49,7 @@ def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_
         "dagtest.old": GateWord.RUN,
         "dagtest.clicks": GateWord.RUN,
     }
-    assert "Applied and verified: 2 done." in (folder / "report.txt").read_text(encoding="utf-8")
+    assert "Applied and verified: 2 done; 1 held." in (folder / "report.txt").read_text(encoding="utf-8")
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         live = {topic for topic in reader.snapshot().topics if topic.startswith("dagtest.")}
     assert live == {"dagtest.orders", "dagtest.clicks"}

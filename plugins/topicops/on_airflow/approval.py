@@ -180,7 +180,7 @@ class AskPerson(ApprovalOperator):
                 f"Airflow still shows an earlier question of this run ({shown[0]}); a run asks one question: start a "
                 f"new run of {context['ti'].dag_id}"
             )
-        tell_of_question(run, self.site, context, link=self.generate_link_to_ui_from_context(context=context))
+        tell_of_question(run, self.site, context, link=self._address(context))
         super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
@@ -192,6 +192,11 @@ class AskPerson(ApprovalOperator):
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
         """Nothing: ``given_approval`` judges the recorded choices, and what it does not understand approves nothing."""
+
+    def _address(self, context: Context) -> str:
+        """Of the question; empty where Airflow does not know its own address."""
+        is_known = bool(conf.get("api", "base_url", fallback=""))
+        return self.generate_link_to_ui_from_context(context=context) if is_known else ""
 
     def _shown(self, context: Context) -> Shown:
         """Subject, text and form of the question as Airflow shows them, after it was given ours."""
