@@ -18,12 +18,13 @@ from fixtures.any_plan import with_words
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
+from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.runs.results import FailingRow, QualityReport, quality_file
-from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 with DAG("plain", schedule=None, is_paused_upon_creation=False):
     EmptyOperator(task_id="only")
 """
+TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3", "rack?name=r1", "trends")
 SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
 """Where to keep the pictures, for whoever wants to look at them; else they go with the test's folder."""
 
@@ -84,6 +86,7 @@ class Site:
         addresses = {gated.digest: gated.change.address for gated in held.changes if gated.approvable}
         held_set_file(self.home, "local").write(HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
         self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
+        write_index(self.home)
 
     def _write_hostile(self, store: ArtifactStore) -> None:
         name = quality_file("after")
@@ -100,6 +103,9 @@ class Site:
 
     def page(self, page: str, run_id: str, dag_id: str = PIPELINE) -> str:
         return f"{self.airflow.url}{PREFIX}/dags/{dag_id}/{page}?run_id={quote(run_id, safe='')}"
+
+    def topics(self, page: str = "topics") -> str:
+        return f"{self.airflow.url}{PREFIX}/dags/{PIPELINE}/{page}"
 
     def tab(self, route: str, run_id: str, dag_id: str = PIPELINE) -> str:
         return f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}/plugin/{route}"
@@ -147,8 +153,9 @@ def as_role(browser: Browser, site: Site, role: str) -> None:
 
 
 def test_the_plugin_is_loaded_and_no_route_answers_without_a_login(site: Site) -> None:
-    for path in ("plan?run_id=x", "quality?run_id=x", "static/pages.css", "static/pages.js"):
-        answer = site.http.get(f"{PREFIX}/dags/{PIPELINE}/{path}")
+    pages = ("plan?run_id=x", "quality?run_id=x", "static/pages.css", "static/pages.js", *TOPICS_PAGES)
+    for path in (*(f"dags/{PIPELINE}/{page}" for page in pages), "topics"):
+        answer = site.http.get(f"{PREFIX}/{path}")
         assert answer.status_code == 401
         assert "topic_" not in answer.text
 
@@ -258,3 +265,76 @@ def test_a_square_of_the_strip_leads_to_its_run(site: Site, browser: Browser) ->
     browser.click(".strip a[href$='scheduled__11']")
     browser.wait_for_text("scheduled__11")
     assert "Q11" in browser.text
+
+
+def test_from_airflow_s_bar_a_viewer_comes_to_a_topic_and_to_the_broker_that_it_lacks(
+    site: Site, browser: Browser
+) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(f"{site.airflow.url}/plugin/{TOPICS_ROUTE}")
+    browser.frame(TAB)
+    browser.click("a[href$='topic_pipeline_local/topics']")
+    browser.wait_for_text("8 topics")
+    browser.leave_frame()
+    browser.screenshot(site.pictures / "topics-in-airflow.png")
+    browser.frame(TAB)
+    browser.click("a[href='topic?name=shop.items']")
+    browser.wait_for_text("broker 3 (not registered) is not in the ISR")
+    browser.click("a[href='broker?id=3']")
+    browser.wait_for_text("What is missing because of it")
+    browser.leave_frame()
+    browser.screenshot(site.pictures / "broker-in-airflow.png")
+    assert [line for line in browser.console() if PREFIX in line] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("topics", "8 topics"),
+        ("topics?state=held", "1 of 8 topics"),
+        ("topics?broker=3&state=under-replicated", "1 of 8 topics"),
+        ("topics?q=no-such", "No topic is like that."),
+        ("topic?name=shop.items", "Why it is not healthy"),
+        ("topic?name=shop.moved", "What the plan has about it"),
+        ("topic?name=no.such", "Neither the cluster nor a file"),
+        ("brokers", "2 brokers registered"),
+        ("broker?id=3", "not registered"),
+        ("rack?name=r1", "Rack r1"),
+        ("trends", "No run of this environment has left a history yet."),
+    ],
+)
+def test_each_topics_page_has_an_address_of_its_own(site: Site, browser: Browser, page: str, words: str) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.topics(page))
+    browser.wait_for_text(words)
+    browser.screenshot(site.pictures / f"{''.join(letter if letter.isalnum() else '-' for letter in page)}.png")
+    assert browser.console() == []
+
+
+def test_words_typed_into_the_search_become_the_address(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.topics())
+    browser.wait_for_text("8 topics")
+    browser.run("const f = document.getElementById('search'); f.value = 'shop'; f.dispatchEvent(new Event('change'))")
+    browser.wait_for_text("6 of 8 topics")
+    assert browser.address == site.topics("topics?q=shop")
+
+
+def test_a_topic_s_name_in_the_plan_leads_to_its_page(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    browser.open(site.page("plan", site.held))
+    browser.click("a.topic[href^='topic?name=']")
+    browser.wait_for_text("all environments")
+    assert f"{PREFIX}/dags/{PIPELINE}/topic?name=" in browser.address
+    assert browser.console() == []
+
+
+def test_the_topics_pages_have_a_dark_side(site: Site, browser: Browser) -> None:
+    as_role(browser, site, "viewer")
+    for page in ("topics", "topic?name=shop.items", "broker?id=3"):
+        browser.open(site.topics(page))
+        browser.run("document.documentElement.className = 'dark'")
+        dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+        browser.screenshot(site.pictures / f"dark-{page[:5]}.png")
+        browser.run("document.documentElement.className = 'light'")
+        assert dark != browser.run("return getComputedStyle(document.body).backgroundColor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,12 +10,15 @@ import pytest
 
 from fixtures.topic_index import a_cluster
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import Run, open_run
 from topicops.flow.topic_index import index_of, index_topics, life_of_topic, note_look
+from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.steps.planning.gate import gate
+from topicops.steps.planning.only import keep_only
 from topicops.testing import builders
 
 
@@ -41,10 +44,12 @@ def run(tmp_path: Path, lines: list[str]) -> Run:
     return run
 
 
-def write_plan(run: Run, only: str | None = None) -> None:
-    changes = builders.change_set([builders.configure_change("shop.orders")])
-    changes = replace(changes, source=replace(changes.source, only=only))
-    run.store.write_text("plan.json", plan_to_json(gate(changes, builders.environment())))
+def write_plan(run: Run, only: str | None = None, changes: Sequence[Change] | None = None) -> None:
+    """A change of shop.orders, unless it is others; with ``only``, those of it that match."""
+    found = builders.change_set([builders.configure_change("shop.orders")] if changes is None else list(changes))
+    if only is not None:
+        found = keep_only(found, a_cluster(), (), only)
+    run.store.write_text("plan.json", plan_to_json(gate(found, builders.environment())))
 
 
 def test_a_run_writes_what_it_has_found(run: Run, tmp_path: Path) -> None:
@@ -58,10 +63,34 @@ def test_a_run_writes_what_it_has_found(run: Run, tmp_path: Path) -> None:
     assert [entry.title for entry in topic.planned] == ["configure"]
 
 
-def test_a_run_of_a_part_leaves_the_index_as_it_is(run: Run, tmp_path: Path) -> None:
+def planned_of(home: Path) -> dict[str, list[str]]:
+    return {name: [entry.title for entry in found] for name, found in index_of(home, "local").planned().items()}
+
+
+def test_a_run_of_a_part_writes_no_first_index(run: Run, tmp_path: Path) -> None:
     write_plan(run, only="shop.*")
     index_topics(run)
     assert not index_of(tmp_path, "local").path.exists()
+
+
+def test_a_run_of_a_part_leaves_what_is_said_of_the_plan_of_other_topics(run: Run, tmp_path: Path) -> None:
+    write_plan(run)
+    index_topics(run)
+    write_plan(run, only="crm.*")
+    index_topics(run)
+    assert planned_of(tmp_path) == {"shop.orders": ["configure"]}
+    write_plan(run, only="shop.*", changes=())
+    index_topics(run)
+    assert planned_of(tmp_path) == {}
+
+
+def test_an_approval_s_run_is_of_a_part_too(run: Run, tmp_path: Path) -> None:
+    write_plan(run)
+    index_topics(run)
+    run.store.write_value(ASKED_SET, {})
+    write_plan(run, changes=(builders.configure_change("crm.wild"),))
+    index_topics(run)
+    assert planned_of(tmp_path) == {"shop.orders": ["configure"], "crm.wild": ["configure"]}
 
 
 def test_the_last_change_comes_from_the_audit_log_and_stays(run: Run, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_topic_that_nobody_knows_is_no_error(home: Path) -> None:
 
 def test_the_brokers_page_names_what_is_not_registered(home: Path) -> None:
     text = Seen(brokers_page(read_brokers(home, "local"))).text
-    assert "2 brokers registered, 1 with replicas not registered (3); 1 replicas not in sync." in text
+    assert "2 brokers registered, 1 with replicas not registered (3); 1 replica not in sync." in text
 
 
 def test_a_broker_s_page_lists_what_is_missing_because_of_it(home: Path) -> None:

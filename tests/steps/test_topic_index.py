@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 
 from fixtures.rich_plan import rich_plan
-from fixtures.topic_index import PLANNED, a_cluster, healthy, lagging, the_files
+from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, lagging, the_files
+from topicops.model.plans.changes import GateWord
+from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import BrokerShare, IndexedTopic
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.topic_index import indexed_topics, planned_changes
@@ -64,11 +66,25 @@ def test_a_moving_topic_says_so() -> None:
 
 def test_what_the_plan_has_about_a_topic_leaves_out_what_is_done() -> None:
     plan = rich_plan()
-    every = planned_changes(plan)
+    every = planned_changes(plan, run="d/r")
     assert {entry.word for entries in every.values() for entry in entries} >= {"run", "held", "blocked"}
     done = {gated.digest for gated in plan.changes}
-    left = [entry for entries in planned_changes(plan, done).values() for entry in entries]
+    left = [entry for entries in planned_changes(plan, run="d/r", in_place=done).values() for entry in entries]
     assert {entry.word for entry in left} == {"blocked"}
+
+
+def test_a_held_change_that_somebody_rejected_says_who() -> None:
+    plan = rich_plan()
+    held = next(gated for gated in plan.changes if gated.gate is GateWord.HELD)
+    found = planned_changes(plan, run="d/r", rejected={held.digest: "rejected by alice"})[held.change.topic]
+    assert [(entry.word, entry.reasons) for entry in found] == [("rejected", ("rejected by alice",))]
+
+
+@pytest.mark.parametrize(("topic", "says"), [("shop.moved", True), ("shop.orders", False)])
+def test_a_change_that_failed_is_told_while_the_file_still_asks_for_it(topic: str, *, says: bool) -> None:
+    failed = replace(CHANGE, outcome=OutcomeStatus.FAILED)
+    rows = {row.name: row for row in indexed_topics(a_cluster(), the_files(), {}, {topic: failed})}
+    assert ("change failed" in rows[topic].words) is says
 
 
 def test_the_reasons_name_the_broker_that_is_not_registered() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +15,16 @@ from topicops.edges.home.topic_index import (
     write_topic_index,
 )
 from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.questions import ASKED_SET
+from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, Run, audit_folder, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, TopicopsError
+from topicops.model.plans.plan import Plan
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import IN_PLACE, QualitySuite, quality_file
-from topicops.model.runs.topic_index import IndexHead, LastChange
+from topicops.model.runs.topic_index import IndexHead, LastChange, PlannedChange
+from topicops.steps.planning.only import needs_again
 from topicops.steps.topic_index import indexed_topics, planned_changes
 
 __all__ = ["TopicIndex", "index_of", "index_topics", "indexed_environments", "life_of_topic", "note_look"]
@@ -29,7 +33,11 @@ AFTER: QualitySuite = "after"
 
 
 def index_topics(run: Run) -> None:
-    """Write the index from what a run of all topics has left so far. A problem is a line of progress, and no more."""
+    """Write the index from what a run has left so far. A problem is a line of progress, and no more.
+
+    A run with a part of the plan (``only``, or an approval) has all facts of the cluster; what the index of before says
+    of the plan of other topics stays.
+    """
     try:
         _write(run)
     except TopicopsError as error:
@@ -59,9 +67,9 @@ def life_of_topic(home: Path, environment: str, topic: str, *, most: int) -> Seq
 def _write(run: Run) -> None:
     desired, live, read_at = run.read_desired(), *_newest_live(run)
     plan = run.read_plan() if run.store.has(PLAN_FILE) else None
-    if plan is not None and plan.change_set.source.only is not None:
-        return  # it knows of a part
-    done = {outcome.digest for outcome in read_outcomes(run) if outcome.status in IN_PLACE}
+    is_of_plan = _topics_of_plan(run, plan)
+    if is_of_plan is not None and not index_of(run.home, run.environment).path.exists():
+        return  # nothing is known of the other topics
     changes, lines = _last_changes(run)
     head = IndexHead(
         environment=run.environment,
@@ -72,8 +80,26 @@ def _write(run: Run) -> None:
         audit_lines=lines,
         live=replace(live, topics={}),
     )
-    topics = indexed_topics(live, desired.topics, planned_changes(plan, done), changes, desired.left_out)
+    topics = indexed_topics(live, desired.topics, _planned(run, plan, is_of_plan), changes, desired.left_out)
     write_topic_index(run.home, head, topics)
+
+
+def _topics_of_plan(run: Run, plan: Plan | None) -> Callable[[str], bool] | None:
+    """Which topics the plan is about; None: all."""
+    if plan is None or not run.store.has(ASKED_SET):
+        return needs_again(plan) if plan else None
+    asked_about = {gated.change.topic for gated in plan.changes}
+    return lambda name: name in asked_about
+
+
+def _planned(
+    run: Run, plan: Plan | None, is_of_plan: Callable[[str], bool] | None
+) -> Mapping[str, Sequence[PlannedChange]]:
+    done = {outcome.digest for outcome in read_outcomes(run) if outcome.status in IN_PLACE}
+    rejected = {digest: str(found) for digest, found in read_rejections(run.home, run.environment).items()}
+    planned = planned_changes(plan, run=run.name, in_place=done, rejected=rejected)
+    before = index_of(run.home, run.environment).planned() if is_of_plan else {}
+    return {**{name: found for name, found in before.items() if is_of_plan and not is_of_plan(name)}, **planned}
 
 
 def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime]:

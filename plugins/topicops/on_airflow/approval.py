@@ -342,6 +342,7 @@ def report(site: Site, context: Context) -> XComValue:
     remarks = [why] if why else []
     if not was_sent and not tasks.failed_tasks(context):
         with step(site, context) as (flow, run):
+            flow.index_topics(run)
             tasks.hand_over(flow.run_result(run, remarks=remarks, headline=HEADLINES[answer]), context)
         return facts
     reported = tasks.report(site, context, remarks=remarks)

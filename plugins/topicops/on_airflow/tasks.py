@@ -460,7 +460,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
             flow.note_good_run(run)
-        if is_whole and run.store.has("quality-after.json"):
+        if run.store.has("quality-after.json"):
             flow.index_topics(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.plans.plan import Plan
+from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import (
     TROUBLE,
     BrokerShare,
@@ -32,6 +34,9 @@ CLASS_WORDS: Mapping[TopicClass, Word] = {
     TopicClass.PAUSED: "paused",
     TopicClass.UNMANAGED: "unmanaged",
 }
+CHANGING = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)
+"""Topics that a change is due for."""
+FAILED = (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
 GATE_WORDS: Mapping[GateWord, Word] = {GateWord.HELD: "held", GateWord.SKIPPED: "skipped"}
 
 
@@ -61,27 +66,33 @@ def indexed_topics(
             )
 
 
-def planned_changes(plan: Plan | None, in_place: Collection[str] = ()) -> Mapping[str, Sequence[PlannedChange]]:
+def planned_changes(
+    plan: Plan | None, *, run: str, in_place: Collection[str] = (), rejected: Mapping[str, str] = MappingProxyType({})
+) -> Mapping[str, Sequence[PlannedChange]]:
     """What a plan has about each topic.
 
     Args:
+        run: The run with the plan, as ``<DAG>/<run id>``.
         in_place: Digests of changes that are done.
+        rejected: By digest, who rejected a held change, as a sentence.
     """
     found: dict[str, list[PlannedChange]] = defaultdict(list)
     for gated in plan.changes if plan else ():
+        is_rejected = gated.gate is GateWord.HELD and gated.digest in rejected
         if gated.digest not in in_place:
             found[gated.change.topic].append(
                 PlannedChange(
                     title=gated.change.action,
-                    word=GATE_WORDS.get(gated.gate, "run"),
-                    reasons=gated.reasons,
+                    word="rejected" if is_rejected else GATE_WORDS.get(gated.gate, "run"),
+                    run=run,
+                    reasons=(rejected[gated.digest],) if is_rejected else gated.reasons,
                     anchor=f"change-{gated.digest[:12]}",
                 )
             )
     for blocked in plan.change_set.blocked if plan else ():
         reasons = (*blocked.wanted, *blocked.reasons, blocked.way_out)
         found[blocked.topic].append(
-            PlannedChange(title="blocked", word="blocked", reasons=reasons, anchor=f"blocked-{blocked.topic}")
+            PlannedChange(title="blocked", word="blocked", run=run, reasons=reasons, anchor=f"blocked-{blocked.topic}")
         )
     return found
 
@@ -107,6 +118,8 @@ def _indexed(
     words: set[Word] = {entry.word for entry in planned if entry.word != "run"}
     if delta.topic_class in CLASS_WORDS and not (is_left_out and delta.topic_class is TopicClass.UNMANAGED):
         words.add(CLASS_WORDS[delta.topic_class])
+    if last_change and last_change.outcome in FAILED and delta.topic_class in CHANGING:
+        words.add("change failed")
     health: tuple[tuple[Word, int], ...] = (
         ("offline", offline),
         ("under min ISR", under_min),

@@ -23,6 +23,7 @@ from topicops.edges.home.artifacts import name_on_disk
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
+from topicops.model.runs.results import IN_PLACE
 from topicops.model.runs.topic_index import (
     TROUBLE,
     BrokerShare,
@@ -32,6 +33,7 @@ from topicops.model.runs.topic_index import (
     LastChange,
     ListedRow,
     Order,
+    PlannedChange,
     TopicsPage,
     TopicsWanted,
     Word,
@@ -166,6 +168,15 @@ class TopicIndex:
             ).fetchall()
         return {name: self._decoded(text, LastChange) for name, text in rows}
 
+    def planned(self) -> Mapping[str, Sequence[PlannedChange]]:
+        """What plans have about topics, by topic; only of topics that have something."""
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT name, json_extract(detail, '$.planned') FROM topics "
+                "WHERE json_array_length(detail, '$.planned') > 0"
+            ).fetchall()
+        return {name: self._decoded(text, tuple[PlannedChange, ...]) for name, text in rows}
+
     @staticmethod
     def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
         marks = ",".join("?" * len(ids))
@@ -201,7 +212,7 @@ def _insert(connection: sqlite3.Connection, number: int, topic: IndexedTopic) ->
     spec, change = topic.desired, topic.last_change
     owner = spec.owner if spec else ""
     place = f"{spec.location.file}:{spec.location.line}" if spec else ""
-    changed = f"{change.at:%Y-%m-%d %H:%M} {change.action} by {change.by}" if change else ""
+    changed = _changed(change) if change else ""
     connection.execute(
         "INSERT INTO topics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
@@ -215,6 +226,11 @@ def _insert(connection: sqlite3.Connection, number: int, topic: IndexedTopic) ->
         "INSERT INTO shares VALUES (?,?,?,?,?)",
         [(number, share.broker, share.replicas, share.leaders, share.missing) for share in topic.shares],
     )
+
+
+def _changed(change: LastChange) -> str:
+    outcome = "" if change.outcome in IN_PLACE else f" {change.outcome.value},"
+    return f"{change.at:%Y-%m-%d %H:%M} {change.action}{outcome} by {change.by}"
 
 
 def _where(wanted: TopicsWanted) -> tuple[str, tuple[object, ...]]:

@@ -16,7 +16,8 @@ from topicops.model.specs.desired import DesiredTopic
 
 Word = Literal[
     "offline", "under min ISR", "under-replicated", "missing", "different", "to delete", "deleted outside git",
-    "held", "skipped", "blocked", "paused", "unmanaged", "being deleted", "moving", "healthy",
+    "held", "rejected", "skipped", "blocked", "change failed", "paused", "unmanaged", "being deleted", "moving",
+    "healthy",
 ]  # fmt: skip
 """A state of a topic; it may have several. ``healthy``: each partition has a leader and all its replicas in sync."""
 
@@ -49,14 +50,17 @@ class BrokerShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """What the plan has about a topic: a change with the gate's word, or why it is blocked."""
+    """What a plan has about a topic: a change with the gate's word, or why it is blocked."""
 
     title: str
     """``configure``, or ``blocked``."""
     word: Word | Literal["run"]
+    """``rejected``: held, and a person said no."""
+    run: str
+    """``<DAG>/<run id>`` of the run with that plan."""
     reasons: tuple[str, ...] = ()
     anchor: str = ""
-    """Of its row in the run's Plan page."""
+    """Of its row in that run's Plan page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def _summary(live: ClusterSnapshot, totals: Mapping[int, BrokerTotals]) -> Html:
     names = f" ({', '.join(map(str, gone))})" if gone else ""
     verdict = f"{plural(len(totals) - len(gone), 'broker')} registered"
     verdict += f", {len(gone)} with replicas not registered{names}" if gone else ""
-    verdict += f"; {missing:,} replicas not in sync." if missing else "; all replicas in sync."
+    verdict += f"; {plural(missing, 'replica')} not in sync." if missing else "; all replicas in sync."
     controller = "" if live.controller_id is None else f"Controller: {live.controller_id}. "
     about = tag("p", f"{controller}Cluster {live.cluster_id}.", cls="muted")
     return together(tag("p", verdict, cls="verdict"), about)
@@ -69,7 +69,7 @@ def _missing(found: BrokerTotals) -> Html | None:
     if not found.missing:
         return pill("none", "good")
     query = urlencode({"broker": found.broker, "state": "under-replicated"})
-    said = f"{found.missing:,} replicas of {found.topics_missing:,} topics"
+    said = f"{plural(found.missing, 'replica')} of {plural(found.topics_missing, 'topic')}"
     return tag("a", pill(said, "bad"), href=f"topics?{query}")
 
 

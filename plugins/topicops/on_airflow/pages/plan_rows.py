@@ -11,6 +11,7 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.markup import Html, lines, pill, tag, together
 from topicops.on_airflow.pages.reading import PlanModel
+from topicops.on_airflow.pages.topics_frame import topic_link
 from topicops.steps.reporting.plans.differences import Difference, differences
 from topicops.steps.reporting.plans.plan_wording import SIGNS, effect_lines, origin, risk_text, traffic_text, why_final
 
@@ -62,7 +63,7 @@ def _subject(gated: GatedChange, anchor: str) -> Html:
     digest = tag("code", gated.digest[:_DIGITS], title=gated.digest, cls="digest")
     return together(
         tag("span", f"{SIGNS[change.action]} {change.action}", cls=f"action {change.action}"),
-        tag("div", change.topic, cls="topic"),
+        tag("div", topic_link(change.topic)),
         tag("div", origin(change.location, change.owner), cls="muted"),
         tag("a", digest, href=f"#{anchor}", cls="muted", title="link to this change"),
     )
@@ -136,7 +137,7 @@ def blocked_row(blocked: Blocked) -> Html:
     move = tag("details", tag("summary", "for Kafka's reassignment tool"), tag("code", blocked.reassignment))
     cells = (
         together(
-            tag("div", blocked.topic, cls="topic"),
+            tag("div", topic_link(blocked.topic)),
             tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted"),
         ),
         lines(blocked.wanted or ("not known",)),

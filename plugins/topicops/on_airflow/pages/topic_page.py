@@ -30,7 +30,7 @@ def topic_page(model: TopicModel) -> str:
         tag("p", words(topic.words), cls="verdict"),
         _about(model.indexed, topic),
         *_health(head.live, topic),
-        *_planned(head.run, topic.planned),
+        *_planned(topic.planned),
         *_side_by_side(topic),
         *(_partitions(head.live, topic.live) if topic.live else ()),
         *_life(model),
@@ -65,12 +65,12 @@ def _health(live: ClusterSnapshot, topic: IndexedTopic) -> Iterator[Html]:
         yield tag("ul", *(tag("li", line) for line in found), cls="card bad")
 
 
-def _planned(run: str, planned: Sequence[PlannedChange]) -> Iterator[Html]:
+def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
     if not planned:
         return
-    dag_id, _, run_id = run.partition("/")
     yield tag("h2", "What the plan has about it")
     for entry in planned:
+        dag_id, _, run_id = entry.run.partition("/")
         page = f"../{quote(dag_id, safe='')}/plan?{urlencode({'run_id': run_id})}#{quote(entry.anchor)}"
         title = tag("a", entry.title, href=page)
         pieces = tag("p", title, " ", pill(entry.word, "good" if entry.word == "run" else "warn"))
