@@ -23,6 +23,7 @@ from benchmarks import (
     reading,
     snapshot,
     spark,
+    topics_page,
     validate,
     verify,
 )
@@ -46,6 +47,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     apply.BENCHMARK,
     apply_at_once.BENCHMARK,
     airflow.BENCHMARK,
+    topics_page.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"
