@@ -126,7 +126,7 @@ def comparisons(topics: int) -> Sequence[Comparison]:
         beside,
         *(
             Comparison(
-                id=f"{page} / a second",
+                id=f"{page}, {topics:,} topics / a second",
                 numerator=side_name(page, topics),
                 denominator=ALLOWED,
                 goal=1.0,

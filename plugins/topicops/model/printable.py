@@ -53,8 +53,8 @@ def printable_lines(text: str) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 topic``, ``2 topics``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """``1 topic``, ``2,000 topics``."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def or_not_set(value: str | None) -> str:
