@@ -22,8 +22,13 @@ from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.flow.runs.rejections import Rejection, note_answer
+from topicops.flow.runs.run import outcomes_file
+from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.load_table import LoadTable
-from topicops.model.runs.results import FailingRow, QualityReport, quality_file
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 from topicops.testing.builders import NOW
 
@@ -60,6 +65,7 @@ class Site:
         wait_for_dags(self.client, [PIPELINE, "plain"])
         self._pause()
         self.healthy, self.held, self.failing, self.hostile, self.bare = (self.run_of(PIPELINE) for _ in range(5))
+        self.rejected, self.failed = (self.run_of(PIPELINE) for _ in range(2))
         self.plain = self.run_of("plain")
         self._write()
 
@@ -86,7 +92,22 @@ class Site:
         addresses = {gated.digest: gated.change.address for gated in held.changes if gated.approvable}
         held_set_file(self.home, "local").write(HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
         self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
+        self._write_rejected()
+        self._write_failed()
         write_index(self.home)
+
+    def _write_rejected(self) -> None:
+        plan = of_another_cluster(rich_plan())
+        write_run(self.home, PIPELINE, self.rejected, plan=plan)
+        held = {gated.digest for gated in plan.with_gate(GateWord.HELD)}
+        no = Rejection(by="op (id 2)", at=NOW, run="topic_approval_local/1", comment="still read by the shop")
+        note_answer(self.home, "local", no, rejected=held, approved=())
+
+    def _write_failed(self) -> None:
+        store = write_run(self.home, PIPELINE, self.failed, plan=rich_plan(), failing=("Q11",))
+        for gated in rich_plan().with_gate(GateWord.RUN):
+            outcome = Outcome.of(gated, OutcomeStatus.FAILED, "the broker answered POLICY_VIOLATION: no")
+            store.write_value(outcomes_file(gated.change.action), (outcome,))
 
     def _write_hostile(self, store: ArtifactStore) -> None:
         name = quality_file("after")
@@ -112,14 +133,20 @@ class Site:
 
 
 def hostile_plan() -> str:
-    """The file of a plan in which every word is hostile, sealed as the gate seals it."""
-    from topicops.model.plans.changes import digest_of
-    from topicops.model.plans.plan_file import plan_to_json
+    """The file of a plan in which every word is hostile."""
+    return plan_to_json(sealed(with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")))
 
-    plan = with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")
-    target = plan.target
-    changes = tuple(replace(gated, digest=digest_of(gated.change, target)) for gated in plan.changes)
-    return plan_to_json(replace(plan, changes=changes))
+
+def of_another_cluster(plan: Plan) -> Plan:
+    """The same plan with digests of its own."""
+    target = replace(plan.target, cluster_id="another")
+    return sealed(replace(plan, change_set=replace(plan.change_set, target=target)))
+
+
+def sealed(plan: Plan) -> Plan:
+    """With the digests that the gate would give."""
+    changes = tuple(replace(gated, digest=digest_of(gated.change, plan.target)) for gated in plan.changes)
+    return replace(plan, changes=changes)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +215,8 @@ def test_each_tab_shows_its_run_to_whoever_may_read_it(site: Site, browser: Brow
     plan = site.tab(PLAN_ROUTE, site.held)
     see(browser, site, plan, "2 changes need an approval", f"plan-held-{role}")
     see(browser, site, site.tab(QUALITY_ROUTE, site.failing), "What fails", f"quality-failing-{role}")
+    see(browser, site, site.tab(PLAN_ROUTE, site.rejected), "rejected by op (id 2)", f"plan-rejected-{role}")
+    see(browser, site, site.tab(PLAN_ROUTE, site.failed), "POLICY_VIOLATION", f"plan-failed-{role}")
 
 
 def test_a_run_of_which_there_is_little_to_say_has_plain_tabs(site: Site, browser: Browser) -> None:
