@@ -46,8 +46,8 @@ def airflow_settings() -> dict[str, str]:
 
 make_project()
 os.environ.update(airflow_settings())
-for variable in ("TOPICOPS_MODE", "TOPICOPS_SCHEDULE", "TOPICOPS_DRIFT_SCHEDULE", "TOPICOPS_ANSWER_WITHIN"):
-    os.environ.pop(variable, None)
+for word in ("MODE", "SCHEDULE", "DRIFT_SCHEDULE", "ANSWER_WITHIN", "NOTIFY", "REMIND_AFTER"):
+    os.environ.pop(f"TOPICOPS_{word}", None)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
     from topicops.flow.topic_index import index_topics
     from topicops.flow.undoing import plan_undo, undo, write_undo
-    from topicops.flow.verifying import verify
+    from topicops.flow.verifying import check_topics, verify
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
 _NAMES = {
@@ -41,7 +41,7 @@ _NAMES = {
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "topic_index": ("index_topics",),
     "undoing": ("plan_undo", "undo", "write_undo"),
-    "verifying": ("verify",),
+    "verifying": ("check_topics", "verify"),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
@@ -55,6 +55,7 @@ __all__ = [
     "apply_plan",
     "approved_digests",
     "audit_files",
+    "check_topics",
     "diff",
     "diff_once",
     "doctor",

@@ -70,7 +70,7 @@ class Telling:
     def _remember(self, receiver: str, event: Event) -> None:
         memory = self._lasting if event.kind == "recovered" or event.kind in self._judged else self._of_run
         told = _read(memory)
-        causes = run_events.told_after(told.causes.get(receiver, {}), event)
+        causes = run_events.told_after(told.causes.get(receiver, {}), event, self.events)
         memory.write(replace(told, causes={**told.causes, receiver: causes}))
 
 

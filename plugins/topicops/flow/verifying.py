@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import inf
 
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import KINDS, CountedSummary, Run, baseline_file, read_environment
+from topicops.flow.runs.run import (
+    KINDS,
+    CountedSummary,
+    Run,
+    baseline_file,
+    read_environment,
+    read_needed_specs,
+)
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, Verdict
+from topicops.model.specs.environment import Verify
+from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.cluster_health import findings_before_run
-from topicops.steps.verifying.observation import FindingKey
+from topicops.steps.verifying.observation import Expectation, FindingKey
+from topicops.steps.verifying.verify import settled
 from topicops.steps.verifying.verify import verify as verify_step
-from topicops.steps.verifying.watch import Progress
+from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
 
+AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
+"""Deadlines of who looks and does not wait."""
 SAID_AGAIN_S = 5.0
 """After how long verify says again how far it is, while no topic becomes right or wrong."""
 
@@ -107,6 +121,37 @@ def verify_outcomes(
             source=environment.spec.cluster.source,
         )
     return write_checks(run, checks)
+
+
+def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
+    """The checks of these topics as they are now: each must be there and healthy. Writes nothing.
+
+    A healthy topic is observed twice, as by ``verify``; one that is not healthy is not waited for.
+
+    Raises:
+        ClusterError: The cluster cannot be read.
+        WrongTargetError: It is another one than the environment's.
+    """
+    environment, _ = read_needed_specs(run, no_topic).require()
+    access = run.access(environment)
+    with access.questions() as questions:
+        defaults, releases = questions.broker_defaults(), questions.releases()
+    with access.reader() as reader, access.broker_views() as metadata:
+        cluster_id = reader.cluster_id()
+        require_cluster_id(cluster_id, environment)
+        watch = Watch(
+            reader=reader,
+            metadata=metadata,
+            deadlines=AT_ONCE,
+            clock=Clock(),
+            known_findings=frozenset(),
+            broker_defaults=defaults,
+            releases=releases,
+            cluster_id=cluster_id,
+            source=environment.spec.cluster.source,
+            topics={name: WatchedTopic(Expectation(topic=name)) for name in names},
+        )
+        return settled(watch, clock=Clock())
 
 
 def progress_line(seen: Progress) -> str:

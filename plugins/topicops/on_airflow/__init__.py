@@ -8,16 +8,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from topicops.on_airflow.assets import topic_asset, topics_alias
     from topicops.on_airflow.dag_file import dags_of
     from topicops.on_airflow.dags import EnvironmentDags, environment_dags
+    from topicops.on_airflow.kafka_topics_hook import KafkaTopicsHook
+    from topicops.on_airflow.topic_sensor import TopicHealthySensor
 
 _MODULES = {
     "EnvironmentDags": "dags",
+    "KafkaTopicsHook": "kafka_topics_hook",
+    "TopicHealthySensor": "topic_sensor",
     "dags_of": "dag_file",
     "environment_dags": "dags",
+    "topic_asset": "assets",
+    "topics_alias": "assets",
 }
 
-__all__ = ["EnvironmentDags", "dags_of", "environment_dags"]
+__all__ = [
+    "EnvironmentDags",
+    "KafkaTopicsHook",
+    "TopicHealthySensor",
+    "dags_of",
+    "environment_dags",
+    "topic_asset",
+    "topics_alias",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -31,13 +31,15 @@ from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import printable
 from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.assets import topics_alias
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import MODES, Options, resolved
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
+from topicops.on_airflow.reminding import reminder
 from topicops.on_airflow.tasks import Site, XComValue
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseNotifier
+    from airflow.sdk import AssetAlias, BaseNotifier
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +180,7 @@ def approval_dag(site: Site) -> DAG:
                 "", type="string", description="All that are held now, only if their set has this digest."
             ),
         },
+        deadline=reminder(site),
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
         **_shared(site),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
@@ -237,12 +240,20 @@ def _looking(site: Site) -> BaseOperator:
     return diff
 
 
-def _step(task_id: str, step: Step, site: Site, trigger_rule: str = "all_success") -> BaseOperator:
+def _step(
+    task_id: str, step: Step, site: Site, trigger_rule: str = "all_success", outlets: Sequence[AssetAlias] = ()
+) -> BaseOperator:
     def run_step() -> XComValue:
         return step(site, get_current_context())
 
     operator = STEP_OPERATORS.get(task_id, PythonOperator)
-    return operator(task_id=task_id, python_callable=run_step, trigger_rule=trigger_rule, doc_md=step.__doc__)
+    return operator(
+        task_id=task_id,
+        python_callable=run_step,
+        trigger_rule=trigger_rule,
+        outlets=[*outlets],
+        doc_md=step.__doc__,
+    )
 
 
 def _changes_to_report(
@@ -255,7 +266,13 @@ def _changes_to_report(
     """
     create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
     delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
-    verify = _step("verify", tasks.verify, site, trigger_rule="none_failed_min_one_success")
+    verify = _step(
+        "verify",
+        tasks.verify,
+        site,
+        trigger_rule="none_failed_min_one_success",
+        outlets=[topics_alias(site.environment)],
+    )
     quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule=judged)
     report = _step("report", report_step, site, trigger_rule="all_done")
     before >> [create, expand, configure, delete]

@@ -18,7 +18,7 @@ from topicops.steps.reporting.plans.plan_wording import some, traffic_text, why_
 MOST_ROWS = 200
 """How many changes the question lists; the Plan page has all of them."""
 _DIGITS = 8
-"""Of a digest; the plan has it whole."""
+"""Of a digest, beside the topic: a column of its own makes the table too wide for Airflow's panel."""
 
 
 def question_markdown(
@@ -43,8 +43,8 @@ def question_markdown(
         + (", **except those that the form below marks as rejected**. " if len(changes) > 1 else ". ")
         + "**Reject** sends nothing.",
         "",
-        "| change | what | risk | owner | written in | digest |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| change | what | risk | owner | written in |",
+        "| --- | --- | --- | --- | --- |",
         *map(_row, rows),
         "",
         *_unlisted(changes[MOST_ROWS:]),
@@ -93,12 +93,11 @@ def _row(gated: GatedChange) -> str:
     change = gated.change
     undo = "" if change.reversible else ", cannot be undone"
     cells = [
-        f"{change.action} {bold(change.topic)}",
+        f"{change.action} {bold(change.topic)} {markdown(gated.digest[:_DIGITS])}",
         markdown(_what(change)),
         f"**{change.risk.value}**{undo} {markdown(' '.join(change.codes))}".rstrip(),
         markdown(change.owner or "not named"),
         markdown(str(change.location)),
-        markdown(gated.digest[:_DIGITS]),
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -29,6 +29,7 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
 from topicops.on_airflow.artifact_copies import copy_artifacts
+from topicops.on_airflow.assets import announce_topics
 from topicops.on_airflow.branches import QUIET, SKIP, unneeded_steps
 from topicops.on_airflow.one_home import keep_to_one_home
 from topicops.on_airflow.options import Options
@@ -430,10 +431,14 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
 
 
 def verify(site: Site, context: Context) -> XComValue:
-    """Verify each changed topic in both views; a failed check fails the run in ``report``, after the rules."""
+    """Verify each changed topic in both views; a failed check fails the run in ``report``, after the rules.
+
+    Each topic that is healthy gets an asset event.
+    """
     with step(site, context) as (flow, run):
         summary = flow.verify(run)
         log_verdicts(run)
+        announce_topics(run, context)
         return summary.to_xcom()
 
 

@@ -99,7 +99,7 @@ def heard(told: dict[str, str], found: RunReport) -> tuple[list[Event], dict[str
     all_events = tuple(events_of_run(found, mode="apply"))
     fresh = list(news(all_events, told, recovered(found, all_events, judged_by(found))))
     for event in fresh:
-        told = told_after(told, event)
+        told = told_after(told, event, all_events)
     return fresh, told
 
 
@@ -117,6 +117,20 @@ def test_a_cause_is_told_once_and_again_when_it_is_over() -> None:
     ]
     assert third[0].verdict == "Over: unhealthy. No changes."
     assert told == {}
+
+
+def test_what_is_left_of_a_cause_is_told_as_a_part_that_is_over_and_may_grow_again() -> None:
+    leaders = replace(RULE, rule="Q16", title="each broker leads what prefers it")
+    sick = report(facts_before=dead(3, 2), quality_before=(RULE, leaders))
+    _, told = heard({}, sick)
+    back, told = heard(told, report(quality_before=(HOLDS, leaders)))
+    assert [(event.kind, event.verdict) for event in back] == [
+        ("recovered", "Over: broker 3, Q12. The cluster is not healthy: quality rules that fail: Q16.")
+    ]
+    again, told = heard(told, sick)
+    assert [event.kind for event in again] == ["unhealthy"]
+    over, told = heard(told, report())
+    assert ([event.kind for event in over], told) == (["recovered"], {})
 
 
 def test_another_cause_of_the_same_kind_is_news() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
@@ -12,7 +13,7 @@ from topicops.model.printable import plural
 from topicops.model.runs.events import LASTING, TROUBLE, Event, EventKind
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
-from topicops.steps.reporting.facts_wording import unhealthy_by_broker, unhealthy_lines
+from topicops.steps.reporting.facts_wording import unhealthy_lines
 from topicops.steps.reporting.runs.run_report import RunReport, headline
 
 NAMED = 5
@@ -65,9 +66,14 @@ def _unhealthy(report: RunReport) -> Iterator[Event]:
         f"quality rules that fail: {', '.join(rules)}" if rules else "",
     ]
     counts = {"partitions": _most_of_a_broker(facts), "rules": len(rules)}
-    brokers = sorted(name for name, _ in unhealthy_by_broker(facts)) if facts else []
+    brokers = sorted({_broker(found.broker) for found in facts.unhealthy}) if facts else []
     verdict = f"The cluster is not healthy: {'; '.join(filter(None, parts))}."
-    yield _event(report, "unhealthy", verdict, counts, [*brokers, *rules])
+    event = _event(report, "unhealthy", verdict, counts, ())
+    yield replace(event, cause="\n".join([*brokers, *rules]))  # readable, so that a part of it can be over
+
+
+def _broker(broker: int | None) -> str:
+    return "partitions of no broker" if broker is None else f"broker {broker}"
 
 
 def _most_of_a_broker(facts: Facts | None) -> int:
@@ -155,16 +161,26 @@ def judged_by(report: RunReport) -> frozenset[EventKind]:
 
 
 def news(found: Sequence[Event], told: Mapping[str, str], over: Event) -> Iterator[Event]:
-    """Yield what a receiver does not know: causes that are new to it, and which troubles are over.
+    """Yield what a receiver does not know: causes that are new to it, and which troubles are over, or a part of one.
 
     Args:
         told: What it was told last, cause by kind.
         over: The event ``recovered``, of all that this run could see and did not find.
     """
-    yield from (event for event in found if told.get(event.kind) != event.cause)
-    if gone := [kind for kind in over.cause.split() if kind in TROUBLE and kind in told]:
-        verdict = f"Over: {', '.join(gone)}. {over.verdict}"
-        yield replace(over, verdict=verdict, cause=" ".join(gone))
+    gone = [kind for kind in over.cause.split() if kind in TROUBLE and kind in told]
+    parts_over = {event.kind: parts for event in found if (parts := _parts_over(event, told))}
+    yield from (event for event in found if told.get(event.kind) != event.cause and event.kind not in parts_over)
+    if gone or parts_over:
+        what = [*gone, *chain.from_iterable(parts_over.values())]
+        left = [event.verdict for event in found if event.kind in parts_over] or [over.verdict]
+        verdict = f"Over: {', '.join(what)}. {' '.join(left)}"
+        yield replace(over, verdict=verdict, cause=" ".join([*gone, *parts_over]))
+
+
+def _parts_over(event: Event, told: Mapping[str, str]) -> Sequence[str]:
+    """What of the cause that was told is over, if nothing came to it."""
+    before, now = told.get(event.kind, "").splitlines(), event.cause.splitlines()
+    return [part for part in before if part not in now] if set(now) < set(before) else []
 
 
 def recovered(report: RunReport, found: Sequence[Event], judged: Collection[EventKind]) -> Event:
@@ -175,8 +191,14 @@ def recovered(report: RunReport, found: Sequence[Event], judged: Collection[Even
     return replace(_event(report, "recovered", verdict, {}, ()), cause=" ".join(gone))
 
 
-def told_after(told: Mapping[str, str], event: Event) -> dict[str, str]:
-    """What a receiver knows after it was told of this event."""
-    if event.kind == "recovered":
-        return {kind: cause for kind, cause in told.items() if kind not in event.cause.split()}
-    return {**told, event.kind: event.cause}
+def told_after(told: Mapping[str, str], event: Event, found: Sequence[Event]) -> dict[str, str]:
+    """What a receiver knows after it was told of this event.
+
+    Args:
+        found: All events of the run: what is left of a cause of which a part is over.
+    """
+    if event.kind != "recovered":
+        return {**told, event.kind: event.cause}
+    over = event.cause.split()
+    left: dict[str, str] = {other.kind: other.cause for other in found if other.kind in over}
+    return {**{kind: cause for kind, cause in told.items() if kind not in over}, **left}
