@@ -14,9 +14,8 @@ import pytest
 
 from fixtures.airflow_story import Story
 from fixtures.live import look, remove_topics, until
-from fixtures.topic_project import TOPIC, Project
-from topicops.edges.airflow_client import AirflowClient
-from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from fixtures.topic_project import TOMBSTONE, TOPIC, Project
+from topicops.edges.local.airflow import start_airflow, wait_for_dags
 from topicops.edges.local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -105,12 +104,33 @@ with DAG("orders_ready", schedule=None, is_paused_upon_creation=False) as orders
     ) >> ask()
 '''
 
+REMINDERS = {"TOPICOPS_NOTIFY": "chat:notifiers", "TOPICOPS_REMIND_AFTER": "15s"}
+CHAT = '''
+"""The notifier of all environments."""
+
+import json
+from pathlib import Path
+
+from airflow.sdk import BaseNotifier
+
+
+class Chat(BaseNotifier):
+    def notify(self, context):
+        with (Path(__file__).absolute().parents[1] / "notes/chat").open("a", encoding="utf-8") as notes:
+            notes.write(json.dumps(context["topicops_event"]) + "\\n")
+
+
+def notifiers():
+    return [Chat()]
+'''
+
 
 @pytest.fixture(scope="module")
 def project(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("own") / "project", local_cluster, ENVIRONMENT)
     (project.dags / "topicops_dags.py").unlink()
     (project.dags / "own_dags.py").write_text(OWN_FILE, encoding="utf-8")
+    (project.dags / "chat.py").write_text(CHAT, encoding="utf-8")
     (project.topics.parent / "notes").mkdir()
     return project
 
@@ -153,12 +173,17 @@ def collected() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def airflow(project: Project, local_cluster: LocalCluster, collected: Collector) -> Iterator[LocalAirflow]:
+def story(project: Project, local_cluster: LocalCluster, collected: Collector) -> Iterator[Story]:
     folder = project.topics.parent / "airflow"
     folder.mkdir()
-    variables = {**project.variables, **collected.variables}
+    variables = {**project.variables, **collected.variables, **REMINDERS}
     with start_airflow(folder, dags=project.dags, environment=variables) as airflow:
-        yield airflow
+        story = Story(airflow, airflow.client(), local_cluster, project)
+        with story.signed_in(airflow.username) as http:
+            pool = {"name": "kafka", "slots": 1, "description": "One at a time", "include_deferred": False}
+            http.post("/api/v2/pools", json=pool).raise_for_status()
+        wait_for_dags(story.client, [PIPELINE, "orders_data", "orders_ready", "any_topic"])
+        yield story
     remove_topics(local_cluster, [ORDERS])
 
 
@@ -167,34 +192,26 @@ def notes(project: Project, file: str) -> list[dict[str, Any]]:
     return [*map(json.loads, path.read_text(encoding="utf-8").splitlines())] if path.exists() else []
 
 
-def newest(client: AirflowClient, dag_id: str) -> str:
-    return list(client.runs(dag_id))[-1]
-
-
 def test_a_dag_of_data_starts_when_the_scheduled_run_of_an_own_dag_file_has_made_its_topic(
-    airflow: LocalAirflow, project: Project, local_cluster: LocalCluster, collected: Collector
+    story: Story, project: Project, local_cluster: LocalCluster, collected: Collector
 ) -> None:
-    client = airflow.client()
-    story = Story(airflow, client, local_cluster, project)
-    with story.signed_in(airflow.username) as http:
-        pool = {"name": "kafka", "slots": 1, "description": "One change of Kafka at a time", "include_deferred": False}
-        http.post("/api/v2/pools", json=pool).raise_for_status()
-        wait_for_dags(client, [PIPELINE, "orders_data", "orders_ready", "any_topic"])
-        waiting = client.trigger("orders_ready", {})
-        client.wait_for_task("orders_ready", waiting, "wait", "up_for_reschedule", timeout_s=IN_TIME_S)
-        until(lambda: "success" in client.runs(PIPELINE).values(), timeout_s=IN_TIME_S)
-        assert notes(project, "loaded") == []
+    client = story.client
+    waiting = client.trigger("orders_ready", {})
+    client.wait_for_task("orders_ready", waiting, "wait", "up_for_reschedule", timeout_s=IN_TIME_S)
+    until(lambda: "success" in client.runs(PIPELINE).values(), timeout_s=IN_TIME_S)
+    assert notes(project, "loaded") == []
 
-        project.write(ORDERS, TOPIC)
-        until(lambda: notes(project, "loaded") != [], timeout_s=IN_TIME_S)
-        client.follow("orders_ready", waiting, timeout_s=IN_TIME_S)
-        until(lambda: notes(project, "any") != [], timeout_s=IN_TIME_S)
+    project.write(ORDERS, TOPIC)
+    until(lambda: notes(project, "loaded") != [], timeout_s=IN_TIME_S)
+    state, _ = story.ended("orders_ready", waiting)
+    until(lambda: notes(project, "any") != [], timeout_s=IN_TIME_S)
 
-        (loaded,) = notes(project, "loaded")
-        (extra,) = loaded["extras"]
-        made = extra["run"].partition("/")[2]
-        until(lambda: {"run": made} in notes(project, "after"), timeout_s=IN_TIME_S)
-        (applied,) = [note for note in notes(project, "told") if note["kind"] == "applied"]
+    (loaded,) = notes(project, "loaded")
+    (extra,) = loaded["extras"]
+    made = extra["run"].partition("/")[2]
+    until(lambda: {"run": made} in notes(project, "after"), timeout_s=IN_TIME_S)
+    (applied,) = [note for note in notes(project, "told") if note["kind"] == "applied"]
+    with story.signed_in(story.airflow.username) as http:
         tasks = http.get(f"/api/v2/dags/{PIPELINE}/dagRuns/{made}/taskInstances").raise_for_status().json()
     assert loaded["uri"] == f"topicops://own/{ORDERS}"
     assert extra["actions"] == ["create"]
@@ -203,9 +220,29 @@ def test_a_dag_of_data_starts_when_the_scheduled_run_of_an_own_dag_file_has_made
     pools = {task["task_id"]: task["pool"] for task in tasks["task_instances"]}
     assert {pools[ours] for ours in ("validate", "create", "verify", "report")} == {"kafka"}
     assert notes(project, "before") != []
-    assert client.run_state("orders_ready", waiting) == "success"
+    assert state == "success"
     assert notes(project, "asked") == [{"healthy": True, "problems": []}]
     assert "V02: topic is not there" in client.log("orders_ready", waiting, "wait")
     assert len(look(local_cluster).topics[ORDERS].assignment) == 2
     until(lambda: {b"topicops.own.applied", b"topicops.own.done"} <= collected.names, timeout_s=60)
     logger.info("loaded by %s; the notifier was told %s", loaded, applied)
+
+
+def test_a_question_that_waits_is_told_of_again_by_a_deadline_alert(story: Story, project: Project) -> None:
+    client, approval = story.client, story.approval
+    project.write(ORDERS, TOPIC)
+    until(lambda: any(note["kind"] == "applied" for note in notes(project, "chat")), timeout_s=IN_TIME_S)
+    project.write(ORDERS, TOMBSTONE)
+    until(lambda: client.runs(approval) != {}, timeout_s=IN_TIME_S)
+    (asking,) = client.runs(approval)
+
+    def of_the_question() -> list[str]:
+        return [note["verdict"] for note in notes(project, "chat") if note["run"] == f"{approval}/{asking}"]
+
+    until(lambda: len(of_the_question()) == 2, timeout_s=IN_TIME_S)
+    first, again = of_the_question()
+    assert first == f"1 change of own wait for an approval: delete {ORDERS}"
+    assert re.fullmatch(rf"1 change of own still wait for an approval, since \S+: delete {re.escape(ORDERS)}", again)
+    story.answer("Reject", asking)
+    assert [note["verdict"] for note in notes(project, "told") if note["kind"] == "rejected"]
+    logger.info("the chat was told %s", of_the_question())
