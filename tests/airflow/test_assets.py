@@ -13,9 +13,10 @@ from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.on_airflow import tasks, topic_asset, topics_alias
+from topicops.on_airflow import assets, tasks, topic_asset, topics_alias
 from topicops.on_airflow.assets import ready_topics
 from topicops.on_airflow.dags import approval_dag, pipeline_dag
+from topicops.testing import builders
 
 
 def outcome(topic: str, action: Action, status: OutcomeStatus = OutcomeStatus.DONE) -> Outcome:
@@ -64,3 +65,16 @@ def test_a_topic_that_did_not_become_healthy_gets_no_event(tmp_path: Path) -> No
 def test_an_asset_is_named_by_environment_and_topic() -> None:
     asset = topic_asset("prod_eu", "Shop.orders_v1-x")
     assert (asset.uri, asset.name) == ("topicops://prod_eu/Shop.orders_v1-x", "topicops://prod_eu/Shop.orders_v1-x")
+
+
+def test_of_very_many_topics_those_that_somebody_waits_for_get_their_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = [builders.create_change(f"t-{number}") for number in range(assets.MOST_EVENTS + 1)]
+    monkeypatch.setattr(assets, "is_known", lambda asset: asset.uri.endswith("/t-7"))
+    flow, given = ScriptedFlow(tmp_path, changes=changes), context(ScriptedTask())
+    for task in (tasks.gate, tasks.pipeline_change("create"), tasks.verify):
+        task(site(flow), cast("Context", given))
+    events = cast("OutletEventAccessors", given["outlet_events"])[topics_alias("local")].asset_alias_events
+    assert [event.dest_asset_key.uri for event in events] == ["topicops://local/t-7"]
+    assert "200 of 201 changed topics have no asset event" in caplog.text
