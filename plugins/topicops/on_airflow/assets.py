@@ -59,7 +59,7 @@ def _awaited(environment: str, ready: Mapping[str, Sequence[Action]]) -> Mapping
     known = ((topic, actions) for topic, actions in ready.items() if is_known(topic_asset(environment, topic)))
     awaited = dict(islice(known, MOST_EVENTS))
     log.warning(
-        "%s of %s changed topics have no asset event: Airflow takes %s at a time, and those come first whose asset it knows",
+        "%s of %s changed topics have no asset event: Airflow takes %s at a time, those first whose asset it knows",
         len(ready) - len(awaited),
         len(ready),
         MOST_EVENTS,
