@@ -46,12 +46,13 @@ def announce_topics(run: Run, context: Context) -> None:
     ready = ready_topics(read_outcomes(run), checks)
     if len(ready) > MOST_EVENTS:
         ready = _awaited(run.environment, ready)
+    if not ready:
+        return
     events = context["outlet_events"][topics_alias(run.environment)]
     commit = run.read_plan().change_set.source.commit or ""
     for topic, actions in ready.items():
         events.add(topic_asset(run.environment, topic), {"actions": [*actions], "run": run.name, "commit": commit})
-    if ready:
-        log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in ready))
+    log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in ready))
 
 
 def _awaited(environment: str, ready: Mapping[str, Sequence[Action]]) -> Mapping[str, Sequence[Action]]:
