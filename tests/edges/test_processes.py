@@ -6,13 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from topicops.edges.processes import ProcessMark, kill, mark_of, members_of_session, send_signal, spawn, wait_gone
+from topicops.edges.processes import (
+    ProcessMark,
+    kill,
+    mark_of,
+    members_of_session,
+    pause,
+    send_signal,
+    spawn,
+    wait_gone,
+)
 
 
 @pytest.fixture
@@ -51,3 +61,18 @@ def test_the_session_of_a_process_is_found_after_its_first_process_has_ended(par
     [child] = members_of_session(parent.pid)
     kill([child])
     assert wait_gone([parent, child], timeout_s=0) == []
+
+
+def test_all_threads_of_a_paused_process_have_stopped(tmp_path: Path) -> None:
+    counts = (
+        "import threading\nfor _ in range(8): threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()"
+    )
+    process = spawn([sys.executable, "-c", counts], log=tmp_path / "log", folder=tmp_path, environment=os.environ)
+    pause(process)
+    try:
+        used = sum(psutil.Process(process.pid).cpu_times()[:2])
+        time.sleep(0.2)
+        assert psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
+        assert sum(psutil.Process(process.pid).cpu_times()[:2]) == used
+    finally:
+        kill([process])

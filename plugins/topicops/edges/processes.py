@@ -93,6 +93,24 @@ def send_signal(process: ProcessMark, number: signal.Signals) -> bool:
     return False
 
 
+def pause(process: ProcessMark, *, timeout_s: float = 10.0) -> None:
+    """Pause a process (SIGSTOP), and wait until all its threads have stopped: on a busy machine some still run on."""
+    deadline = time.monotonic() + timeout_s
+    if send_signal(process, signal.SIGSTOP):
+        while not _is_paused(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def _is_paused(pid: int) -> bool:
+    """True too where the system does not tell of threads."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat") if psutil.LINUX else ()
+    try:
+        states = [stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] for stat in threads]
+    except OSError:
+        return False  # a thread has just ended
+    return set(states) <= {"T"}
+
+
 def stop(processes: Sequence[ProcessMark], *, grace_s: float) -> list[ProcessMark]:
     """Ask the processes to end, kill those that still run after ``grace_s``, and return those that were killed.
 

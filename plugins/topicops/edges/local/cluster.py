@@ -43,7 +43,7 @@ from topicops.edges.local.state import (
     read_state,
     write_state,
 )
-from topicops.edges.processes import ProcessMark, kill, last_lines, send_signal, spawn, stop, wait_port_free
+from topicops.edges.processes import ProcessMark, kill, last_lines, pause, send_signal, spawn, stop, wait_port_free
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class LocalCluster:
 
     def pause(self, broker: int) -> None:
         """Pause the broker (SIGSTOP): its port accepts connections and never answers."""
-        send_signal(self._running(broker_role(broker)), signal.SIGSTOP)
+        pause(self._running(broker_role(broker)))
 
     def resume(self, broker: int) -> None:
         send_signal(self._running(broker_role(broker)), signal.SIGCONT)
@@ -280,7 +280,7 @@ class LocalCluster:
             self._start_zookeeper()
 
     def pause_zookeeper(self) -> None:
-        send_signal(self._running(ZOOKEEPER), signal.SIGSTOP)
+        pause(self._running(ZOOKEEPER))
 
     def resume_zookeeper(self) -> None:
         send_signal(self._running(ZOOKEEPER), signal.SIGCONT)
