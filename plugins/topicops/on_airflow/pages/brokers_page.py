@@ -79,7 +79,9 @@ def _racks(live: ClusterSnapshot, totals: Mapping[int, BrokerTotals]) -> Iterato
         racks[_rack(live, broker)].append(found)
     if len(racks) < 2:
         return
-    sums = {name: _sum(members) for name, members in sorted(racks.items())}
+    sums = {
+        name: _sum(members) for name, members in sorted(racks.items(), key=lambda item: (item[0] == NO_RACK, item[0]))
+    }
     most_replicas, most_leaders = (max(getattr(s, key) for s in sums.values()) for key in ("replicas", "leaders"))
     rows: list[list[Html | str]] = [
         [

@@ -73,8 +73,8 @@ def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
         dag_id, _, run_id = entry.run.partition("/")
         page = f"../{quote(dag_id, safe='')}/plan?{urlencode({'run_id': run_id})}#{quote(entry.anchor)}"
         title = tag("a", entry.title, href=page)
-        pieces = tag("p", title, " ", pill(entry.word, "good" if entry.word == "run" else "warn"))
-        yield tag("div", pieces, lines(entry.reasons), cls="card warn")
+        word = pill(entry.word, "good" if entry.word == "run" else "warn") if entry.word != entry.title else ""
+        yield tag("div", tag("p", title, " ", word), lines(entry.reasons), cls="card warn")
 
 
 def _side_by_side(topic: IndexedTopic) -> Iterator[Html]:
@@ -119,7 +119,8 @@ def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None
     found = sorted(listed_partitions(live, topic), key=_by_trouble)
     shown = found[:PARTITIONS_SHOWN]
     brokers = sorted(
-        {broker for partition in found for broker in partition.replicas}, key=lambda b: (_rack(live, b), b)
+        {broker for partition in found for broker in partition.replicas},
+        key=lambda b: (not _rack(live, b), _rack(live, b), b),
     )
     yield tag("h2", "Partitions")
     legend = "★ leads   ● in sync   ✗ out of sync   + being added   - being removed   outlined: the preferred leader"
