@@ -17,6 +17,7 @@ from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json
+from topicops.on_airflow import topic_asset
 from topicops.on_airflow.dags import drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
 
@@ -53,12 +54,28 @@ def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         live = {topic for topic in reader.snapshot().topics if topic.startswith("dagtest.")}
     assert live == {"dagtest.orders", "dagtest.clicks"}
+    assert [extra["actions"] for extra in asset_events("dagtest.clicks")] == [["create"]]
+    assert [extra["actions"] for extra in asset_events("dagtest.old")] == [["create"]], "a delete has no event"
 
     held = (tmp_path / "project/home/held/local.json").read_bytes()
     assert drift_dag(where).test(run_conf={"only": "dagtest.*"}).state == "success"
     (found,) = (tmp_path / "project/home/runs" / where.drift_id).glob("*/drift.json")
     assert [(e["topic"], e["kind"]) for e in json.loads(found.read_bytes())["drift"]] == [("dagtest.orders", "retired")]
     assert (tmp_path / "project/home/held/local.json").read_bytes() == held
+
+
+def asset_events(topic: str) -> list[dict[str, object]]:
+    """What Airflow keeps of each event of this topic's asset, oldest first."""
+    from airflow.models.asset import AssetEvent, AssetModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    of_topic = select(AssetEvent).join(AssetModel, AssetModel.id == AssetEvent.asset_id)
+    with create_session() as session:
+        found = session.scalars(
+            of_topic.where(AssetModel.uri == topic_asset("local", topic).uri).order_by(AssetEvent.id)
+        )
+        return [dict(event.extra) for event in found]
 
 
 def plan_of_a_pull_request(project: Project) -> Plan:
