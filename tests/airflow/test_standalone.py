@@ -105,7 +105,7 @@ def test_the_tabs_tell_of_the_question_its_answer_and_a_broker_that_is_down(stor
         story.client.wait_for_task(story.approval, asked, "approve", "awaiting_input", timeout_s=RUN_S)
         open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "Waits for an answer since", "story-plan-waits")
         story.answer("Reject")
-        open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "Rejected by admin", "story-plan-rejected")
+        open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "rejected by admin", "story-plan-rejected")
         browser.click("a.airflow")
         browser.leave_frame()
         browser.wait_for(lambda: f"/dags/{story.approval}/runs/{asked}" in browser.address, "the run that asked")
