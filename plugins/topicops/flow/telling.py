@@ -49,6 +49,7 @@ class Telling:
         self.events = tuple(found)
         self._over = run_events.recovered(report, found, judged)
         self._run, self._judged = run, judged
+        self._rules = run_events.evaluated_rules(report) if judged else frozenset[str]()
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
 
@@ -58,7 +59,7 @@ class Telling:
         What it did not take is new to it again after the next run.
         """
         heard = []
-        for event in run_events.news(self.events, self._known_to(receiver), self._over):
+        for event in run_events.news(self.events, self._known_to(receiver), self._over, rules=self._rules):
             if tell(event):
                 self._remember(receiver, event)
                 heard.append(event)

@@ -10,7 +10,14 @@ from topicops.model.plans.plan import Plan
 from topicops.model.runs.events import Event, EventKind
 from topicops.model.runs.facts import Facts, UnhealthyPartitions
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.steps.reporting.runs.run_events import events_of_run, judged_by, news, recovered, told_after
+from topicops.steps.reporting.runs.run_events import (
+    evaluated_rules,
+    events_of_run,
+    judged_by,
+    news,
+    recovered,
+    told_after,
+)
 from topicops.steps.reporting.runs.run_report import RunReport
 from topicops.testing.changes import create_topic, plan_of
 
@@ -97,7 +104,7 @@ def test_the_run_that_asks_tells_only_how_it_ended() -> None:
 def heard(told: dict[str, str], found: RunReport) -> tuple[list[Event], dict[str, str]]:
     """What a receiver hears of this run, and what he knows then."""
     all_events = tuple(events_of_run(found, mode="apply"))
-    fresh = list(news(all_events, told, recovered(found, all_events, judged_by(found))))
+    fresh = list(news(all_events, told, recovered(found, all_events, judged_by(found)), rules=evaluated_rules(found)))
     for event in fresh:
         told = told_after(told, event, all_events)
     return fresh, told
@@ -129,8 +136,26 @@ def test_what_is_left_of_a_cause_is_told_as_a_part_that_is_over_and_may_grow_aga
     ]
     again, told = heard(told, sick)
     assert [event.kind for event in again] == ["unhealthy"]
-    over, told = heard(told, report())
+    over, told = heard(told, report(quality_before=(HOLDS, replace(leaders, success=True, rows_failed=0))))
     assert ([event.kind for event in over], told) == (["recovered"], {})
+
+
+def test_a_rule_before_the_changes_is_over_when_it_holds_in_a_run_that_ended_with_rules_after_them() -> None:
+    stops = replace(RULE, rule="Q05", title="an input", severity="critical")
+    _, told = heard({}, report(plan=None, quality_before=(stops,), failed_tasks=("quality_before",)))
+    holds = replace(stops, success=True, rows_failed=0)
+    fresh, _ = heard(told, report(quality_before=(holds,), quality_after=(HOLDS,)))
+    assert [event.cause for event in fresh] == ["failed unhealthy"]
+
+
+def test_a_run_that_has_not_evaluated_a_rule_does_not_say_that_it_holds_again() -> None:
+    leaders = replace(RULE, rule="Q16", title="each broker leads what prefers it")
+    _, told = heard({}, report(facts_before=dead(3, 2), quality_before=(HOLDS,), quality_after=(RULE, leaders)))
+    for in_mode_plan in (report(facts_before=dead(3, 2)), report()):
+        fresh, told = heard(told, in_mode_plan)
+        assert fresh == []
+    over, _ = heard(told, report(quality_after=(HOLDS, replace(leaders, success=True, rows_failed=0))))
+    assert [event.kind for event in over] == ["recovered"]
 
 
 def test_another_cause_of_the_same_kind_is_news() -> None:

@@ -160,21 +160,33 @@ def judged_by(report: RunReport) -> frozenset[EventKind]:
     return frozenset(seen)
 
 
-def news(found: Sequence[Event], told: Mapping[str, str], over: Event) -> Iterator[Event]:
+def evaluated_rules(report: RunReport) -> frozenset[str]:
+    """The quality rules that this run could judge: in mode plan, for example, only those before the changes."""
+    return frozenset(result.rule for result in (*report.quality_before, *report.quality_after))
+
+
+def news(found: Sequence[Event], told: Mapping[str, str], over: Event, *, rules: Collection[str]) -> Iterator[Event]:
     """Yield what a receiver does not know: causes that are new to it, and which troubles are over, or a part of one.
 
     Args:
         told: What it was told last, cause by kind.
         over: The event ``recovered``, of all that this run could see and did not find.
+        rules: Which quality rules this run evaluated; of a cause with another rule nothing is called over.
     """
-    gone = [kind for kind in over.cause.split() if kind in TROUBLE and kind in told]
-    parts_over = {event.kind: parts for event in found if (parts := _parts_over(event, told))}
-    yield from (event for event in found if told.get(event.kind) != event.cause and event.kind not in parts_over)
+    seen = {kind for kind, cause in told.items() if not _rules_of(cause) - set(rules)}
+    gone = [kind for kind in over.cause.split() if kind in TROUBLE and kind in seen]
+    less = {event.kind: parts for event in found if (parts := _parts_over(event, told))}
+    yield from (event for event in found if told.get(event.kind) != event.cause and event.kind not in less)
+    parts_over = {kind: parts for kind, parts in less.items() if kind in seen}
     if gone or parts_over:
         what = [*gone, *chain.from_iterable(parts_over.values())]
         left = [event.verdict for event in found if event.kind in parts_over] or [over.verdict]
         verdict = f"Over: {', '.join(what)}. {' '.join(left)}"
         yield replace(over, verdict=verdict, cause=" ".join([*gone, *parts_over]))
+
+
+def _rules_of(cause: str) -> set[str]:
+    return {part for part in cause.splitlines() if part.startswith("Q")}
 
 
 def _parts_over(event: Event, told: Mapping[str, str]) -> Sequence[str]:
