@@ -44,6 +44,14 @@ NEWEST = Release(4, 4)
 USUAL = Release(3, 9)
 """Where an environment names none: the last one with ZooKeeper."""
 
+DELETES_NEVER_LED = Release(2, 0)
+"""A topic that never had a leader can be deleted. Source: kafka.controller.ReplicaStateMachine of each release."""
+KNOWS_BOUNCED_BROKERS = Release(2, 2)
+"""The controller notices a broker that restarts between two reads. Source: kafka.controller.KafkaController."""
+DEAD_REPLICAS_INELIGIBLE = Release(2, 3)
+"""OfflineReplica to ReplicaDeletionIneligible is valid. Source: kafka.controller.ReplicaState, 2.2.2 and 2.3.1."""
+SHRINKS_AT_FAILOVER = Release(2, 3)
+"""A new controller takes dead brokers out of ISRs. Source: kafka.controller.ReplicaStateMachine#startup."""
 CONFIG_SOURCES = Release(1, 1)
 """DescribeConfigs tells where each value comes from (KIP-226); before, only whether it is a default."""
 ZSTD = Release(2, 1)

@@ -90,6 +90,8 @@ class FakeCluster:
         self.questions_answered = True
         self.release = USUAL
         """Of all brokers."""
+        self.deletes_topics = True
+        """False: as with ``delete.topic.enable=false``."""
         self.cluster_id_of_brokers = cluster_id
         """The cluster id that the brokers answer."""
         self.missing_logs: set[tuple[int, str, int]] = set()
@@ -428,6 +430,8 @@ class FakeCluster:
 
     def _delete_error(self, change: DeleteTopic) -> str | None:
         live = self._topics.get(change.topic)
+        if not self.deletes_topics:
+            return "TOPIC_DELETION_DISABLED (73): Topic deletion is disabled."
         if change.topic_id is not None and (live is None or live.topic_id != change.topic_id):
             return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
         return _UNKNOWN_TOPIC if live is None or change.topic in self._deleting else None

@@ -1,0 +1,184 @@
+"""A controller with brokers that obey at once: each event is played until nothing is left to do.
+
+Live brokers delete what they are told to delete, and followers that are not held back catch up. So the znodes after a
+call are those that a real cluster has once it rests.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from topicops.controller.assignments import ReplicaAssignment, TopicPartition
+from topicops.controller.context import ControllerSettings
+from topicops.controller.controller import Controller
+from topicops.controller.elections import Election
+from topicops.controller.events import (
+    BrokersChanged,
+    DeletionsMarked,
+    ElectionsAsked,
+    Event,
+    IsrAltered,
+    MovesAsked,
+    MovesWritten,
+    PartitionsChanged,
+    ReplicasDeleted,
+    ShutdownAsked,
+    TopicsChanged,
+)
+from topicops.controller.requests import DeletionsOutbox, StopReplica
+from topicops.controller.znodes import TopicZnode, Znodes
+
+
+class PlayedCluster:
+    """Znodes, the controller and its brokers. What it is asked for it does without the checks of a request."""
+
+    def __init__(
+        self,
+        znodes: Znodes,
+        *,
+        settings: ControllerSettings | None = None,
+        new_topic_id: Callable[[str], str] | None = None,
+    ) -> None:
+        self.znodes = znodes
+        self.slow: set[int] = set()
+        """Brokers whose replicas do not catch up."""
+        self.unanswering: set[int] = set()
+        """Brokers that do not delete what they are told to delete."""
+        self._settings = settings or ControllerSettings()
+        self._new_topic_id = new_topic_id
+        self.controller: Controller | None = None
+        """None: no broker is live."""
+        if znodes.brokers:
+            self.fail_over(znodes.controller if znodes.controller in znodes.brokers else None)
+
+    # --- topics -------------------------------------------------------------------------------------------------
+
+    def create(self, topic: str, rows: Mapping[int, Sequence[int]], configs: Mapping[str, str]) -> None:
+        self.znodes.configs[topic] = dict(configs)
+        self.znodes.topics[topic] = TopicZnode({p: ReplicaAssignment(tuple(row)) for p, row in rows.items()})
+        self._play(TopicsChanged(), [topic])
+
+    def expand(self, topic: str, rows: Mapping[int, Sequence[int]]) -> None:
+        found = self.znodes.topics[topic]
+        added = {p: ReplicaAssignment(tuple(row)) for p, row in rows.items()}
+        self.znodes.set_assignment(topic, {**found.assignment, **added})
+        self._play(PartitionsChanged(topic), [topic])
+
+    def configure(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        """Set these overrides, or with None remove them."""
+        merged = {**self.znodes.configs.get(topic, {}), **configs}
+        self.znodes.configs[topic] = {name: value for name, value in merged.items() if value is not None}
+
+    def delete(self, topic: str) -> None:
+        self.znodes.markers[topic] = None
+        self._play(DeletionsMarked(), [topic])
+
+    # --- brokers ------------------------------------------------------------------------------------------------
+
+    def stop(self, brokers: Iterable[int]) -> None:
+        """Stop them without a warning; the controller, if it is one of them, is elected again first."""
+        for broker in brokers:
+            self.znodes.brokers.pop(broker, None)
+        if not self.znodes.brokers:
+            self.controller = self.znodes.controller = None
+        elif self.znodes.controller not in self.znodes.brokers:
+            self.fail_over()
+        else:
+            self._play(BrokersChanged(), [])
+
+    def shut_down(self, broker: int) -> None:
+        """Stop it as a person does who waits for a controlled shutdown."""
+        self._play(ShutdownAsked(broker), [])
+        self.stop([broker])
+
+    def start(self, broker: int, epoch: int = 0) -> None:
+        self.znodes.brokers[broker] = epoch
+        if self.controller is None:
+            self.fail_over()
+        else:
+            self._play(BrokersChanged(), self._topics_on(broker))
+
+    def fail_over(self, broker: int | None = None) -> None:
+        """Elect this broker, or the first live one."""
+        self.controller = Controller(
+            self.znodes,
+            broker=min(self.znodes.brokers) if broker is None else broker,
+            settings=self._settings,
+            new_topic_id=self._new_topic_id,
+            outbox=DeletionsOutbox(),
+        )
+        self._play(None, list(self.znodes.topics))
+
+    # --- partitions ---------------------------------------------------------------------------------------------
+
+    def elect(self, *partitions: TopicPartition, election: Election = Election.PREFERRED) -> None:
+        self._play(ElectionsAsked(partitions, election), [])
+
+    def move(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Through AlterPartitionReassignments."""
+        self._play(MovesAsked(targets), {tp.topic for tp in targets})
+
+    def move_by_znode(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Through ``/admin/reassign_partitions``."""
+        self.znodes.moves.update(targets)
+        self._play(MovesWritten(), {tp.topic for tp in targets})
+
+    def catch_up(self) -> None:
+        """Let followers catch up that were held back."""
+        self._play(None, list(self.znodes.topics))
+
+    # --- playing ------------------------------------------------------------------------------------------------
+
+    def _play(self, event: Event | None, topics: Iterable[str]) -> None:
+        """Handle the event, and all that follows from it.
+
+        Args:
+            topics: Where followers may have to catch up.
+        """
+        if self.controller is None:
+            return
+        if event is not None:
+            self.controller.handle(event)
+        self._answer(self.controller)
+        for topic in list(topics):
+            self._follow(self.controller, topic)
+
+    def _answer(self, controller: Controller) -> None:
+        while requests := controller.take_requests():
+            deleted: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+            for request in requests:
+                if isinstance(request, StopReplica) and self._obeys(request.broker):
+                    deleted[request.broker].append(request.partition)
+            for broker, partitions in sorted(deleted.items()):
+                controller.handle(ReplicasDeleted(broker, tuple(partitions)))
+
+    def _follow(self, controller: Controller, topic: str) -> None:
+        """Let the replicas of a topic join their ISRs, where a leader lives."""
+        znode = self.znodes.topics.get(topic)
+        if znode is None or topic in self.znodes.markers:
+            return
+        for p in list(znode.assignment):
+            tp = TopicPartition(topic, p)
+            state = self.znodes.states.get(tp)
+            if state is None or not controller.context.is_online(state.leader, tp):
+                continue
+            late = [broker for broker in znode.assignment[p].replicas if self._joins(controller, broker, tp)]
+            if late:
+                controller.handle(IsrAltered(tp, (*state.isr, *late)))
+                self._answer(controller)
+
+    def _joins(self, controller: Controller, broker: int, tp: TopicPartition) -> bool:
+        if broker in self.znodes.states[tp].isr or broker in self.slow:
+            return False
+        return controller.context.is_online(broker, tp)
+
+    def _obeys(self, broker: int) -> bool:
+        return broker in self.znodes.brokers and broker not in self.unanswering
+
+    def _topics_on(self, broker: int) -> list[str]:
+        return [
+            name
+            for name, znode in self.znodes.topics.items()
+            if any(broker in row.replicas for row in znode.assignment.values())
+        ]

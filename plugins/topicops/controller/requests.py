@@ -1,0 +1,91 @@
+"""What the controller sends to brokers. Their answers come back as events."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from topicops.controller.assignments import TopicPartition
+from topicops.model.cluster.snapshot import PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """Lead or follow this partition. The broker makes the log if it has none."""
+
+    broker: int
+    partition: TopicPartition
+    state: PartitionState
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplica:
+    """Stop serving the replica; with ``delete``, remove its log and answer."""
+
+    broker: int
+    partition: TopicPartition
+    delete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetadata:
+    """What the broker tells clients from now on, beside what it knows already."""
+
+    broker: int
+    live: tuple[int, ...]
+    partitions: Mapping[TopicPartition, PartitionState | None]
+    """None: the topic is being deleted (leader -2); the broker forgets the partition."""
+
+
+BrokerRequest = LeaderAndIsr | StopReplica | UpdateMetadata
+
+
+class Outbox:
+    """Requests in the order in which they are sent."""
+
+    def __init__(self) -> None:
+        self._requests: list[BrokerRequest] = []
+
+    def take(self) -> tuple[BrokerRequest, ...]:
+        """All requests since the last call."""
+        taken, self._requests = tuple(self._requests), []
+        return taken
+
+    def leader_and_isr(
+        self, brokers: Iterable[int], partition: TopicPartition, state: PartitionState, replicas: tuple[int, ...]
+    ) -> None:
+        self._requests += [LeaderAndIsr(broker, partition, state, replicas) for broker in brokers]
+
+    def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
+        self._requests.append(StopReplica(broker, partition, delete))
+
+    def update_metadata(
+        self,
+        brokers: Iterable[int],
+        live: Collection[int],
+        partitions: Mapping[TopicPartition, PartitionState | None],
+    ) -> None:
+        known = tuple(sorted(live))
+        self._requests += [UpdateMetadata(broker, known, dict(partitions)) for broker in brokers]
+
+
+class DeletionsOutbox(Outbox):
+    """Keeps only what is to be deleted: for a model in which nobody looks at the rest."""
+
+    def leader_and_isr(
+        self, brokers: Iterable[int], partition: TopicPartition, state: PartitionState, replicas: tuple[int, ...]
+    ) -> None:
+        """Keep nothing."""
+
+    def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
+        if delete:
+            super().stop_replica(broker, partition, delete=True)
+
+    def update_metadata(
+        self,
+        brokers: Iterable[int],
+        live: Collection[int],
+        partitions: Mapping[TopicPartition, PartitionState | None],
+    ) -> None:
+        """Keep nothing."""
