@@ -50,7 +50,8 @@ class PlayedCluster:
         self.controller: Controller | None = None
         """None: no broker is live."""
         if znodes.brokers:
-            self.fail_over(znodes.controller if znodes.controller in znodes.brokers else None)
+            self._elect_controller(znodes.controller if znodes.controller in znodes.brokers else None)
+            self._play(None, [])
 
     # --- topics -------------------------------------------------------------------------------------------------
 
@@ -101,6 +102,10 @@ class PlayedCluster:
 
     def fail_over(self, broker: int | None = None) -> None:
         """Elect this broker, or the first live one."""
+        self._elect_controller(broker)
+        self._play(None, list(self.znodes.topics))
+
+    def _elect_controller(self, broker: int | None) -> None:
         self.controller = Controller(
             self.znodes,
             broker=min(self.znodes.brokers) if broker is None else broker,
@@ -108,7 +113,6 @@ class PlayedCluster:
             new_topic_id=self._new_topic_id,
             outbox=DeletionsOutbox(),
         )
-        self._play(None, list(self.znodes.topics))
 
     # --- partitions ---------------------------------------------------------------------------------------------
 
