@@ -40,6 +40,7 @@ COMMANDS = {
     "retire": "files.retire:retire_command",
     "plan": "cluster.plan:plan_command",
     "show": "cluster.show:show_command",
+    "rehearse": "cluster.rehearse:rehearse_command",
     "apply": "cluster.apply:apply_command",
     "verify": "cluster.verify:verify_command",
     "doctor": "cluster.doctor:doctor_command",

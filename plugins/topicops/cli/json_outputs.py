@@ -17,6 +17,7 @@ from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.doctor_text import DoctorJson
 from topicops.steps.reporting.cluster.drift_text import DriftJson
+from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
@@ -53,6 +54,8 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "explanation": JsonOutput(ExplanationJson, ("explain",)),
     "doctor": JsonOutput(DoctorJson, ("doctor",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
+    "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
+    "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
     "undo": JsonOutput(UndoJson, ("undo",)),
     "topic-history": JsonOutput(TopicHistoryJson, ("history topic",)),

@@ -75,6 +75,12 @@ class PlayedCluster:
         self.znodes.markers[topic] = None
         self._play(DeletionsMarked(), [topic])
 
+    def remove(self, topic: str) -> None:
+        """Remove the topic and all its znodes by hand."""
+        self.znodes.remove_topic(topic)
+        self.znodes.remove_config(topic)
+        self._play(TopicsChanged(), [])
+
     # --- brokers ------------------------------------------------------------------------------------------------
 
     def stop(self, brokers: Iterable[int]) -> None:

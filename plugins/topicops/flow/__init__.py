@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
+    from topicops.flow.rehearsing import rehearse, without_each_rack
     from topicops.flow.reporting import note_verified, render, render_report, report, run_report, run_result
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
@@ -37,6 +38,7 @@ _NAMES = {
     "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
     "quality": ("one_application", "quality_after", "quality_before"),
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
+    "rehearsing": ("rehearse", "without_each_rack"),
     "reporting": ("note_verified", "render", "render_report", "report", "run_report", "run_result"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "topic_index": ("index_topics",),
@@ -87,6 +89,7 @@ __all__ = [
     "read_facts",
     "read_outcomes",
     "record_drift",
+    "rehearse",
     "render",
     "render_report",
     "report",
@@ -104,6 +107,7 @@ __all__ = [
     "verify_cluster",
     "verify_fleet",
     "verify_plan",
+    "without_each_rack",
     "write_undo",
 ]
 

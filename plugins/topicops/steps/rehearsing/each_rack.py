@@ -1,0 +1,108 @@
+"""What the loss of any one rack costs a whole cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import UsageError
+from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName
+
+EXAMPLES = 5
+"""Partitions that are named for each rack; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackLoss:
+    """The cluster without the brokers of one rack."""
+
+    rack: str
+    brokers: tuple[int, ...]
+    offline: int
+    """Partitions without a leader then, that have one now."""
+    below_min_isr: int
+    """Partitions with a leader then that refuse records with ``acks=all``, and take them now."""
+    moved_leaders: int
+    """Partitions that another broker leads then."""
+    most_leaders: int
+    """Of any one broker then."""
+    offline_examples: tuple[PartitionName, ...]
+    below_examples: tuple[PartitionName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackLosses:
+    environment: str
+    cluster_id: str
+    after_plan: bool
+    """The cluster is as a plan would make it."""
+    topics: int
+    partitions: int
+    offline_now: int
+    below_min_isr_now: int
+    most_leaders_now: int
+    racks: tuple[RackLoss, ...]
+    """By name."""
+    brokers_without_rack: tuple[int, ...]
+
+
+def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bool = False) -> RackLosses:
+    """Lose each rack in turn, on a snapshot with states. What is offline or below its minimum already is counted once.
+
+    Raises:
+        UsageError: The brokers have no racks, or all have the same one.
+    """
+    by_rack: dict[str, list[int]] = {}
+    for broker, found in sorted(live.brokers.items()):
+        if found.rack is not None:
+            by_rack.setdefault(found.rack, []).append(broker)
+    without = tuple(broker for broker, found in sorted(live.brokers.items()) if found.rack is None)
+    if len(by_rack) + bool(without) < 2:
+        raise UsageError(
+            "the brokers are on fewer than two racks, and the loss of one leaves no broker; set broker.rack"
+        )
+    kinds = PartitionKinds.of(live, live.topics.values())
+    now = {kind: fate for kind, fate, _ in kinds.fates(live.brokers.keys())}
+    return RackLosses(
+        environment=environment,
+        cluster_id=live.cluster_id,
+        after_plan=after_plan,
+        topics=len(live.topics) - len(live.deleting),
+        partitions=kinds.partitions,
+        offline_now=sum(len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is None),
+        below_min_isr_now=sum(
+            len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is not None and fate.is_below_min_isr
+        ),
+        most_leaders_now=max(kinds.leaders(live.brokers.keys()).values(), default=0),
+        racks=tuple(_without(rack, brokers, live, kinds, now) for rack, brokers in sorted(by_rack.items())),
+        brokers_without_rack=without,
+    )
+
+
+def _without(
+    rack: str, brokers: list[int], live: ClusterSnapshot, kinds: PartitionKinds, now: Mapping[Kind, Fate]
+) -> RackLoss:
+    left = live.brokers.keys() - set(brokers)
+    offline, below, moved, leaders = list[PartitionName](), list[PartitionName](), 0, Counter[int]()
+    for kind, fate, names in kinds.fates(left):
+        before = now[kind]
+        if fate.leader is None and before.leader is not None:
+            offline += names
+        elif fate.leader is not None:
+            leaders[fate.leader] += len(names)
+            moved += len(names) * (fate.leader != before.leader)
+            if fate.is_below_min_isr and not before.is_below_min_isr:
+                below += names
+    return RackLoss(
+        rack=rack,
+        brokers=tuple(brokers),
+        offline=len(offline),
+        below_min_isr=len(below),
+        moved_leaders=moved,
+        most_leaders=max(leaders.values(), default=0),
+        offline_examples=tuple(nsmallest(EXAMPLES, offline)),
+        below_examples=tuple(nsmallest(EXAMPLES, below)),
+    )

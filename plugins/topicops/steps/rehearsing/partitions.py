@@ -1,0 +1,119 @@
+"""Partitions after a loss, counted by what decides their fate, so that a large cluster costs little more than a pass.
+
+Partitions with the same replicas, state and settings share their fate. A cluster of 200,000 partitions has a few
+thousand kinds of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from topicops.controller.context import UNCLEAN_ELECTION
+from topicops.controller.losses import after_loss
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.specs.topic_config import canonical_overrides, min_insync_replicas, needed_in_sync
+
+
+class Kind(NamedTuple):
+    """All that decides what becomes of a partition."""
+
+    replicas: tuple[int, ...]
+    leader: int
+    isr: tuple[int, ...]
+    needed: int
+    """In-sync replicas without which producers with ``acks=all`` fail."""
+    unclean: bool
+    has_state: bool
+
+
+class Fate(NamedTuple):
+    """A kind of partition once only some brokers are live."""
+
+    leader: int | None
+    """None: offline."""
+    in_sync: int
+    is_below_min_isr: bool
+    """Or offline: producers with ``acks=all`` fail."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartitionName:
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKinds:
+    """All partitions of some topics, by kind."""
+
+    names: Mapping[Kind, list[PartitionName]]
+
+    @classmethod
+    def of(cls, live: ClusterSnapshot, topics: Iterable[LiveTopic]) -> PartitionKinds:
+        """Topics of a snapshot with states; those that are being deleted are left out: nobody can use them."""
+        names: defaultdict[Kind, list[PartitionName]] = defaultdict(list)
+        for topic in topics:
+            if topic.name not in live.deleting:
+                for p, kind in kinds_of(live, topic):
+                    names[kind].append(PartitionName(topic.name, p))
+        return cls(names)
+
+    @property
+    def partitions(self) -> int:
+        return sum(len(names) for names in self.names.values())
+
+    def fates(self, live: Collection[int]) -> Iterator[tuple[Kind, Fate, list[PartitionName]]]:
+        for kind, names in self.names.items():
+            yield kind, fate_of(kind, live), names
+
+    def leaders(self, live: Collection[int]) -> Counter[int]:
+        """How many partitions each broker leads then."""
+        found = Counter[int]()
+        for _, fate, names in self.fates(live):
+            if fate.leader is not None:
+                found[fate.leader] += len(names)
+        return found
+
+
+def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kind]]:
+    """The kind of each partition, by id."""
+    least = min_insync_replicas(topic.overrides, live.broker_defaults)
+    unclean = elects_unclean(topic, live.broker_defaults)
+    states = topic.states or {}
+    for p, replicas in topic.assignment.items():
+        state = states.get(p)
+        yield (
+            p,
+            Kind(
+                replicas=replicas,
+                leader=state.leader if state else -1,
+                isr=state.isr if state else (),
+                needed=needed_in_sync(least, len(replicas), live.releases),
+                unclean=unclean,
+                has_state=state is not None,
+            ),
+        )
+
+
+def fate_of(kind: Kind, live: Collection[int]) -> Fate:
+    """What becomes of a partition of this kind. One that never had a leader gets none by a loss."""
+    if not kind.has_state:
+        return Fate(leader=None, in_sync=0, is_below_min_isr=True)
+    before = PartitionState(leader=kind.leader, isr=kind.isr, leader_epoch=0, controller_epoch=0, version=0)
+    gone = [broker for broker in kind.replicas if broker not in live]
+    state = after_loss(before, kind.replicas, live=live, lost=gone, unclean=kind.unclean)
+    in_sync = sum(broker in live for broker in state.isr)
+    leader = state.leader if state.leader in live else None
+    return Fate(leader, in_sync, is_below_min_isr=leader is None or in_sync < kind.needed)
+
+
+def elects_unclean(topic: LiveTopic, broker_defaults: Mapping[str, str] | None) -> bool:
+    own = topic.overrides.get(UNCLEAN_ELECTION)
+    value = (broker_defaults or {}).get(UNCLEAN_ELECTION, "false") if own is None else own
+    return canonical_overrides({UNCLEAN_ELECTION: value})[UNCLEAN_ELECTION] == "true"

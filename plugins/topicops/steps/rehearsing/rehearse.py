@@ -1,0 +1,349 @@
+"""Play a plan on a snapshot of the live cluster, with brokers that go missing at one of its steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings
+from topicops.controller.played_cluster import PlayedCluster
+from topicops.controller.znodes import Znodes
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.errors import UsageError
+from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.release import USUAL
+from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName, fate_of, kinds_of
+
+
+class Effect(StrEnum):
+    """What becomes of one change."""
+
+    DONE = "done"
+    SKEWED = "skewed"
+    """Done, but a partition of it is led by another broker than planned, or by none."""
+    HANGS = "hangs"
+    """A deletion that waits for a broker."""
+    REFUSED = "refused"
+    """The brokers or topicops refuse it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedChange:
+    topic: str
+    action: Action
+    effect: Effect
+    reason: str = ""
+    """Empty when it is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedPartition:
+    partition: int
+    replicas: tuple[int, ...]
+    leader_before: int | None
+    """None: it had none, or did not exist."""
+    leader: int | None
+    isr: tuple[int, ...]
+    """Without lost brokers."""
+    is_below_min_isr: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedTopic:
+    """A topic that the plan changes, after the plan and the loss; without partitions if it is gone."""
+
+    topic: str
+    is_deleting: bool
+    partitions: tuple[RehearsedPartition, ...]
+    """By id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedLoad:
+    broker: int
+    rack: str | None
+    is_lost: bool
+    leaders_before: int
+    leaders: int
+    replicas_before: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """The cluster after a plan, and after the loss of some brokers."""
+
+    environment: str
+    cluster_id: str
+    brokers: Mapping[int, str | None]
+    """Racks of those that were live before."""
+    lost: tuple[int, ...]
+    step: int
+    """How many changes came before the loss; without a loss, all of them."""
+    changes: tuple[RehearsedChange, ...]
+    """In the plan's order."""
+    topics: tuple[RehearsedTopic, ...]
+    """Those that the plan changes, by name."""
+    load: tuple[RehearsedLoad, ...]
+    """By broker id."""
+    partitions: int
+    """Of all topics, afterwards."""
+    offline: tuple[PartitionName, ...]
+    """Of all topics, sorted: partitions without a leader afterwards."""
+    below_min_isr: tuple[PartitionName, ...]
+    """Of all topics, sorted: partitions with a leader that refuse records with ``acks=all`` afterwards."""
+    offline_before: int
+    below_min_isr_before: int
+
+    def with_effect(self, effect: Effect) -> tuple[RehearsedChange, ...]:
+        return tuple(change for change in self.changes if change.effect is effect)
+
+
+def rehearse(
+    live: ClusterSnapshot,
+    changes: Sequence[Change],
+    *,
+    environment: str,
+    lost: Collection[int] = (),
+    step: int | None = None,
+    is_kraft: bool = False,
+) -> Rehearsal:
+    """Play these changes in their order; the lost brokers go before change ``step`` + 1, by default after the last.
+
+    Args:
+        live: With states, and the brokers' defaults and releases where they are known.
+        lost: Live brokers.
+        is_kraft: A controller of KRaft deletes without waiting for brokers.
+
+    Raises:
+        UsageError: A broker is not live, none would be left, or there are fewer changes than ``step``.
+    """
+    step = _checked_step(live, changes, lost, step)
+    touched = {change.topic for change in changes}
+    stage = Stage(live, touched, is_kraft=is_kraft)
+    played = [stage.play(change) for change in changes[:step]]
+    if lost:
+        stage.lose(lost)
+    played += [stage.play(change) for change in changes[step:]]
+    before = PartitionKinds.of(live, live.topics.values())
+    others = PartitionKinds.of(live, [topic for name, topic in live.topics.items() if name not in touched])
+    return _assembled(stage, environment=environment, lost=lost, step=step, played=played, before=before, others=others)
+
+
+def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
+    """The snapshot once all these changes are done; arguments as for ``rehearse``."""
+    stage = Stage(live, {change.topic for change in changes}, is_kraft=is_kraft)
+    for change in changes:
+        stage.play(change)
+    others = {name: topic for name, topic in live.topics.items() if name not in stage.touched}
+    return replace(
+        live, topics={**others, **stage.topics}, deleting={**live.deleting, **dict.fromkeys(stage.deleting, 0)}
+    )
+
+
+class Stage:
+    """The topics of a plan on a played cluster, and the brokers that are left."""
+
+    def __init__(self, live: ClusterSnapshot, touched: Collection[str], *, is_kraft: bool = False) -> None:
+        self.live = live
+        self._is_kraft = is_kraft
+        self.touched = touched
+        self.there = {name: live.topics[name] for name in sorted(touched) if name in live.topics}
+        self.cluster = PlayedCluster(Znodes.of(live, self.there), settings=_settings(live))
+
+    @property
+    def brokers(self) -> Collection[int]:
+        return self.cluster.znodes.brokers.keys()
+
+    def lose(self, brokers: Collection[int]) -> None:
+        self.cluster.stop(sorted(brokers))
+
+    def play(self, change: Change) -> RehearsedChange:
+        """Do what the brokers would do, and tell what apply does where it would not ask them."""
+        missing = sorted(_brokers_of(change, self.topics) - set(self.brokers))
+        names = ", ".join(f"broker {broker}" for broker in missing)
+        effect, reason = Effect.DONE, ""
+        match change:
+            case CreateTopic():
+                self.cluster.create(change.topic, change.assignment, change.configs)
+                if missing:
+                    effect, reason = Effect.SKEWED, f"it has replicas on {names}; apply refuses it (TOP427)"
+            case ExpandTopic():
+                if missing:
+                    effect = Effect.REFUSED
+                    reason = f"it has new replicas on {names}: brokers answer INVALID_REPLICA_ASSIGNMENT (39)"
+                elif change.topic not in self.cluster.znodes.topics:
+                    effect, reason = Effect.REFUSED, "the topic does not exist"
+                else:
+                    self.cluster.expand(change.topic, change.assignment)
+            case ConfigureTopic():
+                self.cluster.configure(change.topic, change.configs)
+            case DeleteTopic() if self._is_kraft:
+                self.cluster.remove(change.topic)
+            case DeleteTopic():
+                self.cluster.delete(change.topic)
+                if missing:
+                    effect, reason = Effect.HANGS, f"it waits for {names}; apply does not begin it (TOP421)"
+            case _:
+                assert_never(change)
+        return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
+
+    @property
+    def topics(self) -> dict[str, LiveTopic]:
+        """The topics of the plan as they are now."""
+        return {name: self.cluster.znodes.topic(name) for name in self.cluster.znodes.topics}
+
+    @property
+    def deleting(self) -> Collection[str]:
+        return self.cluster.znodes.markers.keys()
+
+
+def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collection[int], step: int | None) -> int:
+    if unknown := sorted(set(lost) - live.brokers.keys()):
+        known = ", ".join(map(str, sorted(live.brokers)))
+        raise UsageError(f"broker {unknown[0]} is not live; live brokers: {known}")
+    if set(lost) == live.brokers.keys():
+        raise UsageError("this leaves no broker: nothing can be rehearsed without one")
+    if step is not None and not 0 <= step <= len(changes):
+        raise UsageError(f"step {step}: the plan has {len(changes)} changes that may run; name 0 to {len(changes)}")
+    return len(changes) if step is None or not lost else step
+
+
+def _settings(live: ClusterSnapshot) -> ControllerSettings:
+    default = (live.broker_defaults or {}).get(UNCLEAN_ELECTION, "false")
+    return ControllerSettings(
+        release=live.releases.oldest if live.releases else USUAL,
+        unclean_leader_election_enable=canonical_overrides({UNCLEAN_ELECTION: default})[UNCLEAN_ELECTION] == "true",
+    )
+
+
+def _brokers_of(change: Change, topics: Mapping[str, LiveTopic]) -> set[int]:
+    """The brokers that a change needs: those of its new replicas, and of a delete all that hold the topic."""
+    rows: Assignment = {}
+    if isinstance(change, CreateTopic | ExpandTopic):
+        rows = change.assignment
+    elif isinstance(change, DeleteTopic) and change.topic in topics:
+        rows = topics[change.topic].assignment
+    return {broker for row in rows.values() for broker in row}
+
+
+def _assembled(
+    stage: Stage,
+    *,
+    environment: str,
+    lost: Collection[int],
+    step: int,
+    played: Sequence[RehearsedChange],
+    before: PartitionKinds,
+    others: PartitionKinds,
+) -> Rehearsal:
+    live, brokers = stage.live, set(stage.brokers)
+    after = replace(live, topics=stage.topics, deleting=dict.fromkeys(stage.deleting, 0))
+    touched = PartitionKinds.of(after, after.topics.values())
+    found = [*others.fates(brokers), *touched.fates(brokers)]
+    offline = [name for _, fate, names in found if fate.leader is None for name in names]
+    below = [name for _, fate, names in found if fate.leader is not None and fate.is_below_min_isr for name in names]
+    were = list(before.fates(live.brokers.keys()))
+    return Rehearsal(
+        environment=environment,
+        cluster_id=live.cluster_id,
+        brokers={broker: found.rack for broker, found in sorted(live.brokers.items())},
+        lost=tuple(sorted(lost)),
+        step=step,
+        changes=_with_skew(played, touched, brokers),
+        topics=tuple(_topic(stage, after, name, brokers) for name in sorted(stage.touched)),
+        load=tuple(_load(live, before, others, touched, brokers)),
+        partitions=others.partitions + touched.partitions,
+        offline=tuple(sorted(offline)),
+        below_min_isr=tuple(sorted(below)),
+        offline_before=sum(len(names) for _, fate, names in were if fate.leader is None),
+        below_min_isr_before=sum(
+            len(names) for _, fate, names in were if fate.leader is not None and fate.is_below_min_isr
+        ),
+    )
+
+
+def _with_skew(
+    played: Sequence[RehearsedChange], touched: PartitionKinds, brokers: Collection[int]
+) -> tuple[RehearsedChange, ...]:
+    """Creates and expansions that were done, and whose leaders moved by a loss that came later."""
+    moved = Counter(
+        name.topic
+        for kind, fate, names in touched.fates(brokers)
+        if kind.replicas and fate.leader != kind.replicas[0]
+        for name in names
+    )
+    return tuple(
+        replace(
+            change,
+            effect=Effect.SKEWED,
+            reason=f"{moved[change.topic]} of its partitions are not led by their first replica",
+        )
+        if change.effect is Effect.DONE and change.action == "create" and moved[change.topic]
+        else change
+        for change in played
+    )
+
+
+def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[int]) -> RehearsedTopic:
+    topic = after.topics.get(name)
+    is_deleting = name in after.deleting
+    if topic is None or is_deleting:
+        return RehearsedTopic(topic=name, is_deleting=is_deleting, partitions=())
+    earlier = stage.there.get(name)
+    return RehearsedTopic(
+        topic=name,
+        is_deleting=False,
+        partitions=tuple(
+            _partition(stage.live, earlier, p, kind, fate_of(kind, brokers), brokers)
+            for p, kind in sorted(kinds_of(after, topic))
+        ),
+    )
+
+
+def _partition(
+    live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate, brokers: Collection[int]
+) -> RehearsedPartition:
+    had_leader = earlier is not None and p in earlier.assignment and live.has_live_leader(earlier, p)
+    return RehearsedPartition(
+        partition=p,
+        replicas=kind.replicas,
+        leader_before=(earlier.states or {})[p].leader if earlier and had_leader else None,
+        leader=fate.leader,
+        isr=tuple(broker for broker in kind.isr if broker in brokers),
+        is_below_min_isr=fate.is_below_min_isr,
+    )
+
+
+def _load(
+    live: ClusterSnapshot,
+    before: PartitionKinds,
+    others: PartitionKinds,
+    touched: PartitionKinds,
+    brokers: Collection[int],
+) -> Iterator[RehearsedLoad]:
+    leaders_before = before.leaders(live.brokers.keys())
+    leaders = others.leaders(brokers) + touched.leaders(brokers)
+    replicas_before, replicas = _replicas(before), _replicas(others) + _replicas(touched)
+    for broker, found in sorted(live.brokers.items()):
+        yield RehearsedLoad(
+            broker=broker,
+            rack=found.rack,
+            is_lost=broker not in brokers,
+            leaders_before=leaders_before[broker],
+            leaders=leaders[broker],
+            replicas_before=replicas_before[broker],
+            replicas=replicas[broker] if broker in brokers else 0,
+        )
+
+
+def _replicas(kinds: PartitionKinds) -> Counter[int]:
+    found = Counter[int]()
+    for kind, names in kinds.names.items():
+        for broker in kind.replicas:
+            found[broker] += len(names)
+    return found
