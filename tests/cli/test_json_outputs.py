@@ -160,6 +160,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("doctor", nothing, "doctor --environment local"),
     ("topics", nothing, "topics --environment local"),
     ("topics", nothing, "topics --environment local --under-min-isr"),
+    ("why", a_broker_stopped, "why bills --environment local"),
     ("rehearsal", planned, "rehearse plan.json --without-broker 2 --step 0"),
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
     ("import", nothing, "import --environment local --owner team-tests"),

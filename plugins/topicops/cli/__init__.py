@@ -43,6 +43,7 @@ COMMANDS = {
     "rehearse": "cluster.rehearse:rehearse_command",
     "apply": "cluster.apply:apply_command",
     "verify": "cluster.verify:verify_command",
+    "why": "cluster.why:why_command",
     "doctor": "cluster.doctor:doctor_command",
     "topics": "cluster.topics:topics_command",
     "drift": "cluster.drift:drift_command",

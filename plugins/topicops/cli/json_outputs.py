@@ -19,6 +19,7 @@ from topicops.steps.reporting.cluster.doctor_text import DoctorJson
 from topicops.steps.reporting.cluster.drift_text import DriftJson
 from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
+from topicops.steps.reporting.cluster.why_text import WhyJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.fleet_text import FleetJson
@@ -53,6 +54,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(ExplanationJson, ("explain",)),
     "doctor": JsonOutput(DoctorJson, ("doctor",)),
+    "why": JsonOutput(WhyJson, ("why",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topicops.flow.applying import apply, approved_digests
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
+    from topicops.flow.causes import why
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
@@ -44,6 +45,7 @@ _NAMES = {
     "topic_index": ("index_topics",),
     "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("check_topics", "verify"),
+    "causes": ("why",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
@@ -107,6 +109,7 @@ __all__ = [
     "verify_cluster",
     "verify_fleet",
     "verify_plan",
+    "why",
     "without_each_rack",
     "write_undo",
 ]

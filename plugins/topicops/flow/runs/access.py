@@ -21,6 +21,7 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError, Unsuppo
 from topicops.model.ports import AuditLog, ClusterQuestions, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
 from topicops.model.pull_requests.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
+from topicops.model.why_facts import TopicTimes
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
@@ -114,6 +115,13 @@ class Access:
         from topicops.edges.zookeeper.reader import ZooKeeperReader
 
         return migration_facts(reader) if isinstance(reader, ZooKeeperReader) else None
+
+    def topic_times(self, reader: LiveReader, topic: str) -> TopicTimes | None:
+        """When ZooKeeper's znodes of one topic were written; None for another source."""
+        from topicops.edges.zookeeper.reader import ZooKeeperReader
+        from topicops.edges.zookeeper.topic_times import topic_times
+
+        return topic_times(reader, topic) if isinstance(reader, ZooKeeperReader) else None
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
         """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""

@@ -1,0 +1,64 @@
+"""Why an ISR is not complete, and what that costs. Source: kafka.cluster.Partition, ``controller.isr``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
+from topicops.model.why_facts import Cause, CauseKind, WhyFacts
+from topicops.steps.verifying.observation import partition_names
+from topicops.steps.why.wording import at, read_from, state_path, state_time
+
+
+def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
+    """A follower whose broker is away, or that has not copied up to the end for ``replica.lag.time.max.ms``."""
+    if facts.live is None or facts.is_deleting:
+        return
+    missing: defaultdict[int, list[int]] = defaultdict(list)
+    for p, state in sorted(facts.states.items()):
+        moving = facts.live.adding.get(p, ())
+        for broker in facts.live.assignment.get(p, ()):
+            if broker not in state.isr and broker not in moving and state.leader in facts.brokers:
+                missing[broker].append(p)
+    for broker, partitions in sorted(missing.items()):
+        view = facts.views.get(broker)
+        since = at(state_time(facts, partitions))
+        if broker not in facts.brokers:
+            why, way_out = "it is not registered", f"it is in sync again by itself soon after broker {broker} is back"
+        elif isinstance(view, str):
+            why = f"it is registered, and gives no answer: {view}"
+            way_out = f"look whether broker {broker} hangs or is cut off, and restart it"
+        else:
+            why = "it is registered and answers, but does not copy as fast as the leader writes"
+            way_out = f"it joins by itself when it has caught up; look at disk, network and log of broker {broker}"
+        yield Cause(
+            id="not-in-sync",
+            kind=CauseKind.WAITS,
+            message=f"broker {broker} is not in the ISR of {partition_names(partitions)}{since}: {why}",
+            way_out=way_out,
+            read_from=(
+                *read_from(facts, *(state_path(facts, p) for p in partitions[:3]), "/brokers/ids"),
+                *([f"metadata of broker {broker}"] if view is not None else []),
+            ),
+        )
+
+
+def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
+    """Records with ``acks=all`` are refused with NOT_ENOUGH_REPLICAS (19)."""
+    if facts.live is None or facts.is_deleting:
+        return
+    least = min_insync_replicas(facts.live.overrides, facts.broker_defaults)
+    for p, state in sorted(facts.states.items()):
+        row = facts.live.assignment.get(p, ())
+        needed = needed_in_sync(least, len(row), facts.releases)
+        size = sum(broker in facts.brokers for broker in state.isr)
+        if state.leader in facts.brokers and size < needed <= len(row):
+            yield Cause(
+                id="below-min-isr",
+                kind=CauseKind.WAITS,
+                message=f"producers with acks=all fail on partition {p}: {size} of {needed} in-sync replicas that "
+                f"{MIN_ISR} asks for",
+                way_out="it ends when the followers named above are in sync again",
+                read_from=read_from(facts, state_path(facts, p), f"/config/topics/{facts.topic}"),
+            )

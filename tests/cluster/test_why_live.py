@@ -1,0 +1,304 @@
+"""Ten troubles, planted on a real cluster: `why` names each, and what it prints to type cures it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import ConfigResource, NewTopic
+
+from fixtures.admin import new_admin
+from fixtures.kafka_tool import FLAGS
+from fixtures.live import cluster_spec, look, until, zookeeper
+from fixtures.workspace import Workspace
+from topicops.edges.java import find_java
+from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.local.jars import kafka_jars
+from topicops.model.ports import BrokerView
+
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+UNKNOWN = 9
+"""A broker that never was."""
+MAINS = {
+    "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+}
+"""What Kafka's scripts start."""
+
+
+@pytest.fixture(scope="module")
+def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
+    home = fast_folder / "why"
+    settings = {
+        "zookeeper.session.timeout.ms": "18000",
+        "replica.lag.time.max.ms": "3000",
+        "auto.leader.rebalance.enable": "false",
+    }
+    try:
+        yield LocalCluster.up(home, broker_properties=settings)
+    finally:
+        if found := LocalCluster.find(home):
+            found.down(now=True)
+
+
+@pytest.fixture
+def asked(workspace: Workspace, cluster: LocalCluster) -> Iterator[Asked]:
+    workspace.cluster = cluster_spec(cluster)
+    yield Asked(workspace, cluster)
+    for broker in sorted(set(cluster.broker_ports) - set(look(cluster).brokers)):
+        cluster.start_broker(broker)
+
+
+class Asked:
+    """A person at a terminal."""
+
+    def __init__(self, workspace: Workspace, cluster: LocalCluster) -> None:
+        self.workspace, self.cluster = workspace, cluster
+        self.admin = new_admin(cluster.bootstrap_servers)
+
+    def make(self, topic: str, *rows: tuple[int, ...], **configs: str) -> None:
+        """With ``_`` for ``.`` in the names of configs; some brokers may be dead."""
+        settings = {name.replace("_", "."): value for name, value in configs.items()}
+        new = NewTopic(topic, len(rows), replica_assignment=[list(row) for row in rows], config=settings)
+
+        def is_there() -> bool:
+            # A broker that has just been elected may refuse the first request.
+            with suppress(KafkaException, TimeoutError):
+                self.admin.create_topics([new], operation_timeout=3)[topic].result(30)
+            return topic in look(self.cluster).topics
+
+        until(is_there)
+
+    def why(self, topic: str) -> dict[str, dict[str, Any]]:
+        """The causes by id; the text has each of them too."""
+        found = self.workspace.run("why", topic, "--environment", "local", "--format", "json")
+        assert found.status == 0, found.err
+        causes = json.loads(found.out)["causes"]
+        shown = self.workspace.run("why", topic, "--environment", "local")
+        text = shown.out + shown.err
+        assert all(cause["message"].split(" since ")[0] in text for cause in causes), text
+        return {cause["id"]: cause for cause in causes}
+
+    def type(self, commands: list[str]) -> None:
+        """As printed; Kafka's scripts are stood for by what they start."""
+        for command in commands:
+            words = shlex.split(command)
+            if words[0] in MAINS:
+                java = [str(find_java()), *FLAGS, "-cp", ":".join(map(str, kafka_jars())), MAINS[words[0]]]
+                words = [*java, *(["-server"] if words[0].startswith("zookeeper") else []), *words[1:]]
+                ended = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+            else:
+                ended = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+            assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
+
+    def lose(self, broker: int) -> None:
+        """Kill it, and end its session as if the time for that were over."""
+        self.cluster.kill(broker)
+        with zookeeper(self.cluster) as client:
+            client.delete(f"/brokers/ids/{broker}")
+        until(lambda: broker not in look(self.cluster).brokers)
+
+    def write(self, path: str, value: Mapping[str, object]) -> None:
+        """In one request: the controller reads some znodes only once, when they are created."""
+        data = json.dumps(value).encode()
+        with zookeeper(self.cluster) as client:
+            if client.exists(path):
+                client.set(path, data)
+            else:
+                client.create(path, data)
+
+    def not_controller(self) -> list[int]:
+        seen = look(self.cluster)
+        return [broker for broker in sorted(seen.brokers, reverse=True) if broker != seen.controller_id]
+
+    def is_whole(self, topic: str) -> bool:
+        seen = look(self.cluster)
+        live = seen.topics.get(topic)
+        return live is not None and all(
+            p in (live.states or {}) and set((live.states or {})[p].isr) == set(row) and seen.has_live_leader(live, p)
+            for p, row in live.assignment.items()
+        )
+
+    def is_gone(self, topic: str) -> bool:
+        seen = look(self.cluster)
+        return topic not in seen.topics and topic not in seen.deleting and topic not in seen.orphan_configs
+
+    def retention(self, topic: str) -> str:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self.admin.describe_configs([resource])[resource].result(20)
+        return str(found["retention.ms"].value)
+
+
+def test_1_a_deletion_that_waits_for_a_broker_goes_on_when_that_is_back(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("stuck", (other, broker), (broker, other))
+    asked.lose(broker)
+    asked.admin.delete_topics(["stuck"])["stuck"].result(30)
+
+    cause = asked.why("stuck")["deletion-waits-for-broker"]
+
+    assert f"partitions 0, 1 have a replica on broker {broker}, which is not registered" in cause["message"]
+    assert f"it goes on by itself when broker {broker} is back" in cause["way_out"]
+    assert "/admin/delete_topics/stuck" in cause["read_from"]
+    asked.cluster.start_broker(broker)
+    until(lambda: asked.is_gone("stuck"))
+
+
+def test_2_a_deletion_that_waits_for_a_broker_that_never_was_ends_by_hand(asked: Asked) -> None:
+    asked.write("/brokers/topics/odd", {"version": 1, "partitions": {"0": [UNKNOWN]}})
+    until(lambda: look(asked.cluster).topics["odd"].topic_id is not None)
+    asked.write("/admin/delete_topics/odd", {})
+
+    cause = asked.why("odd")["deletion-waits-for-broker"]
+
+    assert f"partition 0 has a replica on broker {UNKNOWN}" in cause["message"]
+    assert len(cause["commands"]) == 4
+    asked.write("/config/topics/odd", {"version": 1, "config": {}})
+    asked.type(cause["commands"])
+    until(lambda: asked.is_gone("odd") and look(asked.cluster).controller_id is not None)
+    asked.make("odd", (1, 2))
+    until(lambda: asked.is_whole("odd"))
+
+
+def test_3_a_partition_that_waits_for_the_last_of_its_isr_is_led_after_an_unclean_election(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("thin", (broker, other))
+    until(lambda: asked.is_whole("thin"))
+    asked.lose(other)
+    until(lambda: set((look(asked.cluster).topics["thin"].states or {})[0].isr) == {broker})
+    asked.lose(broker)
+    asked.cluster.start_broker(other)
+    until(lambda: (look(asked.cluster).topics["thin"].states or {})[0].leader == -1)
+
+    cause = asked.why("thin")["no-leader"]
+
+    assert f"it waits for broker {broker}, last in its ISR; broker {other} live, but not in sync" in cause["message"]
+    assert f"loses every record that broker {other} did not copy" in cause["caution"]
+    asked.type(cause["commands"])
+    until(lambda: (look(asked.cluster).topics["thin"].states or {})[0].leader == other)
+
+
+def test_4_a_partition_that_never_had_a_leader_is_led_when_one_of_its_brokers_registers(asked: Asked) -> None:
+    broker, _ = asked.not_controller()
+    asked.lose(broker)
+    asked.make("new", (broker,))
+
+    cause = asked.why("new")["no-state"]
+
+    assert cause["message"] == f"partition 0 never had a leader: none of its replicas [{broker}] is registered"
+    asked.cluster.start_broker(broker)
+    until(lambda: asked.is_whole("new"))
+    assert asked.why("new") == {}
+
+
+def test_5_a_follower_that_hangs_is_named_and_joins_again(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("slow", (other, broker), min_insync_replicas="2")
+    until(lambda: asked.is_whole("slow"))
+    asked.cluster.pause(broker)
+    try:
+        until(lambda: set((look(asked.cluster).topics["slow"].states or {})[0].isr) == {other})
+        causes = asked.why("slow")
+    finally:
+        asked.cluster.resume(broker)
+
+    assert f"broker {broker} is not in the ISR of partition 0 since" in causes["not-in-sync"]["message"]
+    assert "it is registered, and gives no answer" in causes["not-in-sync"]["message"]
+    assert "producers with acks=all fail on partition 0: 1 of 2" in causes["below-min-isr"]["message"]
+    until(lambda: asked.is_whole("slow"))
+
+
+def test_6_a_reassignment_to_a_broker_that_is_not_there_is_taken_back(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("moving", (other,))
+    until(lambda: asked.is_whole("moving"))
+    row = {"topic": "moving", "partition": 0, "replicas": [other, UNKNOWN]}
+    asked.write("/admin/reassign_partitions", {"version": 1, "partitions": [row]})
+    until(lambda: look(asked.cluster).topics["moving"].is_reassigning)
+
+    cause = asked.why("moving")["move-waits-for-broker"]
+
+    assert f"cannot end: broker {UNKNOWN} is not registered, and until it ends, brokers refuse" in cause["message"]
+    asked.type(cause["commands"])
+    until(lambda: not look(asked.cluster).topics["moving"].is_reassigning and asked.is_whole("moving"))
+    assert asked.why("moving") == {}
+    assert broker != other
+
+
+def test_7_a_config_that_was_written_by_hand_is_in_force_once_the_brokers_are_told(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("quiet", (other, broker))
+    asked.write("/config/topics/quiet", {"version": 1, "config": {"retention.ms": "7200000"}})
+
+    cause = asked.why("quiet")["config-not-in-force"]
+
+    assert "nothing in /config/changes names the topic since then" in cause["message"]
+    asked.type(cause["commands"])
+    until(lambda: asked.why("quiet") == {})
+    assert asked.retention("quiet") == "7200000"
+
+
+def test_8_a_value_that_brokers_cannot_read_is_taken_out(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("spoilt", (other, broker))
+    config = {"retention.ms": "soon", "max.message.bytes": "2000000"}
+    asked.write("/config/topics/spoilt", {"version": 1, "config": config})
+
+    cause = asked.why("spoilt")["config-invalid"]
+
+    assert cause["message"].startswith("retention.ms: ")
+    asked.type(cause["commands"])
+    until(lambda: asked.why("spoilt") == {})
+    assert asked.retention("spoilt") != "soon"
+    assert dict(look(asked.cluster).topics["spoilt"].overrides) == {"max.message.bytes": "2000000"}
+
+
+def test_9_without_a_controller_a_new_topic_waits_until_one_is_elected(asked: Asked) -> None:
+    with zookeeper(asked.cluster) as client:
+        old = client.get("/controller")[0]
+        while True:  # a broker may be faster
+            client.delete("/controller")
+            with suppress(Exception):
+                client.create("/controller", json.dumps({**json.loads(old), "brokerid": 77}).encode())
+                break
+    asked.write("/brokers/topics/waiting", {"version": 1, "partitions": {"0": [1, 2]}})
+
+    causes = asked.why("waiting")
+
+    assert causes["no-controller"]["message"].endswith("/controller names broker 77, which is not registered")
+    assert "no controller has made its state" in causes["no-state"]["message"]
+    asked.type(causes["no-controller"]["commands"])
+    until(lambda: asked.is_whole("waiting"))
+
+
+def test_10_a_topic_whose_znode_was_removed_by_hand_is_served_until_its_brokers_restart(asked: Asked) -> None:
+    asked.make("ghost", (1, 2, 3))
+    until(lambda: asked.is_whole("ghost"))
+    with zookeeper(asked.cluster) as client:
+        client.delete("/brokers/topics/ghost", recursive=True)
+        client.delete("/config/topics/ghost")
+
+    cause = asked.why("ghost")["znode-removed"]
+
+    assert cause["message"].startswith("brokers 1, 2, 3 still tell clients of it, and /brokers/topics/ghost does not")
+    for broker in (1, 2, 3):
+        asked.cluster.stop_broker(broker)
+        asked.cluster.start_broker(broker)
+    until(lambda: not brokers_with(asked.cluster, "ghost"))
+    assert list(asked.why("ghost")) == ["no-topic"]
+
+
+def brokers_with(cluster: LocalCluster, topic: str) -> set[int]:
+    with closing(BrokerViews({"bootstrap.servers": cluster.bootstrap_servers})) as views:
+        found = views.views(sorted(cluster.broker_ports), [topic])
+    return {broker for broker, view in found.items() if not isinstance(view, BrokerView) or topic in view.topics}
