@@ -37,6 +37,7 @@ from topicops.testing.builders import (
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
+WHY = Path(__file__).parents[2] / "plugins/topicops/steps/why"
 PLUGINS = ROOT / "plugins" / "topicops"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
 
@@ -282,3 +283,9 @@ def test_the_fields_of_the_plan_file_are_documented() -> None:
     changes = [name for change in written["changes"] for name in change]
     documented = rows_of(REFERENCE / "artifacts.md", r"`([a-z_]+)`")
     assert {*written, *changes} - documented == set()
+
+
+def test_every_cause_that_why_can_name_is_documented_and_no_other() -> None:
+    written = re.findall(r'id="([a-z-]+)"', "".join(text_of(file) for file in WHY.glob("*.py")))
+    documented = re.findall(r"^\| `([a-z-]+)` \|", text_of(REFERENCE / "causes.md"), re.MULTILINE)
+    assert sorted(set(written)) == sorted(documented)
