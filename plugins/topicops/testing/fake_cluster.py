@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topicops.model.cluster.snapshot import (
@@ -35,12 +35,10 @@ from topicops.model.ports import (
     TopicSink,
     supported,
 )
-from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_CONFIGS, USUAL, Releases
-from topicops.model.specs.config_checks import config_problem
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, USUAL, Releases
+from topicops.testing.request_checks import IS_MOVING, RequestChecks
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
-_UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
-_IS_MOVING = "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +368,7 @@ class FakeCluster:
 
     def _perform(self, change: Change) -> Answer:
         if error := self._error_of(change):
-            return Answer(AnswerKind.RETRY if error == _IS_MOVING else AnswerKind.FAILED, error)
+            return Answer(AnswerKind.RETRY if error == IS_MOVING else AnswerKind.FAILED, error)
         match change:
             case CreateTopic():
                 self._make(change.topic, change.assignment, change.configs)
@@ -390,51 +388,17 @@ class FakeCluster:
         return Answer(AnswerKind.FAILED, error) if error else ACCEPTED
 
     def _error_of(self, change: Change) -> str | None:
-        match change:
-            case CreateTopic():
-                return self._create_error(change)
-            case ExpandTopic():
-                return self._expand_error(change)
-            case ConfigureTopic():
-                return self._alter_error(change)
-            case DeleteTopic():
-                return self._delete_error(change)
+        return self._requests.error_of(
+            change, self._topics.get(change.topic), is_deleting=change.topic in self._deleting, brokers=self._brokers
+        )
 
-    def _create_error(self, change: CreateTopic) -> str | None:
-        if change.topic in self._topics or change.topic in self._deleting:
-            return f"TOPIC_ALREADY_EXISTS (36): Topic '{change.topic}' already exists."
-        # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
-        return _rows_error(change.assignment.values()) or _config_error(change.configs)
-
-    def _expand_error(self, change: ExpandTopic) -> str | None:
-        live = self._topics.get(change.topic)
-        if live is None:
-            return _UNKNOWN_TOPIC
-        if change.topic in self._deleting:
-            return "INVALID_TOPIC_EXCEPTION (17): the topic is queued for deletion"
-        # Brokers that have one znode for all moves refuse it while anything moves.
-        if live.is_reassigning or (self.release < REASSIGNMENTS_IN_TOPICS and self.reassigning):
-            return _IS_MOVING
-        if change.partitions <= live.partitions:
-            return f"INVALID_PARTITIONS (37): The topic currently has {live.partitions} partitions."
-        if unknown := {broker for row in change.assignment.values() for broker in row} - self._brokers.keys():
-            return f"INVALID_REPLICA_ASSIGNMENT (39): Unknown broker(s) in replica assignment: {sorted(unknown)}"
-        return _rows_error([live.assignment[0], *change.assignment.values()])
-
-    def _alter_error(self, change: ConfigureTopic) -> str | None:
-        if change.topic not in self._topics:
-            return _UNKNOWN_TOPIC
-        if self.release < SINGLE_CONFIGS and not change.precondition.all_overrides:
-            return "_UNSUPPORTED_FEATURE (-165): IncrementalAlterConfigs (KIP-339) not supported by broker"
-        return _config_error(change.configs)
-
-    def _delete_error(self, change: DeleteTopic) -> str | None:
-        live = self._topics.get(change.topic)
-        if not self.deletes_topics:
-            return "TOPIC_DELETION_DISABLED (73): Topic deletion is disabled."
-        if change.topic_id is not None and (live is None or live.topic_id != change.topic_id):
-            return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
-        return _UNKNOWN_TOPIC if live is None or change.topic in self._deleting else None
+    @property
+    def _requests(self) -> RequestChecks:
+        return RequestChecks(
+            release=self.release,
+            deletes_topics=self.deletes_topics,
+            is_anything_moving=bool(self.reassigning),
+        )
 
     # --- what the cluster does by itself ------------------------------------------------------------------------
 
@@ -443,7 +407,7 @@ class FakeCluster:
         self._configs[topic] = dict(configs)
         self._topics[topic] = LiveTopic(
             name=topic,
-            topic_id=_topic_id(topic, zxid),
+            topic_id=topic_id_of(topic, zxid),
             czxid=zxid,
             mzxid=zxid,
             assignment=dict(assignment),
@@ -588,22 +552,6 @@ class FakeCluster:
         return self._zxid
 
 
-def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:
-    listed = list(rows)
-    if any(len(set(row)) != len(row) for row in listed):
-        return "INVALID_REPLICA_ASSIGNMENT (39): Duplicate replica assignment found"
-    if len({len(row) for row in listed}) != 1:
-        return "INVALID_REPLICA_ASSIGNMENT (39): All partitions should have the same number of replicas"
-    return None
-
-
-def _config_error(configs: Mapping[str, str | None]) -> str | None:
-    for name, value in configs.items():
-        if value is not None and (problem := config_problem(name, value, USUAL)):
-            return f"INVALID_CONFIG (40): {problem}"
-    return None
-
-
-def _topic_id(topic: str, zxid: int) -> str:
+def topic_id_of(topic: str, zxid: int) -> str:
     digest = hashlib.sha256(f"{topic}:{zxid}".encode()).digest()[:16]
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")

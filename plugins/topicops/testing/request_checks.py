@@ -1,0 +1,99 @@
+"""What brokers refuse of a request, with Kafka's errors, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_CONFIGS, USUAL, Release
+from topicops.model.specs.config_checks import config_problem
+
+UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
+IS_MOVING = "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestChecks:
+    """The checks of brokers of one release, under ZooKeeper.
+
+    Source: kafka.server.ZkAdminManager, kafka.server.KafkaApis and kafka.zk.AdminZkClient (3.9).
+    """
+
+    release: Release = USUAL
+    deletes_topics: bool = True
+    """``delete.topic.enable``."""
+    is_anything_moving: bool = False
+    """``/admin/reassign_partitions`` is there."""
+
+    def error_of(
+        self, change: Change, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
+    ) -> str | None:
+        """``NAME (code): message``; None: the request would be taken.
+
+        Args:
+            live: The topic of that name, as the controller knows it.
+            brokers: Those that are registered.
+        """
+        match change:
+            case CreateTopic():
+                return self._create_error(change, live, is_deleting=is_deleting)
+            case ExpandTopic():
+                return self._expand_error(change, live, is_deleting=is_deleting, brokers=brokers)
+            case ConfigureTopic():
+                return self._alter_error(change, live)
+            case DeleteTopic():
+                return self._delete_error(change, live, is_deleting=is_deleting)
+
+    def _create_error(self, change: CreateTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
+        if live is not None or is_deleting:
+            return f"TOPIC_ALREADY_EXISTS (36): Topic '{change.topic}' already exists."
+        # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
+        return _rows_error(change.assignment.values()) or _config_error(change.configs)
+
+    def _expand_error(
+        self, change: ExpandTopic, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
+    ) -> str | None:
+        if live is None:
+            return UNKNOWN_TOPIC
+        if is_deleting:
+            return "INVALID_TOPIC_EXCEPTION (17): the topic is queued for deletion"
+        # Brokers that have one znode for all moves refuse it while anything moves.
+        if live.is_reassigning or (self.release < REASSIGNMENTS_IN_TOPICS and self.is_anything_moving):
+            return IS_MOVING
+        if change.partitions <= live.partitions:
+            return f"INVALID_PARTITIONS (37): The topic currently has {live.partitions} partitions."
+        if unknown := {broker for row in change.assignment.values() for broker in row} - set(brokers):
+            return f"INVALID_REPLICA_ASSIGNMENT (39): Unknown broker(s) in replica assignment: {sorted(unknown)}"
+        return _rows_error([live.assignment[0], *change.assignment.values()])
+
+    def _alter_error(self, change: ConfigureTopic, live: LiveTopic | None) -> str | None:
+        if live is None:
+            return UNKNOWN_TOPIC
+        if self.release < SINGLE_CONFIGS and not change.precondition.all_overrides:
+            return "_UNSUPPORTED_FEATURE (-165): IncrementalAlterConfigs (KIP-339) not supported by broker"
+        return _config_error(change.configs)
+
+    def _delete_error(self, change: DeleteTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
+        if not self.deletes_topics:
+            return "TOPIC_DELETION_DISABLED (73): Topic deletion is disabled."
+        if change.topic_id is not None and (live is None or live.topic_id != change.topic_id):
+            return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
+        return UNKNOWN_TOPIC if live is None or is_deleting else None
+
+
+def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:
+    listed = list(rows)
+    if any(len(set(row)) != len(row) for row in listed):
+        return "INVALID_REPLICA_ASSIGNMENT (39): Duplicate replica assignment found"
+    if len({len(row) for row in listed}) != 1:
+        return "INVALID_REPLICA_ASSIGNMENT (39): All partitions should have the same number of replicas"
+    return None
+
+
+def _config_error(configs: Mapping[str, str | None]) -> str | None:
+    for name, value in configs.items():
+        if value is not None and (problem := config_problem(name, value, USUAL)):
+            return f"INVALID_CONFIG (40): {problem}"
+    return None
