@@ -166,7 +166,9 @@ class Sender:
             if match is Match.AFTER:
                 self.ledger.decide(gated, OutcomeStatus.DONE)
             elif (answer.kind, match) != (AnswerKind.CONTROLLER_MOVED, Match.BEFORE):
-                status = OutcomeStatus.FAILED if answer.kind is AnswerKind.FAILED else OutcomeStatus.UNKNOWN
+                # A refusal that cannot be read back may be the answer to a second copy of a request that worked.
+                is_known = answer.kind is AnswerKind.FAILED and comparison is not None
+                status = OutcomeStatus.FAILED if is_known else OutcomeStatus.UNKNOWN
                 self.ledger.decide(gated, status, no_effect_message(answer, comparison, limit_s))
 
     def _give_up(self, batch: Sequence[GatedChange]) -> None:

@@ -1,0 +1,144 @@
+"""The Admin API of the simulated cluster: requests that may be lost, late or doubled, and Kafka's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.ports import Answer, AnswerKind
+from topicops.testing.request_checks import IS_MOVING, RequestChecks
+from topicops.testing.simulation.cluster import SimulatedCluster
+
+ACCEPTED = Answer(AnswerKind.ACCEPTED)
+CLIENT_TIMEOUT_S = 30.0
+LATEST_S = 50.0
+"""How long after the client's timeout a request may still arrive."""
+QUOTA_S = 2.0
+
+
+class Mishap(StrEnum):
+    """What happens to one request."""
+
+    NONE = "arrives"
+    REQUEST_LOST = "is lost"
+    REPLY_LOST = "arrives, and its reply is lost"
+    LATE = "arrives late"
+    DOUBLED = "arrives twice"
+    BROKEN = "breaks the connection after it has arrived"
+    QUOTA = "is refused by a quota"
+    CONTROLLER_MOVES = "finds that the controller has just moved"
+    CONTROLLER_DIES = "arrives, and the controller dies while it handles it"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A request that changed something."""
+
+    at: float
+    change: Change
+    identity: str | None
+    """Of the topic that it changed; of a create, the new topic's."""
+    by: str
+    """The process that sent it."""
+
+
+class SimulatedBrokersApi:
+    """What brokers do with requests. Each topic of a request is handled alone, as brokers do."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+        self.effects: list[Effect] = []
+
+    def send(self, changes: Sequence[Change], *, by: str, mishap: Mishap) -> list[Answer]:
+        """Send one request of one kind and wait for its answer."""
+        world, cluster = self.cluster.world, self.cluster
+        if mishap is not Mishap.NONE:
+            world.tell(f"{by}: {changes[0].action} {', '.join(change.topic for change in changes)} {mishap}")
+        world.pass_time(world.random.uniform(0.001, 0.01))
+        match mishap:
+            case Mishap.REQUEST_LOST:
+                return self._timed_out(changes)
+            case Mishap.LATE:
+                late_s = CLIENT_TIMEOUT_S + world.random.uniform(0.1, LATEST_S)
+                world.after(late_s, lambda: self._arrive_late(changes, by))
+                return self._timed_out(changes)
+            case Mishap.QUOTA:
+                error = "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded."
+                return [Answer(AnswerKind.RETRY, error, wait_s=QUOTA_S)] * len(changes)
+            case Mishap.CONTROLLER_MOVES:
+                cluster.fail_over()
+            case Mishap.CONTROLLER_DIES:
+                cluster.die_while_writing(world.random.randrange(4))
+            case _:
+                pass
+        if cluster.controller is None:
+            error = "NOT_CONTROLLER (41): This is not the correct controller for this cluster. (TOP508)"
+            return [Answer(AnswerKind.CONTROLLER_MOVED, error)] * len(changes)
+        errors = [self._perform(change, by) for change in changes]
+        if mishap is Mishap.DOUBLED:
+            errors = [error or self._perform(change, by) for change, error in zip(changes, errors, strict=True)]
+        if mishap is Mishap.REPLY_LOST:
+            return self._timed_out(changes)
+        if mishap is Mishap.BROKEN:
+            return [Answer(AnswerKind.UNCLEAR, "the connection was lost")] * len(changes)
+        return [self._answer(change, error) for change, error in zip(changes, errors, strict=True)]
+
+    def _timed_out(self, changes: Sequence[Change]) -> list[Answer]:
+        self.cluster.world.pass_time(CLIENT_TIMEOUT_S)
+        return [Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")] * len(changes)
+
+    def _arrive_late(self, changes: Sequence[Change], by: str) -> None:
+        if self.cluster.controller is not None:
+            for change in changes:
+                self._perform(change, by)
+
+    def _answer(self, change: Change, error: str | None) -> Answer:
+        """Brokers answer when the change is done as they see it, or when their patience ends."""
+        if error is not None:
+            return Answer(AnswerKind.RETRY if error == IS_MOVING else AnswerKind.FAILED, error)
+        if self.cluster.world.wait_until(lambda: self._is_done(change), limit_s=CLIENT_TIMEOUT_S):
+            return ACCEPTED
+        return Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")
+
+    def _is_done(self, change: Change) -> bool:
+        cluster = self.cluster
+        if isinstance(change, ConfigureTopic):
+            return True
+        if isinstance(change, CreateTopic | ExpandTopic):
+            return cluster.is_led(change.topic)
+        running = [broker for broker in cluster.brokers.values() if broker.is_up]
+        return cluster.controller is not None and not any(broker.knows(change.topic) for broker in running)
+
+    def _perform(self, change: Change, by: str) -> str | None:
+        cluster = self.cluster
+        live = cluster.live(change.topic)
+        checks = RequestChecks(release=cluster.settings.release, deletes_topics=cluster.settings.delete_topic_enable)
+        is_deleting = change.topic in cluster.znodes.markers
+        error = checks.error_of(change, live, is_deleting=is_deleting, brokers=cluster.znodes.brokers)
+        if error is not None:
+            return error
+        match change:
+            case CreateTopic():
+                cluster.write_config(change.topic, change.configs)
+                if cluster.znodes.writes_left == 0:
+                    # The broker dies between the two znodes of a new topic: the config alone is left.
+                    controller = cluster.controller
+                    if controller is not None:
+                        cluster.znodes.writes_left = None
+                        cluster.kill(controller.broker)
+                        return None
+                cluster.write_topic(change.topic, change.assignment)
+            case ExpandTopic():
+                cluster.write_partitions(change.topic, change.assignment)
+            case ConfigureTopic():
+                overrides: dict[str, str | None] = {**(live.overrides if live else {}), **change.configs}
+                kept = {name: value for name, value in overrides.items() if value is not None}
+                cluster.write_config(change.topic, kept)
+            case DeleteTopic():
+                cluster.write_marker(change.topic)
+        now = cluster.live(change.topic)
+        identity = now.identity if now else None
+        self.effects.append(Effect(cluster.world.now, change, identity, by))
+        return None
