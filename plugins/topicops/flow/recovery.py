@@ -12,7 +12,7 @@ from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
 from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
 from topicops.flow.runs.access import PORT_WRAPPERS
-from topicops.flow.runs.run import Run, audit_folder
+from topicops.flow.runs.run import Run, audit_folder, now
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.plans.plan_file import plan_from_json
@@ -53,7 +53,14 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
 def _recover(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
-    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
+    found = recover_intents(
+        _changes(journal, intents),
+        intended_at={intent.digest: intent.at for intent in intents},
+        now=now(),
+        run=entry.origin.run,
+        by=run.name,
+        reader=reader,
+    )
     if not found:
         return []
     mutations = [each.mutation for each in found if each.mutation is not None]

@@ -1,16 +1,22 @@
 """The cluster as it is now shows what the open intents of an earlier run have done."""
 
+from datetime import timedelta
+
 import pytest
 
 from topicops.model.plans.changes import Change
 from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.recovery import RecoveredIntent, recover_intents
+from topicops.testing.builders import NOW
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fake_cluster import FakeCluster
 
 
-def recovered(cluster: FakeCluster, change: Change) -> RecoveredIntent:
-    [found] = recover_intents(plan_of(change).changes, run="cli/1", by="cli/2", reader=cluster)
+def recovered(cluster: FakeCluster, change: Change, *, after_s: float = 60.0) -> RecoveredIntent:
+    """As found so many seconds after the intent."""
+    gated = plan_of(change).changes
+    at = {each.digest: NOW - timedelta(seconds=after_s) for each in gated}
+    [found] = recover_intents(gated, intended_at=at, now=NOW, run="cli/1", by="cli/2", reader=cluster)
     return found
 
 
@@ -40,6 +46,13 @@ def test_what_did_not_take_effect_was_no_mutation(cluster: FakeCluster) -> None:
         assert found.sentence.endswith("it is not in effect")
 
 
+def test_what_may_still_take_effect_is_unknown_and_has_a_line(cluster: FakeCluster) -> None:
+    found = recovered(cluster, create_topic("new", (1, 2)), after_s=59.0)
+    assert found.outcome.status is OutcomeStatus.UNKNOWN
+    assert found.mutation is not None
+    assert found.sentence.endswith("it is not in effect yet, and may still take effect")
+
+
 def test_a_topic_that_somebody_else_changed_leaves_it_unknown(cluster: FakeCluster) -> None:
     change = configure_topic(cluster.put_topic("t", (1, 2)), {"retention.ms": "2"})
     cluster.set_configs("t", {"retention.ms": "3"})
@@ -63,4 +76,4 @@ def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: Fak
 def test_nothing_open_asks_nobody(cluster: FakeCluster) -> None:
     cluster.unreachable = True
 
-    assert recover_intents([], run="cli/1", by="cli/2", reader=cluster) == ()
+    assert recover_intents([], intended_at={}, now=NOW, run="cli/1", by="cli/2", reader=cluster) == ()

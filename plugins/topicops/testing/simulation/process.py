@@ -35,12 +35,17 @@ class LeaseNode:
 class Disk:
     """What survives a process: journal and audit log."""
 
-    intents: list[str] = field(default_factory=list)
-    """Digests without an outcome, in their order."""
+    intents: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    """Digests without an outcome, with the time of each; by process, since each has a journal of its own."""
     audit: list[tuple[str, Mutation]] = field(default_factory=list)
     """With the process that wrote the line."""
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
     is_full: bool = False
+
+    def close(self, process: str, digests: Sequence[str]) -> None:
+        """The journal of this process says from now on what came of these."""
+        for digest in digests:
+            self.intents.get(process, {}).pop(digest, None)
 
 
 class SimulatedProcess:
@@ -200,7 +205,7 @@ class SimulatedProcess:
             self.violations.append(f"{changes[0].action} {changes[0].topic} was sent without the lease")
         for change in changes:
             digest = self.digests[change.action, change.topic]
-            if digest not in self.disk.intents:
+            if digest not in self.disk.intents.get(self.name, ()):
                 self.violations.append(f"{change.action} {change.topic} was sent without a durable intent")
             self.sent.append(digest)
         # What happens from here on, no process can know before its request has left.
@@ -224,21 +229,25 @@ class SimulatedProcess:
     def intend(self, changes: Sequence[GatedChange]) -> None:
         after = self._call("intend")
         self._need_disk("journal.jsonl: the journal cannot be written: No space left on device")
-        self.disk.intents += [gated.digest for gated in changes]
+        journal = self.disk.intents.setdefault(self.name, {})
+        journal |= {gated.digest: self.clock.utc() for gated in changes}
         after()
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         after = self._call("record")
         self._need_disk("journal.jsonl: the journal cannot be written: No space left on device")
         self.disk.outcomes += [(self.name, outcome) for outcome in outcomes]
-        closed = {outcome.digest for outcome in outcomes}
-        self.disk.intents[:] = [digest for digest in self.disk.intents if digest not in closed]
+        self.disk.close(self.name, [outcome.digest for outcome in outcomes])
         after()
 
     def append(self, mutations: Sequence[Mutation]) -> None:
+        self.append_for(self.name, mutations)
+
+    def append_for(self, process: str, mutations: Sequence[Mutation]) -> None:
+        """Lines of an earlier process, of whose requests this one has found out."""
         after = self._call("append")
         self._need_disk("local.jsonl: the audit log cannot be written: No space left on device")
-        self.disk.audit += [(self.name, mutation) for mutation in mutations]
+        self.disk.audit += [(process, mutation) for mutation in mutations]
         after()
 
     def _need_disk(self, message: str) -> None:
