@@ -45,6 +45,7 @@ class PlayedCluster:
         """Brokers whose replicas do not catch up."""
         self.unanswering: set[int] = set()
         """Brokers that do not delete what they are told to delete."""
+        self._unanswered: list[StopReplica] = []
         self._settings = settings or ControllerSettings()
         self._new_topic_id = new_topic_id
         self.controller: Controller | None = None
@@ -112,6 +113,7 @@ class PlayedCluster:
         self._play(None, list(self.znodes.topics))
 
     def _elect_controller(self, broker: int | None) -> None:
+        self._unanswered = []
         self.controller = Controller(
             self.znodes,
             broker=min(self.znodes.brokers) if broker is None else broker,
@@ -135,7 +137,7 @@ class PlayedCluster:
         self._play(MovesWritten(), {tp.topic for tp in targets})
 
     def catch_up(self) -> None:
-        """Let followers catch up that were held back."""
+        """Let followers catch up that were held back, and brokers delete what they did not delete then."""
         self._play(None, list(self.znodes.topics))
 
     # --- playing ------------------------------------------------------------------------------------------------
@@ -155,13 +157,19 @@ class PlayedCluster:
             self._follow(self.controller, topic)
 
     def _answer(self, controller: Controller) -> None:
-        while requests := controller.take_requests():
+        requests, self._unanswered = [*self._unanswered, *controller.take_requests()], []
+        while requests:
             deleted: defaultdict[int, list[TopicPartition]] = defaultdict(list)
             for request in requests:
-                if isinstance(request, StopReplica) and self._obeys(request.broker):
+                if not isinstance(request, StopReplica) or request.broker not in self.znodes.brokers:
+                    continue
+                if request.broker in self.unanswering:
+                    self._unanswered.append(request)
+                else:
                     deleted[request.broker].append(request.partition)
             for broker, partitions in sorted(deleted.items()):
                 controller.handle(ReplicasDeleted(broker, tuple(partitions)))
+            requests = [*controller.take_requests()]
 
     def _follow(self, controller: Controller, topic: str) -> None:
         """Let the replicas of a topic join their ISRs, where a leader lives."""
@@ -182,9 +190,6 @@ class PlayedCluster:
         if broker in self.znodes.states[tp].isr or broker in self.slow:
             return False
         return controller.context.is_online(broker, tp)
-
-    def _obeys(self, broker: int) -> bool:
-        return broker in self.znodes.brokers and broker not in self.unanswering
 
     def _topics_on(self, broker: int) -> list[str]:
         return [
