@@ -268,7 +268,7 @@ class Controller:
             return
         context.write_state(tp, altered_by_leader(state, isr))
         context.send_metadata([tp])
-        self._moves.resume([tp])
+        self._moves.end_if_complete(tp)
 
     def _is_offline(self, tp: TopicPartition) -> bool:
         return self.context.partition_status.get(tp) is PartitionStatus.OFFLINE

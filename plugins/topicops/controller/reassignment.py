@@ -34,14 +34,24 @@ class Reassignments:
         self._deletion = deletion
 
     def begin(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, bool]:
-        """Begin these moves; whether each was taken, by partition. A topic that is being deleted does not move."""
+        """Begin these moves; whether each was taken, by partition."""
         taken = {}
         for tp, target in wanted.items():
-            exists = bool(self._context.replicas(tp))
-            taken[tp] = exists and tp.topic not in self._context.deleting
+            taken[tp] = self._may_move(tp, tuple(target))
             if taken[tp]:
                 self._move(tp, tuple(target))
         return taken
+
+    def _may_move(self, tp: TopicPartition, target: tuple[int, ...]) -> bool:
+        """A topic that is being deleted does not move; before 2.4 neither does a partition that is there already.
+
+        Source: kafka.controller.KafkaController#maybeTriggerPartitionReassignment (2.3; in 1.0
+        #initiateReassignReplicasForTopicPartition).
+        """
+        now = self._context.replicas(tp)
+        if not now or tp.topic in self._context.deleting:
+            return False
+        return self._context.release >= REASSIGNMENTS_IN_TOPICS or now != target
 
     def resume_all(self) -> None:
         """Begin what ``/admin/reassign_partitions`` asks for, and go on with all other moves."""
@@ -57,6 +67,14 @@ class Reassignments:
         for tp in sorted(self._context.moving.intersection(partitions)):
             self._move(tp, self.target(tp))
 
+    def end_if_complete(self, tp: TopicPartition) -> None:
+        """After a change of the ISR. A move that waits for more replicas stays as it is.
+
+        Source: kafka.controller.KafkaController#processPartitionReassignmentIsrChange (3.9; as in 1.0).
+        """
+        if tp in self._context.moving and self._is_complete(tp, self.target(tp)):
+            self._move(tp, self.target(tp))
+
     def target(self, tp: TopicPartition) -> tuple[int, ...]:
         """Where a partition will be when its move has ended."""
         context = self._context
@@ -65,11 +83,12 @@ class Reassignments:
     def _move(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
         context = self._context
         self._deletion.halt([tp.topic], REASSIGNMENT)
+        before = context.replicas(tp)
         moved = self._write_both_sides(tp, target)
         context.moving.add(tp)
         if not self._is_complete(tp, target):
             self._begin_epoch(tp)
-            adding = moved.adding or tuple(broker for broker in target if broker not in moved.origin)
+            adding = moved.adding or tuple(broker for broker in target if broker not in before)
             self._replicas.move([Replica(*tp, broker) for broker in adding], ReplicaStatus.NEW)
             return
         removed = [broker for broker in moved.replicas if broker not in target]
