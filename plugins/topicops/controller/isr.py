@@ -35,16 +35,19 @@ def with_new_epoch(state: PartitionState, controller_epoch: int) -> PartitionSta
     return _written(state, state.leader, state.isr, controller_epoch)
 
 
-def without_replica(state: PartitionState, broker: int, controller_epoch: int) -> PartitionState:
+def without_replica(
+    state: PartitionState, broker: int, controller_epoch: int, *, keeps_last: bool = True
+) -> PartitionState:
     """Take a replica that is offline out of the ISR; a leader that goes leaves the partition without one.
 
-    The last member stays in the ISR, since only that replica has all records.
-    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.9; as in 1.0).
+    With ``keeps_last`` the last member stays in the ISR, since only that replica has all records.
+    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.9; as in 1.1), and for 1.0
+    kafka.controller.KafkaController#removeReplicaFromIsr.
     """
     if broker not in state.isr:
         return state
     leader = NO_LEADER if broker == state.leader else state.leader
-    isr = state.isr if len(state.isr) == 1 else tuple(member for member in state.isr if member != broker)
+    isr = state.isr if keeps_last and len(state.isr) == 1 else tuple(member for member in state.isr if member != broker)
     return _written(state, leader, isr, controller_epoch)
 
 

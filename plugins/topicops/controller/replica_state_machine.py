@@ -12,7 +12,7 @@ from topicops.controller.assignments import Replica
 from topicops.controller.context import ControllerContext
 from topicops.controller.isr import without_replica
 from topicops.controller.replica_states import ReplicaStatus, may_become
-from topicops.model.release import DELETES_NEVER_LED, SHRINKS_AT_FAILOVER
+from topicops.model.release import DELETES_NEVER_LED, KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 
 
 class ReplicaStateMachine:
@@ -79,7 +79,8 @@ class ReplicaStateMachine:
         state = context.read_state(tp)
         if state is None:
             return False
-        shrunk = without_replica(state, replica.broker, context.epoch)
+        keeps_last = context.release >= KEEPS_LAST_IN_ISR or not context.elects_unclean(tp.topic)
+        shrunk = without_replica(state, replica.broker, context.epoch, keeps_last=keeps_last)
         if shrunk is not state:
             context.write_state(tp, shrunk)
         if tp.topic not in context.deleting:

@@ -44,6 +44,10 @@ NEWEST = Release(4, 4)
 USUAL = Release(3, 9)
 """Where an environment names none: the last one with ZooKeeper."""
 
+KEEPS_LAST_IN_ISR = Release(1, 1)
+"""The last replica stays in the ISR when it dies, with unclean elections too. Source: KafkaController and
+kafka.controller.ReplicaStateMachine, 1.0.2 and 1.1.1.
+"""
 DELETES_NEVER_LED = Release(2, 0)
 """A topic that never had a leader can be deleted. Source: kafka.controller.ReplicaStateMachine of each release."""
 KNOWS_BOUNCED_BROKERS = Release(2, 2)
