@@ -34,7 +34,7 @@ from topicops.controller.replica_state_machine import ReplicaStateMachine
 from topicops.controller.replica_states import ReplicaStatus
 from topicops.controller.requests import BrokerRequest, Outbox
 from topicops.controller.znodes import Znodes
-from topicops.model.release import KNOWS_BOUNCED_BROKERS, TOPIC_IDS
+from topicops.model.release import KNOWS_BOUNCED_BROKERS, RESTORES_ROWS, TOPIC_IDS
 
 MOST_IMBALANCE = 0.1
 """The part of a broker's preferred partitions that others may lead: ``leader.imbalance.per.broker.percentage``."""
@@ -208,7 +208,11 @@ class Controller:
         self._made(list(context.partitions(new)))
 
     def _partitions_changed(self, topic: str) -> None:
-        """Only partitions that it does not know count; a topic that is being deleted gets its old rows back."""
+        """Only partitions that it does not know count.
+
+        A topic that is being deleted gets its old rows back; before 2.0 its znode stays as it was written.
+        Source: kafka.controller.KafkaController#processPartitionModifications (3.9; in 1.0 $PartitionModifications).
+        """
         context = self.context
         if topic not in context.znodes.topics or topic not in context.assignments:
             return
@@ -216,6 +220,8 @@ class Controller:
         known = context.assignments[topic]
         added = {p: row for p, row in written.items() if p not in known or not known[p].replicas}
         if not added:
+            return
+        if topic in context.deleting and context.release < RESTORES_ROWS:
             return
         if topic in context.deleting:
             kept = {p: known[p] for p in written if p in known and TopicPartition(topic, p) in context.znodes.states}

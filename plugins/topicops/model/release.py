@@ -48,6 +48,8 @@ KEEPS_LAST_IN_ISR = Release(1, 1)
 """The last replica stays in the ISR when it dies, with unclean elections too. Source: KafkaController and
 kafka.controller.ReplicaStateMachine, 1.0.2 and 1.1.1.
 """
+RESTORES_ROWS = Release(2, 0)
+"""A topic that is being deleted gets its rows back when its znode changes. Source: KafkaController, 1.1.1 and 2.0.1."""
 DELETES_NEVER_LED = Release(2, 0)
 """A topic that never had a leader can be deleted. Source: kafka.controller.ReplicaStateMachine of each release."""
 KNOWS_BOUNCED_BROKERS = Release(2, 2)
