@@ -1,7 +1,7 @@
 """A controller with brokers that obey at once: each event is played until nothing is left to do.
 
-Live brokers delete what they are told to delete, and followers that are not held back catch up. So the znodes after a
-call are those that a real cluster has once it rests.
+Live brokers delete what they are told to delete, followers that are not held back catch up, and leaders take dead ones
+out of the ISR. So the znodes after a call are those that a real cluster has once it rests.
 """
 
 from __future__ import annotations
@@ -172,7 +172,10 @@ class PlayedCluster:
             requests = [*controller.take_requests()]
 
     def _follow(self, controller: Controller, topic: str) -> None:
-        """Let the replicas of a topic join their ISRs, where a leader lives."""
+        """Let the live replicas of a topic join their ISRs, and the dead ones leave, where a leader lives.
+
+        Before 2.3 the ISR has dead replicas after a failover.
+        """
         znode = self.znodes.topics.get(topic)
         if znode is None or topic in self.znodes.markers:
             return
@@ -182,8 +185,9 @@ class PlayedCluster:
             if state is None or not controller.context.is_online(state.leader, tp):
                 continue
             late = [broker for broker in znode.assignment[p].replicas if self._joins(controller, broker, tp)]
-            if late:
-                controller.handle(IsrAltered(tp, (*state.isr, *late)))
+            alive = [broker for broker in state.isr if controller.context.is_online(broker, tp)]
+            if (*alive, *late) != state.isr:
+                controller.handle(IsrAltered(tp, (*alive, *late)))
                 self._answer(controller)
 
     def _joins(self, controller: Controller, broker: int, tp: TopicPartition) -> bool:
