@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.controller_scenarios import (
-    SCRIPTS,
-    SETTINGS,
-    WITHOUT_DELETION,
-    ModelCluster,
-    RealCluster,
-    Script,
-    differences,
-)
+from fixtures.controller_scenarios import SCRIPTS, WITHOUT_DELETION, Script, differences
 from fixtures.kafka_releases import Brokers, ReleasedCluster, wanted_brokers
+from fixtures.scenario_clusters import SETTINGS, ModelCluster, RealCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.soak,
+    pytest.mark.filterwarnings("ignore:alter_configs has been deprecated"),  # brokers of 1.0 know no other request
+]
 RELEASES = tuple(wanted_brokers("1.0.2", "3.9.2"))
 
 
