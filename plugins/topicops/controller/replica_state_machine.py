@@ -38,7 +38,11 @@ class ReplicaStateMachine:
             self.move(offline, ReplicaStatus.OFFLINE)
 
     def move(self, replicas: Iterable[Replica], to: ReplicaStatus) -> None:
-        """Change the state of each, by broker; a replica that may not come there stays as it is."""
+        """Change the state of each, by broker; a replica that may not come there stays as it is.
+
+        Here brokers come in the order of their ids. In Kafka the order is that of a hash map, which differs with the
+        Scala that it was built with; it decides who stays in the ISR when several replicas stop at once.
+        """
         by_broker: defaultdict[int, list[Replica]] = defaultdict(list)
         for replica in replicas:
             now = self._context.replica_status.setdefault(replica, ReplicaStatus.NON_EXISTENT)
