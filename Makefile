@@ -15,7 +15,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample releases-table mutations check format bench lock site compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample simulate releases-table mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ soak: setup  ## Run all long tests: faults, counts, a real Airflow (two hours)
 
 soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
 	$(PYTEST) -m soak --timeout 1200 --soak-sample "$(SEED)" $(MORE)
+
+simulate: setup  ## Play applies with faults in virtual time (SEEDS=1-50000; a night plays millions)
+	PYTHONPATH=tests $(BIN)/python -m fixtures.simulate $(SEEDS)
 
 releases-table: setup  ## Run the script on all releases, and write its table into the page of releases
 	$(PYTEST) tests/versions/test_releases.py tests/versions/test_identities.py --timeout 1200 \

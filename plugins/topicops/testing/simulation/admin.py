@@ -13,8 +13,8 @@ from topicops.testing.simulation.cluster import SimulatedCluster
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 CLIENT_TIMEOUT_S = 30.0
-LATEST_S = 50.0
-"""How long after the client's timeout a request may still arrive."""
+LATEST_S = 28.0
+"""How long after the client's timeout a request may still arrive: apply reads back for 60 s after it was sent."""
 QUOTA_S = 2.0
 
 

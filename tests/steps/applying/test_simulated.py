@@ -1,0 +1,74 @@
+"""Applies on the simulated cluster: seeds, every point at which a process can die, and bugs that must be found."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from fixtures.planted_bugs import BUGS
+from fixtures.simulation import (
+    CHANGES,
+    HAPPENINGS,
+    Happening,
+    Script,
+    broken,
+    every_crash_point,
+    play,
+    script_of,
+    shortest,
+)
+
+SEEDS = range(400)
+FOUND_WITHIN = 3_000
+"""Seeds until each planted bug must be found."""
+LONGEST_STORY = 10
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Apply logs each outcome."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_no_seed_breaks_an_invariant() -> None:
+    assert [(script.seed, found) for script, found in broken(SEEDS)] == []
+
+
+def test_a_seed_plays_the_same_story_each_time() -> None:
+    first, again = play(script_of(17)), play(script_of(17))
+    assert (first.story, first.calls, first.statuses) == (again.story, again.calls, again.statuses)
+
+
+def test_the_seeds_have_every_kind_of_happening() -> None:
+    kinds = {happening.what for seed in SEEDS for happening in script_of(seed).happenings}
+    assert kinds == HAPPENINGS.keys()
+
+
+def test_every_point_at_which_the_process_can_die_is_survived() -> None:
+    scripts = list(every_crash_point(CHANGES))
+    assert len(scripts) > 50
+    assert {str(script): found for script in scripts if (found := play(script).violations)} == {}
+
+
+def test_the_death_of_the_controller_between_config_and_topic_znode_is_survived() -> None:
+    """FT-17: the leftover config is replaced by the next request."""
+    script = Script(1, ("create new",), (Happening(5, "mishap", "CONTROLLER_DIES"),))
+    played = play(script)
+    assert played.violations == []
+    assert any("dies" in line for line in played.story)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_each_planted_bug_is_found_and_its_story_is_short(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    BUGS[bug](monkeypatch)
+    [(script, found)] = islice(broken(range(FOUND_WITHIN)), 1)
+
+    story = shortest(script)
+
+    assert len(story.happenings) <= LONGEST_STORY
+    assert play(story).violations[0].partition(" ")[0] == found[0].partition(" ")[0]
