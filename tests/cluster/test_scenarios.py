@@ -1,4 +1,4 @@
-"""The shared scenarios against real brokers, so that what the fake cluster does is what Kafka does."""
+"""The shared scenarios against real brokers, so that what the cluster of tests does is what Kafka does."""
 
 from __future__ import annotations
 

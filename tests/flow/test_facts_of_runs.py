@@ -11,18 +11,18 @@ from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
 from topicops import flow
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.facts import DRIFT_CLASSES
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 
 @pytest.fixture
-def live() -> Iterator[FakeCluster]:
+def live() -> Iterator[RestingCluster]:
     found = cluster(1)
     with standing_in(found):
         yield found
 
 
 @pytest.fixture
-def run(live: FakeCluster, tmp_path: Path) -> flow.Run:
+def run(live: RestingCluster, tmp_path: Path) -> flow.Run:
     write_topics(tmp_path)
     return planned(tmp_path, "python", "python", 1)
 
@@ -35,7 +35,7 @@ def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
         assert sum(owned.topics for owned in facts.classes if owned.topic_class is name) == delta.counts[name]
 
 
-def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: flow.Run, live: FakeCluster) -> None:
+def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: flow.Run, live: RestingCluster) -> None:
     kept = flow.diff_once(run, engine="python").counts
     live.put_topic("new.topic", (1, 2))
 

@@ -17,7 +17,8 @@ from topicops import flow
 from topicops.model.exit_status import ExitStatus
 from topicops.model.ports import Clock
 from topicops.steps.reporting.runs.run_report import next_steps
-from topicops.testing.fake_cluster import (
+from topicops.testing.fakes import FakeClock
+from topicops.testing.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
     MUST_WAIT,
@@ -26,7 +27,6 @@ from topicops.testing.fake_cluster import (
     UNCLEAR_BUT_DONE,
     Fault,
 )
-from topicops.testing.fakes import FakeClock
 
 FAULTS: tuple[Fault, ...] = (
     CONNECTION_LOST,

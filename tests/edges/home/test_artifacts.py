@@ -30,7 +30,7 @@ from topicops.model.runs.results import (
 )
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 
@@ -41,10 +41,11 @@ def store(tmp_path: Path) -> ArtifactStore:
 
 
 def a_snapshot() -> ClusterSnapshot:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     cluster.put_topic("a", *[(1, 2, 3)] * 12, configs={"retention.ms": "1"})
     cluster.start_reassignment("a", 10, adding=[3], removing=[2])
-    cluster.reassigning = {"a", "b"}
+    for topic in ("a", "b"):
+        cluster.name_in_reassignment(topic)
     return cluster.snapshot(states=True)
 
 

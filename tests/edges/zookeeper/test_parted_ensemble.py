@@ -19,8 +19,8 @@ from topicops.model.ports import ApplyPorts, Clock, Lease
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.steps.applying.apply import apply
 from topicops.testing.changes import configure_topic, plan_of, sandbox
-from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
+from topicops.testing.resting_cluster import RestingCluster
 
 pytestmark = pytest.mark.soak
 ELECTION_S = 60.0
@@ -69,8 +69,8 @@ def change_of(reader: ZooKeeperReader, topic: str) -> Change:
     return configure_topic(live, {"retention.ms": "3000"})
 
 
-def applied(change: Change, reader: ZooKeeperReader, lease: Lease) -> tuple[Outcome, FakeCluster]:
-    brokers = FakeCluster()
+def applied(change: Change, reader: ZooKeeperReader, lease: Lease) -> tuple[Outcome, RestingCluster]:
+    brokers = RestingCluster()
     [outcome] = apply(
         plan_of(change),
         ApplyPorts(

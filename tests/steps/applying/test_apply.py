@@ -18,7 +18,8 @@ from topicops.steps.applying.ledger import NOT_READ
 from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
 from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
-from topicops.testing.fake_cluster import (
+from topicops.testing.fakes import FakeAuditLog, FakeClock, FakeJournal, FakeLease
+from topicops.testing.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
     CONTROLLER_DIED_AFTER,
@@ -26,10 +27,9 @@ from topicops.testing.fake_cluster import (
     REFUSED_BY_POLICY,
     UNCLEAR_AND_NOT_DONE,
     UNCLEAR_BUT_DONE,
-    FakeCluster,
     Fault,
+    RestingCluster,
 )
-from topicops.testing.fakes import FakeAuditLog, FakeClock, FakeJournal, FakeLease
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT
@@ -39,7 +39,7 @@ class World:
     """A cluster, and one apply on it with everything else at hand."""
 
     def __init__(self) -> None:
-        self.cluster = FakeCluster()
+        self.cluster = RestingCluster()
         self.clock = FakeClock()
         self.lease = FakeLease()
         self.journal = FakeJournal()
@@ -529,7 +529,7 @@ def test_without_validate_only_the_brokers_are_not_asked_first(world: World) -> 
     ],
 )
 def test_deletes_run_only_when_all_before_succeeded(
-    world: World, spoil: Callable[[FakeCluster], object], status: OutcomeStatus
+    world: World, spoil: Callable[[RestingCluster], object], status: OutcomeStatus
 ) -> None:
     old = world.cluster.put_topic("old", (1, 2))
     spoil(world.cluster)
@@ -630,21 +630,21 @@ def test_a_delete_told_to_wait_is_given_up_in_the_end(world: World) -> None:
     assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
 
 
-def written(cluster: FakeCluster) -> None:
+def written(cluster: RestingCluster) -> None:
     cluster.end_offsets["old"][0] = 7
 
 
-def read(cluster: FakeCluster) -> None:
+def read(cluster: RestingCluster) -> None:
     cluster.groups["old"] = ("readers",)
 
 
-def silent(cluster: FakeCluster) -> None:
+def silent(cluster: RestingCluster) -> None:
     cluster.questions_answered = False
 
 
 @pytest.mark.parametrize("spoil", [written, read, silent])
 def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
-    world: World, spoil: Callable[[FakeCluster], None]
+    world: World, spoil: Callable[[RestingCluster], None]
 ) -> None:
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
     spoil(world.cluster)

@@ -7,7 +7,7 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Apply
 from topicops.steps.applying.batches import batches
 from topicops.testing.changes import create_topic, expand_topic, plan_of, sandbox
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 
 def cut(changes: list[Change], **limits: int) -> list[list[GatedChange]]:
@@ -46,7 +46,7 @@ def test_requests_stay_within_both_limits(
     ],
 )
 def test_requests_stay_within_the_environments_limits(limits: dict[str, int], sizes: list[int]) -> None:
-    live = FakeCluster().put_topic("t", (1, 2))
+    live = RestingCluster().put_topic("t", (1, 2))
     changes: list[Change] = [create_topic(name, (1, 2), (2, 1)) for name in "abcde"]
 
     assert [len(batch) for batch in cut([*changes, expand_topic(live, (2, 1))], **limits)] == sizes

@@ -9,10 +9,10 @@ from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.recovery import RecoveredIntent, recover_intents
 from topicops.testing.builders import NOW
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 
-def recovered(cluster: FakeCluster, change: Change, *, after_s: float = 60.0) -> RecoveredIntent:
+def recovered(cluster: RestingCluster, change: Change, *, after_s: float = 60.0) -> RecoveredIntent:
     """As found so many seconds after the intent."""
     gated = plan_of(change).changes
     at = {each.digest: NOW - timedelta(seconds=after_s) for each in gated}
@@ -21,11 +21,11 @@ def recovered(cluster: FakeCluster, change: Change, *, after_s: float = 60.0) ->
 
 
 @pytest.fixture
-def cluster() -> FakeCluster:
-    return FakeCluster()
+def cluster() -> RestingCluster:
+    return RestingCluster()
 
 
-def test_what_took_effect_is_done_and_was_a_mutation(cluster: FakeCluster) -> None:
+def test_what_took_effect_is_done_and_was_a_mutation(cluster: RestingCluster) -> None:
     live = cluster.put_topic("new", (1, 2))
 
     found = recovered(cluster, create_topic("new", (1, 2)))
@@ -37,7 +37,7 @@ def test_what_took_effect_is_done_and_was_a_mutation(cluster: FakeCluster) -> No
     assert found.mutation.answer == "none recorded; it is in effect, as run cli/2 found"
 
 
-def test_what_did_not_take_effect_was_no_mutation(cluster: FakeCluster) -> None:
+def test_what_did_not_take_effect_was_no_mutation(cluster: RestingCluster) -> None:
     live = cluster.put_topic("t", (1, 2))
 
     for change in (create_topic("new", (1, 2)), expand_topic(live, (2, 1)), delete_topic(live)):
@@ -46,14 +46,14 @@ def test_what_did_not_take_effect_was_no_mutation(cluster: FakeCluster) -> None:
         assert found.sentence.endswith("it is not in effect")
 
 
-def test_what_may_still_take_effect_is_unknown_and_has_a_line(cluster: FakeCluster) -> None:
+def test_what_may_still_take_effect_is_unknown_and_has_a_line(cluster: RestingCluster) -> None:
     found = recovered(cluster, create_topic("new", (1, 2)), after_s=59.0)
     assert found.outcome.status is OutcomeStatus.UNKNOWN
     assert found.mutation is not None
     assert found.sentence.endswith("it is not in effect yet, and may still take effect")
 
 
-def test_a_topic_that_somebody_else_changed_leaves_it_unknown(cluster: FakeCluster) -> None:
+def test_a_topic_that_somebody_else_changed_leaves_it_unknown(cluster: RestingCluster) -> None:
     change = configure_topic(cluster.put_topic("t", (1, 2)), {"retention.ms": "2"})
     cluster.set_configs("t", {"retention.ms": "3"})
 
@@ -63,7 +63,7 @@ def test_a_topic_that_somebody_else_changed_leaves_it_unknown(cluster: FakeClust
     assert "retention.ms: planned not set, live 3" in found.sentence
 
 
-def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: FakeCluster) -> None:
+def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: RestingCluster) -> None:
     live = cluster.put_topic("t", (1, 2))
     cluster.remove_topic("t")
 
@@ -73,7 +73,7 @@ def test_a_delete_that_went_through_has_an_id_before_and_none_after(cluster: Fak
     assert (found.mutation.id_before, found.mutation.id_after) == (live.identity, None)
 
 
-def test_nothing_open_asks_nobody(cluster: FakeCluster) -> None:
+def test_nothing_open_asks_nobody(cluster: RestingCluster) -> None:
     cluster.unreachable = True
 
     assert recover_intents([], intended_at={}, now=NOW, run="cli/1", by="cli/2", reader=cluster) == ()

@@ -35,7 +35,7 @@ from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan
 from topicops.testing.builders import NOW, TARGET, desired_like, desired_of, environment
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -75,19 +75,19 @@ def what_was_planned_and_done_leaves_only_what_was_blocked(world: World) -> None
     assert (after.drift, after.paused) == (before.drift, before.paused)
 
 
-def cluster_like(world: World) -> FakeCluster:
-    cluster = FakeCluster(racks=world.live.racks)
+def cluster_like(world: World) -> RestingCluster:
+    cluster = RestingCluster(racks=world.live.racks)
     for topic in world.live.topics.values():
         cluster.put_topic(topic.name, *(topic.assignment[p] for p in sorted(topic.assignment)), configs=topic.overrides)
     return cluster
 
 
-def matches(changes: Sequence[Change], cluster: FakeCluster) -> set[Match]:
+def matches(changes: Sequence[Change], cluster: RestingCluster) -> set[Match]:
     traces = cluster.traces([change.topic for change in changes])
     return {compare(change, traces[change.topic]).match for change in changes}
 
 
-def perform(change: Change, cluster: FakeCluster) -> None:
+def perform(change: Change, cluster: RestingCluster) -> None:
     match change:
         case CreateTopic():
             cluster.create([change])

@@ -17,8 +17,8 @@ from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
 from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock
+from topicops.testing.resting_cluster import RestingCluster
 
 ALL_CHECKS = tuple(dict.fromkeys(check for check, _ in [*RULES, *ABSENCE_RULES]))
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"
@@ -28,7 +28,7 @@ OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"
 class World:
     """A cluster on which topic ``t`` was made by the run, and one check is about to be broken."""
 
-    cluster: FakeCluster = field(default_factory=FakeCluster)
+    cluster: RestingCluster = field(default_factory=RestingCluster)
     clock: FakeClock = field(default_factory=FakeClock)
     change: Change = field(default_factory=lambda: create_topic("t", (1, 2, 3), configs={"retention.ms": "1000"}))
 
@@ -163,7 +163,7 @@ def silent_disks(world: World) -> None:
 
 
 def moved_by_old_brokers(world: World) -> None:
-    world.cluster.reassigning = frozenset({"t"})
+    world.cluster.name_in_reassignment("t")
 
 
 BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
@@ -245,7 +245,7 @@ def test_many_elections_of_a_new_topic_are_noted() -> None:
 
 def test_logs_that_a_deleted_topic_leaves_are_noted_and_not_waited_for() -> None:
     world = deleted()
-    world.cluster.leftover_logs["t"] = frozenset({0})
+    world.cluster.leave_log("t", 0)
 
     checks = world.verify()
 
@@ -290,7 +290,7 @@ def test_a_name_that_something_brings_back_at_once_fails_without_waiting() -> No
 
 
 def test_a_name_is_watched_as_long_as_anything_else_is_waited_for() -> None:
-    cluster, clock = FakeCluster(), FakeClock()
+    cluster, clock = RestingCluster(), FakeClock()
     going = delete_topic(cluster.put_topic("going", (1, 2)))
     slow = create_topic("slow", (1, 2, 3))
     cluster.delete(going)
@@ -350,7 +350,7 @@ def test_a_topic_whose_state_was_written_between_two_looks_is_not_right_twice_in
 
 
 def test_old_trouble_of_logs_is_old_for_its_replica_alone() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     live = cluster.put_topic("t", (1, 2, 3), (1, 2, 3))
     cluster.missing_logs.add((2, "t", 0))
     old = findings_before_run(cluster.snapshot(states=True), cluster, topics=["t"])
@@ -365,7 +365,7 @@ def test_old_trouble_of_logs_is_old_for_its_replica_alone() -> None:
 
 
 def test_a_broker_that_was_silent_before_is_no_excuse_for_what_it_does_not_tell_now() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     live = cluster.put_topic("t", (1, 2, 3))
     cluster.pause_broker(3)
     old = findings_before_run(cluster.snapshot(states=True), cluster, topics=["t"])
@@ -378,7 +378,7 @@ def test_a_broker_that_was_silent_before_is_no_excuse_for_what_it_does_not_tell_
 
 
 def test_topics_whose_states_nobody_read_have_no_old_trouble() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     cluster.put_topic("t", (1, 2, 3))
 
     assert findings_before_run(cluster.snapshot(), cluster, topics=["t"]) == frozenset()
@@ -387,13 +387,13 @@ def test_topics_whose_states_nobody_read_have_no_old_trouble() -> None:
 # --- a whole cluster --------------------------------------------------------------------------------------------------
 
 
-def whole(cluster: FakeCluster) -> list[tuple[str, str, str]]:
+def whole(cluster: RestingCluster) -> list[tuple[str, str, str]]:
     checks = verify_cluster(cluster.snapshot(states=True), cluster)
     return [(check.topic, check.id, check.message) for check in checks if not check.is_healthy]
 
 
 def test_a_topic_that_only_brokers_know_is_told() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     cluster.put_topic("t", (1, 2))
     for broker in (1, 3):
         cluster.freeze_metadata(broker)
@@ -404,7 +404,7 @@ def test_a_topic_that_only_brokers_know_is_told() -> None:
 
 
 def test_a_topic_that_was_made_since_the_snapshot_is_no_trouble() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     before = cluster.snapshot(states=True)
     cluster.put_topic("young", (1, 2))
 
@@ -414,7 +414,7 @@ def test_a_topic_that_was_made_since_the_snapshot_is_no_trouble() -> None:
 
 
 def test_logs_and_end_offsets_of_a_whole_cluster_are_looked_at_too() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     cluster.put_topic("t", (1, 2))
     cluster.idle_logs.add((2, "t", 0))
     cluster.unread_logs[1, "t", 0] = "NOT_LEADER_FOR_PARTITION (6)"

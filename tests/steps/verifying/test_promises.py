@@ -10,7 +10,7 @@ from topicops.steps.verifying import checks
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.observation import Finding, Observation
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 
 def few_partitions(observation: Observation) -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def new_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("new_check")
 def test_a_new_check_is_seen_in_the_results_and_in_the_report() -> None:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     cluster.put_topic("one", (1, 2))
     cluster.put_topic("two", (1, 2), (2, 3))
 

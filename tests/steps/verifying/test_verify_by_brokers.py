@@ -15,24 +15,24 @@ from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.verify import verify
 from topicops.testing.changes import create_topic, delete_topic, plan_of
-from topicops.testing.fake_cluster import FakeCluster
 from topicops.testing.fakes import FakeClock
+from topicops.testing.resting_cluster import RestingCluster
 
 ROWS = ((1, 2, 3), (2, 3, 1))
 
 
 @pytest.fixture
-def cluster() -> FakeCluster:
-    return FakeCluster()
+def cluster() -> RestingCluster:
+    return RestingCluster()
 
 
-def created_and_verified(cluster: FakeCluster, clock: FakeClock | None = None) -> tuple[Check, ...]:
+def created_and_verified(cluster: RestingCluster, clock: FakeClock | None = None) -> tuple[Check, ...]:
     change = create_topic("t", *ROWS)
     cluster.create([change])
     return verified(cluster, change, clock or FakeClock())
 
 
-def verified(cluster: FakeCluster, change: Change, clock: FakeClock) -> tuple[Check, ...]:
+def verified(cluster: RestingCluster, change: Change, clock: FakeClock) -> tuple[Check, ...]:
     plan = plan_of(change)
     done = [
         Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE, sent=True)
@@ -53,14 +53,14 @@ def troubles(checks: tuple[Check, ...]) -> list[tuple[str, Verdict, str]]:
     return [(check.id, check.verdict, check.message) for check in checks if not check.is_healthy]
 
 
-def test_what_is_right_in_metadata_and_on_disk_is_healthy_under_every_rule(cluster: FakeCluster) -> None:
+def test_what_is_right_in_metadata_and_on_disk_is_healthy_under_every_rule(cluster: RestingCluster) -> None:
     checks = created_and_verified(cluster)
 
     assert troubles(checks) == []
     assert [check.id for check in checks] == list(dict.fromkeys(check for check, _ in RULES))
 
 
-def test_a_replica_without_its_log_is_named(cluster: FakeCluster) -> None:
+def test_a_replica_without_its_log_is_named(cluster: RestingCluster) -> None:
     cluster.missing_logs.add((2, "t", 1))
 
     (found,) = troubles(created_and_verified(cluster))
@@ -68,7 +68,7 @@ def test_a_replica_without_its_log_is_named(cluster: FakeCluster) -> None:
     assert found == ("V16", Verdict.CONVERGING, "broker 2 has no log directory for partition 1")
 
 
-def test_a_log_that_is_made_a_moment_later_is_waited_for(cluster: FakeCluster) -> None:
+def test_a_log_that_is_made_a_moment_later_is_waited_for(cluster: RestingCluster) -> None:
     cluster.missing_logs.add((2, "t", 1))
     clock = FakeClock()
     clock.at(4.0, cluster.missing_logs.clear)
@@ -77,7 +77,7 @@ def test_a_log_that_is_made_a_moment_later_is_waited_for(cluster: FakeCluster) -
     assert clock.now > 4
 
 
-def test_a_broker_that_does_not_tell_its_disks_is_named(cluster: FakeCluster) -> None:
+def test_a_broker_that_does_not_tell_its_disks_is_named(cluster: RestingCluster) -> None:
     cluster.silent_disks.add(3)
 
     (found,) = troubles(created_and_verified(cluster))
@@ -85,7 +85,7 @@ def test_a_broker_that_does_not_tell_its_disks_is_named(cluster: FakeCluster) ->
     assert found == ("V16", Verdict.DEGRADED, "broker 3 does not describe its log directories: refused")
 
 
-def test_sentences_name_the_side_that_was_read(cluster: FakeCluster) -> None:
+def test_sentences_name_the_side_that_was_read(cluster: RestingCluster) -> None:
     change = create_topic("t", (1, 2, 3))
     cluster.create([change])
     cluster.freeze_metadata(3)
@@ -97,7 +97,7 @@ def test_sentences_name_the_side_that_was_read(cluster: FakeCluster) -> None:
     assert messages == ["broker 3 sees leader 1 of partition 0, the controller's metadata 2"]
 
 
-def test_a_topic_that_stays_after_its_deletion_is_no_znode(cluster: FakeCluster) -> None:
+def test_a_topic_that_stays_after_its_deletion_is_no_znode(cluster: RestingCluster) -> None:
     delete = delete_topic(cluster.put_topic("t", (1, 2)))
 
     checks = verified(cluster, delete, FakeClock())
@@ -105,7 +105,7 @@ def test_a_topic_that_stays_after_its_deletion_is_no_znode(cluster: FakeCluster)
     assert troubles(checks)[0][2].startswith("left: the topic")
 
 
-def test_the_whole_cluster_is_held_against_the_disks_too(cluster: FakeCluster) -> None:
+def test_the_whole_cluster_is_held_against_the_disks_too(cluster: RestingCluster) -> None:
     cluster.put_topic("t", *ROWS)
     cluster.missing_logs.add((3, "t", 0))
     snapshot = replace(cluster.snapshot(states=True), source="kafka")
@@ -115,7 +115,7 @@ def test_the_whole_cluster_is_held_against_the_disks_too(cluster: FakeCluster) -
     assert [check for check, _, _ in troubles(checks)] == ["V16"]
 
 
-def test_the_report_says_which_two_sides_were_looked_at(cluster: FakeCluster) -> None:
+def test_the_report_says_which_two_sides_were_looked_at(cluster: RestingCluster) -> None:
     checks = created_and_verified(cluster)
     by_brokers = RunReport(environment="local", checks=checks, source="kafka")
     by_zookeeper = replace(by_brokers, source="zookeeper")

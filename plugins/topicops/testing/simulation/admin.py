@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,6 +51,22 @@ class SimulatedBrokersApi:
         self.cluster = cluster
         self.effects: list[Effect] = []
 
+    @property
+    def checks(self) -> RequestChecks:
+        settings = self.cluster.settings
+        return RequestChecks(
+            release=settings.release,
+            deletes_topics=settings.delete_topic_enable,
+            is_anything_moving=bool(self.cluster.znodes.moves),
+        )
+
+    def refusal(self, change: Change) -> str | None:
+        """The error of a dry run."""
+        is_deleting = change.topic in self.cluster.znodes.markers
+        return self.checks.error_of(
+            change, self.cluster.live(change.topic), is_deleting=is_deleting, brokers=self.cluster.znodes.brokers
+        )
+
     def send(self, changes: Sequence[Change], *, by: str, mishap: Mishap) -> list[Answer]:
         """Send one request of one kind and wait for its answer."""
         world, cluster = self.cluster.world, self.cluster
@@ -76,9 +92,9 @@ class SimulatedBrokersApi:
         if cluster.controller is None:
             error = "NOT_CONTROLLER (41): This is not the correct controller for this cluster. (TOP508)"
             return [Answer(AnswerKind.CONTROLLER_MOVED, error)] * len(changes)
-        errors = [self._perform(change, by) for change in changes]
+        errors = [self.perform(change, by) for change in changes]
         if mishap is Mishap.DOUBLED:
-            errors = [error or self._perform(change, by) for change, error in zip(changes, errors, strict=True)]
+            errors = [error or self.perform(change, by) for change, error in zip(changes, errors, strict=True)]
         if mishap is Mishap.REPLY_LOST:
             return self._timed_out(changes)
         if mishap is Mishap.BROKEN:
@@ -92,7 +108,7 @@ class SimulatedBrokersApi:
     def _arrive_late(self, changes: Sequence[Change], by: str) -> None:
         if self.cluster.controller is not None:
             for change in changes:
-                self._perform(change, by)
+                self.perform(change, by)
 
     def _answer(self, change: Change, error: str | None) -> Answer:
         """Brokers answer when the change is done as they see it, or when their patience ends."""
@@ -111,34 +127,34 @@ class SimulatedBrokersApi:
         running = [broker for broker in cluster.brokers.values() if broker.is_up]
         return cluster.controller is not None and not any(broker.knows(change.topic) for broker in running)
 
-    def _perform(self, change: Change, by: str) -> str | None:
+    def perform(self, change: Change, by: str) -> str | None:
+        """Do what the request asks for; gives the error with which brokers refuse it instead."""
         cluster = self.cluster
         live = cluster.live(change.topic)
-        checks = RequestChecks(release=cluster.settings.release, deletes_topics=cluster.settings.delete_topic_enable)
-        is_deleting = change.topic in cluster.znodes.markers
-        error = checks.error_of(change, live, is_deleting=is_deleting, brokers=cluster.znodes.brokers)
-        if error is not None:
+        if error := self.refusal(change):
             return error
         match change:
             case CreateTopic():
                 cluster.write_config(change.topic, change.configs)
-                if cluster.znodes.writes_left == 0:
-                    # The broker dies between the two znodes of a new topic: the config alone is left.
-                    controller = cluster.controller
-                    if controller is not None:
-                        cluster.znodes.writes_left = None
-                        cluster.kill(controller.broker)
-                        return None
+                if cluster.die_between_two_writes():
+                    # The config alone is left.
+                    return None
                 cluster.write_topic(change.topic, change.assignment)
             case ExpandTopic():
                 cluster.write_partitions(change.topic, change.assignment)
             case ConfigureTopic():
-                overrides: dict[str, str | None] = {**(live.overrides if live else {}), **change.configs}
-                kept = {name: value for name, value in overrides.items() if value is not None}
-                cluster.write_config(change.topic, kept)
+                cluster.write_config(change.topic, _overrides(change, live.overrides if live else {}))
             case DeleteTopic():
                 cluster.write_marker(change.topic)
         now = cluster.live(change.topic)
         identity = now.identity if now else None
         self.effects.append(Effect(cluster.world.now, change, identity, by))
         return None
+
+
+def _overrides(change: ConfigureTopic, live: Mapping[str, str]) -> dict[str, str]:
+    """What the topic has afterwards; AlterConfigs, unlike IncrementalAlterConfigs, removes what it does not name."""
+    found: dict[str, str | None] = {**live, **change.configs}
+    if change.precondition.all_overrides:
+        found = dict(change.all_configs)
+    return {name: value for name, value in found.items() if value is not None}

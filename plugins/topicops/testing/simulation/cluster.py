@@ -2,132 +2,120 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import base64
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from topicops.controller.assignments import ReplicaAssignment, TopicPartition
+from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
 from topicops.controller.controller import Controller
 from topicops.controller.events import (
     BrokersChanged,
     DeletionsMarked,
+    ElectionsAsked,
     Event,
     IsrAltered,
+    MovesAsked,
+    MovesWritten,
     PartitionsChanged,
     ReplicasDeleted,
     TopicsChanged,
 )
 from topicops.controller.requests import BrokerRequest, LeaderAndIsr, StopReplica, UpdateMetadata
-from topicops.controller.znodes import TopicZnode, Znodes
 from topicops.model.cluster.snapshot import Broker, LiveTopic, PartitionState
-from topicops.testing.fake_cluster import topic_id_of
+from topicops.model.ports import PartitionView
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS, Release
+from topicops.testing.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
 from topicops.testing.simulation.world import World
+from topicops.testing.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
 
 SESSION_S = 6.0
 """How long ZooKeeper waits for a broker that is dead."""
 ELECTION_S = 0.2
 REJOIN_S = 0.5
 """How long a follower needs to catch up."""
-
-
-class ControllerDiedError(Exception):
-    """The broker died in the middle of what its controller wrote."""
-
-
-@dataclass(slots=True)
-class MortalZnodes(Znodes):
-    """Znodes whose writer may die before any of its writes."""
-
-    writes_left: int | None = None
-    """None: it lives."""
-
-    def _before_write(self) -> None:
-        if self.writes_left is not None:
-            if self.writes_left == 0:
-                raise ControllerDiedError
-            self.writes_left -= 1
-
-    def create_state(self, partition: TopicPartition, state: PartitionState) -> bool:
-        self._before_write()
-        return Znodes.create_state(self, partition, state)
-
-    def set_state(self, partition: TopicPartition, state: PartitionState) -> None:
-        self._before_write()
-        Znodes.set_state(self, partition, state)
-
-    def set_topic_id(self, topic: str, topic_id: str) -> None:
-        self._before_write()
-        Znodes.set_topic_id(self, topic, topic_id)
-
-    def set_assignment(self, topic: str, assignment: Mapping[int, ReplicaAssignment]) -> None:
-        self._before_write()
-        Znodes.set_assignment(self, topic, assignment)
-
-    def remove_topic(self, topic: str) -> None:
-        self._before_write()
-        Znodes.remove_topic(self, topic)
-
-    def remove_config(self, topic: str) -> None:
-        self._before_write()
-        Znodes.remove_config(self, topic)
-
-    def remove_marker(self, topic: str) -> None:
-        self._before_write()
-        Znodes.remove_marker(self, topic)
-
-
-@dataclass(slots=True)
-class SimulatedBroker:
-    """One broker: whether it runs, and what it tells clients."""
-
-    id: int
-    rack: str
-    is_up: bool = True
-    metadata: dict[TopicPartition, PartitionState] = field(default_factory=dict)
-    heard_until: float = 0.0
-    """Requests of the controller arrive in the order in which they were sent."""
-
-    def knows(self, topic: str) -> bool:
-        return any(tp.topic == topic for tp in self.metadata)
+LAG_S = 10.0
+"""How long a follower may be behind before its leader takes it out of the ISR: ``replica.lag.time.max.ms``."""
+THREE_RACKS: Mapping[int, str | None] = {1: "r1", 2: "r2", 3: "r3"}
 
 
 class SimulatedCluster:
     """Brokers of Kafka under ZooKeeper, in the time of ``world``."""
 
-    def __init__(self, world: World, *, brokers: int = 3, settings: ControllerSettings | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        racks: Mapping[int, str | None] = THREE_RACKS,
+        settings: ControllerSettings | None = None,
+        choose: Callable[[Sequence[int]], int] | None = None,
+    ) -> None:
+        """Start all brokers.
+
+        Args:
+            racks: Of each broker.
+            choose: Which of the live brokers becomes the controller; None: any.
+        """
         self.world = world
         self.settings = settings or ControllerSettings()
-        self.znodes = MortalZnodes()
-        self.brokers = {b: SimulatedBroker(b, f"r{b}") for b in range(1, brokers + 1)}
+        self.znodes = SimulatedZooKeeper()
+        self.brokers = {b: SimulatedBroker(b, rack) for b, rack in racks.items()}
         self.controller: Controller | None = None
-        self.zxid = 100
-        self.created: dict[str, int] = {}
-        """The czxid of each topic."""
-        self.changed_at: defaultdict[str, int] = defaultdict(int)
-        for broker in self.brokers.values():
-            self._register(broker.id)
+        self.held_moves: set[str] = set()
+        """Topics whose new replicas do not catch up."""
+        self.end_offsets: dict[str, dict[int, int]] = {}
+        """By topic and partition; a topic keeps them when it is deleted."""
+        self._choose = choose or world.random.choice
+        for broker in self.brokers:
+            self.znodes.register(broker)
         self._elect()
+
+    @property
+    def release(self) -> Release:
+        return self.settings.release
 
     # --- what happens to brokers --------------------------------------------------------------------------------
 
-    def kill(self, broker: int) -> None:
-        """It stops at once; ZooKeeper notices when its session ends."""
+    def kill(self, broker: int, *, session_s: float | None = None) -> None:
+        """It stops at once; ZooKeeper notices when its session ends, which is after some seconds if not given."""
         if self.brokers[broker].is_up:
             self.world.tell(f"broker {broker} dies{' (the controller)' if self._is_controller(broker) else ''}")
             self._stop(broker)
-            self.world.after(self.world.random.uniform(0.1, SESSION_S), lambda: self._end_session(broker))
+            delay_s = self.world.random.uniform(0.1, SESSION_S) if session_s is None else session_s
+            self.world.after(delay_s, lambda: self._end_session(broker))
 
     def start(self, broker: int) -> None:
         if not self.brokers[broker].is_up:
             self.world.tell(f"broker {broker} starts")
-            self.brokers[broker].is_up = True
             self._end_session(broker)
-            self._register(broker)
+            self.brokers[broker].is_up = True
+            self.znodes.register(broker)
             self.notify(BrokersChanged())
             if self.controller is None:
                 self.world.after(ELECTION_S, self._elect)
+
+    def stand_still(self, broker: int) -> None:
+        """As after SIGSTOP, for less than its session; leaders do not notice either."""
+        self.brokers[broker].is_silent = True
+
+    def go_on(self, broker: int) -> None:
+        found = self.brokers[broker]
+        found.is_silent = False
+        waiting, found.unread = found.unread, []
+        for message in waiting:
+            self._receive(broker, message)
+
+    def slow_down(self, broker: int) -> None:
+        """Its followers fall behind, and their leaders take them out of the ISR."""
+        self.brokers[broker].is_slow = True
+        for tp, state in list(self.znodes.states.items()):
+            if broker in state.isr and state.leader != broker:
+                self.world.after(LAG_S, partial(self._check_isr, tp))
+
+    def speed_up(self, broker: int) -> None:
+        self.brokers[broker].is_slow = False
+        self._follow_again(broker)
 
     def fail_over(self) -> None:
         """The controller's session ends, and its broker lives on."""
@@ -139,31 +127,28 @@ class SimulatedCluster:
         """The controller's broker dies after so many more writes of its controller."""
         self.znodes.writes_left = writes
 
+    def die_between_two_writes(self) -> bool:
+        """The controller's broker dies now, if that is due; it handles a request itself."""
+        if self.znodes.writes_left != 0 or self.controller is None:
+            return False
+        self.znodes.writes_left = None
+        self.kill(self.controller.broker)
+        return True
+
     def _stop(self, broker: int) -> None:
-        self.brokers[broker].is_up = False
-        self.brokers[broker].metadata.clear()
+        self.brokers[broker].stop()
         if self._is_controller(broker):
             self.controller = None
 
     def _end_session(self, broker: int) -> None:
-        if broker in self.znodes.brokers and not (self.brokers[broker].is_up and self._was_noticed(broker)):
-            del self.znodes.brokers[broker]
-            if self.znodes.controller == broker:
-                self._resign()
-            else:
-                self.notify(BrokersChanged())
-
-    def _was_noticed(self, broker: int) -> bool:
-        """Whether the registration is that of the running process, and not of the dead one before."""
-        return self.znodes.brokers[broker] >= self._epochs.get(broker, 0)
-
-    @property
-    def _epochs(self) -> Mapping[int, int]:
-        return {broker: epoch for broker, epoch in self.znodes.brokers.items() if self.brokers[broker].is_up}
-
-    def _register(self, broker: int) -> None:
-        self.zxid += 1
-        self.znodes.brokers[broker] = self.zxid
+        """Of the process that died; a process that was started since has its own."""
+        if broker not in self.znodes.brokers or self.brokers[broker].is_up:
+            return
+        del self.znodes.brokers[broker]
+        if self.znodes.controller == broker:
+            self._resign()
+        else:
+            self.notify(BrokersChanged())
 
     def _resign(self) -> None:
         self.controller, self.znodes.controller = None, None
@@ -172,22 +157,21 @@ class SimulatedCluster:
 
     def _elect(self) -> None:
         """The first broker that notices; a controller that dies while it takes over is followed by the next."""
-        able = [b for b in sorted(self.znodes.brokers) if self.brokers[b].is_up]
+        able = [b for b in sorted(self.znodes.brokers) if self.brokers[b].answers]
         if self.controller is not None or not able:
             return
-        broker = self.world.random.choice(able)
+        broker = self._choose(able)
         try:
             self.controller = Controller(
                 self.znodes, broker=broker, settings=self.settings, new_topic_id=self._new_topic_id
             )
-        except ControllerDiedError:
+        except WriterDiedError:
             self._die_in_the_middle(broker)
             return
-        self._send(self.controller.take_requests())
+        self._send(self.controller)
 
     def _new_topic_id(self, topic: str) -> str:
-        self.zxid += 1
-        return topic_id_of(topic, self.zxid)
+        return topic_id_of(topic, self.znodes.next_zxid())
 
     def _is_controller(self, broker: int) -> bool:
         return self.controller is not None and self.controller.broker == broker
@@ -204,10 +188,10 @@ class SimulatedCluster:
         controller = self.controller
         try:
             controller.handle(event)
-        except ControllerDiedError:
+        except WriterDiedError:
             self._die_in_the_middle(controller.broker)
         # What was sent before it died is on its way.
-        self._send(controller.take_requests())
+        self._send(controller)
 
     def _die_in_the_middle(self, broker: int) -> None:
         self.world.tell(f"broker {broker} (the controller) dies between two writes")
@@ -215,87 +199,156 @@ class SimulatedCluster:
         self._stop(broker)
         self.world.after(self.world.random.uniform(0.1, SESSION_S), lambda: self._end_session(broker))
 
-    def _send(self, requests: Sequence[BrokerRequest]) -> None:
-        for request in requests:
-            broker = self.brokers[request.broker]
+    def _send(self, controller: Controller) -> None:
+        for request in controller.take_requests():
+            broker = self.brokers.get(request.broker)
+            if broker is None:
+                continue
             arrival = max(broker.heard_until, self.world.now + self.world.random.uniform(0.001, 0.02))
             broker.heard_until = arrival
-            self.world.after(arrival - self.world.now, partial(self._receive, request))
+            message = self._message(controller, request)
+            self.world.after(arrival - self.world.now, partial(self._receive, request.broker, message))
 
-    def _receive(self, request: BrokerRequest) -> None:
-        broker = self.brokers[request.broker]
-        if not broker.is_up:
+    def _message(self, controller: Controller, request: BrokerRequest) -> Message:
+        if not isinstance(request, UpdateMetadata):
+            return request
+        known = {
+            tp: None if state is None else self._known(tp, state, controller.context.replicas(tp))
+            for tp, state in request.partitions.items()
+        }
+        return MetadataUpdate(request.live, known)
+
+    def _known(self, tp: TopicPartition, state: PartitionState, replicas: Sequence[int]) -> KnownPartition:
+        znode = self.znodes.topics.get(tp.topic)
+        view = PartitionView(leader=state.leader, replicas=tuple(replicas), isr=state.isr)
+        return KnownPartition(view, znode.topic_id if znode else None)
+
+    # --- what brokers do ----------------------------------------------------------------------------------------
+
+    def _receive(self, broker: int, message: Message) -> None:
+        found = self.brokers[broker]
+        if not found.is_up:
             return
-        match request:
-            case UpdateMetadata():
-                for tp, state in request.partitions.items():
-                    if state is None:
-                        broker.metadata.pop(tp, None)
-                    else:
-                        broker.metadata[tp] = state
-            case StopReplica():
-                if request.delete:
-                    self.notify(ReplicasDeleted(request.broker, (request.partition,)))
-            case LeaderAndIsr():
-                self._follow(request)
+        if found.is_silent:
+            found.unread.append(message)
+            return
+        match message:
+            case MetadataUpdate():
+                found.learn(message)
+            case StopReplica(_, tp, delete):
+                if delete:
+                    found.logs.discard(tp)
+                    self.notify(ReplicasDeleted(broker, (tp,)))
+            case LeaderAndIsr(_, tp, state):
+                found.logs.add(tp)
+                if state.leader == broker:
+                    self.world.after(LAG_S, partial(self._check_isr, tp))
+                elif broker not in state.isr:
+                    self._follow(broker, tp)
 
-    def _follow(self, request: LeaderAndIsr) -> None:
-        if request.broker != request.state.leader and request.broker not in request.state.isr:
-            delay = self.world.random.uniform(0.05, REJOIN_S)
-            self.world.after(delay, lambda: self._catch_up(request.broker, request.partition))
+    def _follow(self, broker: int, tp: TopicPartition) -> None:
+        self.world.after(self.world.random.uniform(0.05, REJOIN_S), partial(self._catch_up, broker, tp))
+
+    def _follow_again(self, broker: int) -> None:
+        for tp, state in list(self.znodes.states.items()):
+            if broker not in state.isr and broker in self._replicas(tp):
+                self._follow(broker, tp)
 
     def _catch_up(self, broker: int, tp: TopicPartition) -> None:
-        state = self.znodes.states.get(tp)
-        znode = self.znodes.topics.get(tp.topic)
-        if state is None or znode is None or state.leader not in self.brokers or not self.brokers[state.leader].is_up:
+        state, found = self.znodes.states.get(tp), self.brokers[broker]
+        if state is None or broker in state.isr or not self._is_led(state) or tp.topic in self.held_moves:
             return
-        row = znode.assignment.get(tp.partition)
-        if row and broker in row.replicas and broker not in state.isr and self.brokers[broker].is_up:
+        if broker in self._replicas(tp) and found.answers and not found.is_slow:
             self._handle(IsrAltered(tp, (*state.isr, broker)))
+
+    def _check_isr(self, tp: TopicPartition) -> None:
+        """What a leader does twice in ``LAG_S``: followers that are dead or too slow leave the ISR."""
+        state = self.znodes.states.get(tp)
+        if state is None or not self._is_led(state):
+            return
+        isr = tuple(b for b in state.isr if b == state.leader or self._keeps_up(b))
+        if isr != state.isr:
+            self._handle(IsrAltered(tp, isr))
+
+    def _keeps_up(self, broker: int) -> bool:
+        found = self.brokers.get(broker)
+        return found is not None and found.is_up and not found.is_slow
+
+    def _is_led(self, state: PartitionState) -> bool:
+        return state.leader in self.brokers and self.brokers[state.leader].answers
+
+    def _replicas(self, tp: TopicPartition) -> tuple[int, ...]:
+        znode = self.znodes.topics.get(tp.topic)
+        row = znode.assignment.get(tp.partition) if znode else None
+        return row.replicas if row else ()
 
     # --- writes of brokers and of other hands -------------------------------------------------------------------
 
-    def write_topic(self, topic: str, rows: Mapping[int, Sequence[int]]) -> None:
-        self.zxid += 1
-        self.created[topic] = self.zxid
-        topic_id = topic_id_of(topic, self.zxid)
-        rows_by_id = {p: ReplicaAssignment(tuple(row)) for p, row in rows.items()}
-        self.znodes.topics[topic] = TopicZnode(rows_by_id, topic_id)
+    def write_topic(self, topic: str, rows: Mapping[int, Sequence[int]], *, by_broker: bool = True) -> None:
+        """Brokers give it an id, since 2.8; a znode that somebody else writes has none, and the controller adds it."""
+        has_id = by_broker and self.release >= TOPIC_IDS
+        self.znodes.put_topic(topic, rows, topic_id_of(topic, self.znodes.zxid) if has_id else None)
+        self.end_offsets[topic] = dict.fromkeys(rows, 0)
         self.notify(TopicsChanged())
 
     def write_config(self, topic: str, configs: Mapping[str, str]) -> None:
-        self.zxid += 1
-        self.changed_at[topic] = self.zxid
-        self.znodes.configs[topic] = dict(configs)
+        self.znodes.put_config(topic, configs)
 
     def write_partitions(self, topic: str, rows: Mapping[int, Sequence[int]]) -> None:
-        self.zxid += 1
-        added = {p: ReplicaAssignment(tuple(row)) for p, row in rows.items()}
-        self.znodes.topics[topic].assignment |= added
+        self.znodes.put_rows(topic, rows)
+        self.end_offsets.setdefault(topic, {}).update(dict.fromkeys(rows, 0))
         self.notify(PartitionsChanged(topic))
 
     def write_marker(self, topic: str) -> None:
-        self.zxid += 1
-        self.znodes.markers[topic] = None
+        self.znodes.put_marker(topic)
         self.notify(DeletionsMarked())
+
+    def write_election(self, tp: TopicPartition) -> None:
+        """Write ``/admin/preferred_replica_election``."""
+        self.znodes.elections[tp] = None
+        self.notify(ElectionsAsked((tp,)))
+
+    def write_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Write ``/admin/reassign_partitions``."""
+        self.znodes.moves.update(targets)
+        self.notify(MovesWritten())
+
+    def move(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """As the tools of this release do: by a request since 2.4, by the znode before."""
+        if self.release >= REASSIGNMENTS_IN_TOPICS:
+            self.notify(MovesAsked(targets))
+        else:
+            self.write_moves(targets)
+
+    def let_moves_end(self, topic: str) -> None:
+        """Let the new replicas of a topic in ``held_moves`` catch up."""
+        self.held_moves.discard(topic)
+        for broker in self.brokers:
+            self._follow_again(broker)
+
+    def wipe(self, topic: str) -> None:
+        """Remove a topic with all traces, in ZooKeeper and on all brokers, as if it had been deleted before."""
+        self.znodes.remove_topic_by_hand(topic)
+        self.notify(TopicsChanged())
+        for broker in self.brokers.values():
+            broker.logs = {tp for tp in broker.logs if tp.topic != topic}
+            broker.learn(MetadataUpdate(tuple(broker.known_brokers), dict.fromkeys(_of(topic, broker.metadata))))
+
+    def put_as_is(self, live: LiveTopic) -> None:
+        """Put a topic there as it is given, with logs and in metadata; the controller does not hear of it."""
+        self.znodes.put_as_is(live)
+        states = {TopicPartition(live.name, p): state for p, state in (live.states or {}).items()}
+        known = {tp: self._known(tp, state, live.assignment[tp.partition]) for tp, state in states.items()}
+        for broker in self.brokers.values():
+            held = {TopicPartition(live.name, p) for p, row in live.assignment.items() if broker.id in row}
+            broker.logs = {tp for tp in broker.logs if tp.topic != live.name} | held
+            forgotten = dict.fromkeys(_of(live.name, broker.metadata))
+            broker.learn(MetadataUpdate(tuple(broker.known_brokers), {**forgotten, **known}))
 
     # --- what a reader sees -------------------------------------------------------------------------------------
 
     def live(self, topic: str) -> LiveTopic | None:
-        if topic not in self.znodes.topics:
-            return None
-        found = self.znodes.topic(topic)
-        return LiveTopic(
-            name=topic,
-            topic_id=found.topic_id,
-            czxid=self.created.get(topic),
-            mzxid=self.zxid,
-            assignment=found.assignment,
-            adding=found.adding,
-            removing=found.removing,
-            overrides=dict(found.overrides),
-            states=found.states,
-        )
+        return self.znodes.live(topic)
 
     def registered(self) -> dict[int, Broker]:
         return {
@@ -309,7 +362,7 @@ class SimulatedCluster:
             return False
         metadata = self.brokers[self.controller.broker].metadata
         return all(
-            (state := metadata.get(TopicPartition(topic, p))) is not None and state.leader >= 0
+            (known := metadata.get(TopicPartition(topic, p))) is not None and known.view.leader >= 0
             for p in self.znodes.topics[topic].assignment
         )
 
@@ -330,4 +383,14 @@ class SimulatedCluster:
         self.znodes.writes_left = None
         for broker in self.brokers:
             self.start(broker)
+            self.brokers[broker].catch_up_with_metadata()
         self.world.wait_until(self.is_at_rest, limit_s=120.0, step_s=0.5)
+
+
+def _of(topic: str, metadata: Mapping[TopicPartition, KnownPartition]) -> list[TopicPartition]:
+    return [tp for tp in metadata if tp.topic == topic]
+
+
+def topic_id_of(topic: str, zxid: int) -> str:
+    digest = hashlib.sha256(f"{topic}:{zxid}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -36,6 +36,11 @@ class World:
             action()
         self.now = max(self.now, end)
 
+    def settle(self) -> None:
+        """Let all happen that is on its way, however long that takes."""
+        while self._queue:
+            self.pass_time(self._queue[0][0] - self.now)
+
     def wait_until(self, holds: Callable[[], bool], *, limit_s: float, step_s: float = 0.05) -> bool:
         """Let time pass until it holds; False: it did not in time."""
         end = self.now + limit_s

@@ -18,7 +18,7 @@ from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 
 BLOCKED = Blocked(
     topic="shrunk",
@@ -31,7 +31,7 @@ BLOCKED = Blocked(
 
 
 def a_plan() -> Plan:
-    cluster = FakeCluster()
+    cluster = RestingCluster()
     grown = cluster.put_topic("grown", (1, 2), (2, 1))
     tuned = cluster.put_topic("tuned", (1, 2), configs={"segment.ms": "5000"})
     old = cluster.put_topic("old", (1, 2))
@@ -197,7 +197,7 @@ def test_a_comment_is_never_too_long_and_says_what_is_left_out() -> None:
 
 
 def test_a_tombstones_words_cannot_draw_in_a_terminal_or_a_comment() -> None:
-    old = FakeCluster().put_topic("old", (1, 2))
+    old = RestingCluster().put_topic("old", (1, 2))
     plan = plan_of(delete_topic(old, reason="\x1b[2Jgone\n| a | [x](http://y) <b> @all" + "z" * 70_000))
 
     text, comment = plan_text(plan), plan_markdown(plan)
@@ -224,7 +224,7 @@ def test_what_cannot_be_undone_is_said_at_the_change_and_at_the_end() -> None:
 
 
 def test_a_change_of_configs_says_when_it_cannot_be_undone() -> None:
-    live = FakeCluster().put_topic("t", (1, 2))
+    live = RestingCluster().put_topic("t", (1, 2))
     change = replace(configure_topic(live, {"retention.ms": "1"}), risk=Risk.DESTRUCTIVE, reversible=False)
 
     assert "      cannot be undone: records that the new values let go do not come back\n" in plan_text(plan_of(change))
@@ -299,7 +299,7 @@ def test_nothing_that_a_reassignment_holds_ends_its_block(text: str) -> None:
 
 
 def risky(name: str, notes: int = 0) -> ExpandTopic:
-    live = FakeCluster().put_topic(name, (1, 2))
+    live = RestingCluster().put_topic(name, (1, 2))
     return replace(expand_topic(live, (1, 2)), notes=("x" * 290,) * notes)
 
 
@@ -327,7 +327,7 @@ def test_risky_changes_are_never_cut_but_told_in_fewer_words(changes: int, notes
 
 def test_where_not_even_the_names_fit_the_table_counts_them_all() -> None:
     names = [f"{'x' * 200}-{index:04}" for index in range(600)]
-    old = [FakeCluster().put_topic(f"old-{index}", (1, 2)) for index in range(3)]
+    old = [RestingCluster().put_topic(f"old-{index}", (1, 2)) for index in range(3)]
     plan = plan_of(*map(risky, names), *map(delete_topic, old))
 
     comment = plan_markdown(plan)

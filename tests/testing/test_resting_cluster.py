@@ -1,4 +1,4 @@
-"""The fake cluster behaves as the shared scenarios say; the same ones run against real brokers."""
+"""The cluster of tests behaves as the shared scenarios say; the same ones run against real brokers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ import pytest
 
 from topicops.model.release import Release
 from topicops.testing.changes import delete_topic
-from topicops.testing.fake_cluster import FakeCluster
+from topicops.testing.resting_cluster import RestingCluster
 from topicops.testing.scenarios import MOVES, SCENARIOS, ClusterUnderTest
 
 
-def view_of(cluster: FakeCluster) -> ClusterUnderTest:
+def view_of(cluster: RestingCluster) -> ClusterUnderTest:
     @contextmanager
     def moving(topic: str, replicas: Sequence[int]) -> Iterator[None]:
         before = cluster.live(topic).assignment[0]
@@ -26,21 +26,19 @@ def view_of(cluster: FakeCluster) -> ClusterUnderTest:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_the_fake_cluster_does_what_kafka_does(scenario: Callable[[ClusterUnderTest], None]) -> None:
-    scenario(view_of(FakeCluster()))
+def test_the_cluster_of_tests_does_what_kafka_does(scenario: Callable[[ClusterUnderTest], None]) -> None:
+    scenario(view_of(RestingCluster()))
 
 
 @pytest.mark.parametrize("scenario", MOVES, ids=lambda scenario: scenario.__name__)
-def test_the_fake_cluster_moves_replicas_as_old_brokers_do(scenario: Callable[[ClusterUnderTest], None]) -> None:
-    cluster = FakeCluster()
-    cluster.release = Release(2, 3)
+def test_the_cluster_of_tests_moves_replicas_as_old_brokers_do(scenario: Callable[[ClusterUnderTest], None]) -> None:
+    cluster = RestingCluster(release=Release(2, 3))
 
     scenario(view_of(cluster))
 
 
 def test_a_delete_into_a_move_leaves_its_name_with_old_brokers() -> None:
-    cluster = FakeCluster()
-    cluster.release = Release(2, 3)
+    cluster = RestingCluster(release=Release(2, 3))
     change = delete_topic(cluster.put_topic("t", (1, 2)))
     cluster.start_reassignment("t", 0, adding=[3], removing=[1])
 
