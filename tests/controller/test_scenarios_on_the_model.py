@@ -8,8 +8,16 @@ from inspect import isfunction, signature
 import pytest
 
 from fixtures import controller_scenarios as scripts
-from fixtures.controller_scenarios import SCRIPTS, UNKNOWN, EndState, PartitionEnd, Script
-from fixtures.scenario_clusters import ModelCluster
+from fixtures.controller_scenarios import (
+    SCRIPTS,
+    UNKNOWN,
+    WITHOUT_DELETION,
+    EndState,
+    PartitionEnd,
+    Script,
+    differences,
+)
+from fixtures.scenario_clusters import ModelCluster, SimulatorCluster
 from topicops.model.release import Release
 
 OLD, MIDDLE, NEW = Release(1, 0), Release(2, 3), Release(3, 9)
@@ -42,6 +50,19 @@ def test_every_script_ends_with_each_topic_led_and_in_sync_or_marked_for_deletio
     for state in end.values():
         led = [p.leader is not None and p.leader > 0 and p.isr == {*p.replicas} for p in state.partitions.values()]
         assert state.is_marked or all(led)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("script", [*SCRIPTS, *WITHOUT_DELETION], ids=lambda script: script.__name__)
+def test_the_simulated_cluster_shows_what_the_model_shows(script: Script, release: Release) -> None:
+    """However long each message is on its way."""
+    deletes_topics = script in SCRIPTS
+    model = ModelCluster(release, deletes_topics=deletes_topics)
+    script(model)
+    for seed in range(5):
+        simulated = SimulatorCluster(release, deletes_topics=deletes_topics, seed=seed)
+        script(simulated)
+        assert differences(model.moments, simulated.moments) == []
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
