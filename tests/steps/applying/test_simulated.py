@@ -8,18 +8,10 @@ from itertools import islice
 
 import pytest
 
-from fixtures.planted_bugs import BUGS
-from fixtures.simulation import (
-    CHANGES,
-    HAPPENINGS,
-    Happening,
-    Script,
-    broken,
-    every_crash_point,
-    play,
-    script_of,
-    shortest,
-)
+from fixtures.simulation.planted_bugs import BUGS
+from fixtures.simulation.scripts import CHANGES, Happening, Planning, Script, What, script_of
+from fixtures.simulation.shrinking import broken, every_crash_point, shortest
+from fixtures.simulation.stage import play
 
 SEEDS = range(400)
 FOUND_WITHIN = 3_000
@@ -46,18 +38,19 @@ def test_a_seed_plays_the_same_story_each_time() -> None:
 
 def test_the_seeds_have_every_kind_of_happening() -> None:
     kinds = {happening.what for seed in SEEDS for happening in script_of(seed).happenings}
-    assert kinds == HAPPENINGS.keys()
+    assert kinds == {*What}
 
 
-def test_every_point_at_which_the_process_can_die_is_survived() -> None:
-    scripts = list(every_crash_point(CHANGES))
+@pytest.mark.parametrize("planning", Planning)
+def test_every_point_at_which_the_process_can_die_is_survived(planning: Planning) -> None:
+    scripts = list(every_crash_point(CHANGES, planning))
     assert len(scripts) > 50
     assert {str(script): found for script in scripts if (found := play(script).violations)} == {}
 
 
 def test_the_death_of_the_controller_between_config_and_topic_znode_is_survived() -> None:
     """FT-17: the leftover config is replaced by the next request."""
-    script = Script(1, ("create new",), (Happening(5, "mishap", "CONTROLLER_DIES"),))
+    script = Script(1, ("create new",), (Happening(5, What.MISHAP, "CONTROLLER_DIES"),))
     played = play(script)
     assert played.violations == []
     assert any("dies" in line for line in played.story)

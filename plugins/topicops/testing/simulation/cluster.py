@@ -105,6 +105,9 @@ class SimulatedCluster:
         waiting, found.unread = found.unread, []
         for message in waiting:
             self._receive(broker, message)
+        # Its followers have asked it all the time.
+        for follower in self.brokers:
+            self._follow_again(follower)
 
     def slow_down(self, broker: int) -> None:
         """Its followers fall behind, and their leaders take them out of the ISR."""
@@ -383,6 +386,7 @@ class SimulatedCluster:
         self.znodes.writes_left = None
         for broker in self.brokers:
             self.start(broker)
+            self.go_on(broker)
             self.brokers[broker].catch_up_with_metadata()
         self.world.wait_until(self.is_at_rest, limit_s=120.0, step_s=0.5)
 

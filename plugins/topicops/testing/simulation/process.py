@@ -81,6 +81,7 @@ class SimulatedProcess(SimulatedPorts):
         """Of the next request."""
         self.next_read_fails = False
         self.dies_after_call = False
+        self.is_dead = False
 
     @property
     def ports(self) -> ApplyPorts:
@@ -134,6 +135,7 @@ class SimulatedProcess(SimulatedPorts):
 
     def die(self, when: str) -> None:
         self.world.tell(f"{self.name} is killed {when}")
+        self.is_dead = True
         self.world.after(LEASE_SESSION_S, self.lose_lease)
         raise ProcessKilled(when)
 
