@@ -21,6 +21,7 @@ from benchmarks import (
     plan,
     quality,
     reading,
+    rehearse_racks,
     snapshot,
     spark,
     topics_page,
@@ -48,6 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     apply_at_once.BENCHMARK,
     airflow.BENCHMARK,
     topics_page.BENCHMARK,
+    rehearse_racks.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"

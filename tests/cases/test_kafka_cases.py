@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fixtures.kafka_answers import command, configs, controller, creation, health, placement, znodes
+from fixtures.kafka_answers import command, configs, controller, creation, health, placement, requests, znodes
 from fixtures.kafka_answers.answer import Adapter, Case
 from topicops.edges.zookeeper.znodes import (
     decode_broker,
@@ -28,8 +28,6 @@ from topicops.edges.zookeeper.znodes import (
 
 TABLE = Path(os.environ.get("TOPICOPS_KAFKA_CASES") or Path(__file__).parents[1] / "data" / "kafka-test-cases.json")
 SECTIONS: list[Any] = json.loads(TABLE.read_text(encoding="utf-8"))["sections"]
-
-APPLY = "later: apply and verify"
 
 ANSWERS: dict[str, Adapter | str] = {
     "rack-alternated-list": placement.rack_list,
@@ -68,12 +66,12 @@ ANSWERS: dict[str, Adapter | str] = {
     "other-znodes": znodes.other,
     "run-feature-znode": znodes.decoded_by(decode_feature),
     "health-filters": health.health,
-    "create-request": f"{APPLY}: the brokers' answers to CreateTopics",
-    "create-policy": f"{APPLY}: a policy class of the brokers answers at the validate-only request",
-    "mutation-quota": f"{APPLY}: throttled requests",
+    "create-request": requests.create_request,
+    "create-policy": requests.create_policy,
+    "mutation-quota": requests.mutation_quota,
     "deletion-scenarios": controller.deletion_scenario,
     "observable-state": controller.observable_state,
-    "kraft-validation": f"{APPLY}: the KRaft controller's answers, with source kafka",
+    "kraft-validation": requests.kraft_validation,
     "deletion-manager": controller.deletion_manager,
     "leader-election": controller.election,
     "run-leader-election": controller.election,
@@ -134,6 +132,11 @@ OTHERWISE: tuple[Otherwise, ...] = (
         ("command-create",),
         lambda case: str(case["request"].get("delete", "")).startswith("__"),
         "stricter: whatever begins with two underscores is protected",
+    ),
+    Otherwise(
+        ("kraft-validation",),
+        lambda case: "isr" in str(case["expect"]),
+        "stricter: a plan places no replica on a broker that is not live",
     ),
     Otherwise(
         ("deletion-scenarios",),

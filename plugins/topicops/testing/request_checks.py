@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_CONFIGS, USUAL, Release
 from topicops.model.specs.config_checks import config_problem
+from topicops.testing.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
 IS_MOVING = "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."
+TIMED_OUT = "REQUEST_TIMED_OUT (7): The request timed out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,13 @@ class RequestChecks:
     """``delete.topic.enable``."""
     is_anything_moving: bool = False
     """``/admin/reassign_partitions`` is there."""
+    default_partitions: int = 1
+    """``num.partitions``."""
+    default_replication_factor: int = 1
+    """``default.replication.factor``."""
+    create_policy: CreatePolicy | None = None
+    sends_on: bool = False
+    """A broker that is not the controller sends requests on to it, as brokers do that are being migrated to KRaft."""
 
     def error_of(
         self, change: Change, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
@@ -38,7 +47,8 @@ class RequestChecks:
         """
         match change:
             case CreateTopic():
-                return self._create_error(change, live, is_deleting=is_deleting)
+                request = CreateRequest.of(change)
+                return self.answer_to_create(request, live, is_deleting=is_deleting, brokers=brokers).error
             case ExpandTopic():
                 return self._expand_error(change, live, is_deleting=is_deleting, brokers=brokers)
             case ConfigureTopic():
@@ -46,11 +56,46 @@ class RequestChecks:
             case DeleteTopic():
                 return self._delete_error(change, live, is_deleting=is_deleting)
 
-    def _create_error(self, change: CreateTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
+    def answer_to_create(
+        self, request: CreateRequest, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
+    ) -> CreateAnswer:
+        """Source: kafka.server.ZkAdminManager#createTopics, in its order. Arguments as for ``error_of``."""
+        error = self._create_error(request, live, is_deleting=is_deleting, brokers=brokers)
+        is_created = error is None and not request.validate_only
+        return CreateAnswer(error=TIMED_OUT if is_created and request.timeout_ms <= 0 else error, is_created=is_created)
+
+    def _create_error(
+        self, request: CreateRequest, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
+    ) -> str | None:
+        if not request.to_controller and not self.sends_on:
+            return "NOT_CONTROLLER (41): This is not the correct controller for this cluster."
+        if request.topic == METADATA_TOPIC:
+            return f"INVALID_REQUEST (42): Creation of internal topic {METADATA_TOPIC} is prohibited."
         if live is not None or is_deleting:
-            return f"TOPIC_ALREADY_EXISTS (36): Topic '{change.topic}' already exists."
-        # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
-        return _rows_error(change.assignment.values()) or _config_error(change.configs)
+            return f"TOPIC_ALREADY_EXISTS (36): Topic '{request.topic}' already exists."
+        resolved = self._resolved(request)
+        return (
+            _counts_error(request, resolved, brokers=brokers)
+            # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
+            or (_rows_error(request.assignment.values()) if request.assignment else None)
+            or _config_error(request.configs)
+            or self._policy_error(resolved)
+        )
+
+    def _resolved(self, request: CreateRequest) -> CreateRequest:
+        """With the counts that the brokers choose."""
+        if request.assignment:
+            return request
+        partitions, factor = request.partitions, request.replication_factor
+        return replace(
+            request,
+            partitions=self.default_partitions if partitions == NOT_GIVEN else partitions,
+            replication_factor=self.default_replication_factor if factor == NOT_GIVEN else factor,
+        )
+
+    def _policy_error(self, request: CreateRequest) -> str | None:
+        reason = self.create_policy(request) if self.create_policy else None
+        return None if reason is None else f"POLICY_VIOLATION (44): {reason}"
 
     def _expand_error(
         self, change: ExpandTopic, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
@@ -81,6 +126,24 @@ class RequestChecks:
         if change.topic_id is not None and (live is None or live.topic_id != change.topic_id):
             return "UNKNOWN_TOPIC_ID (100): This server does not host this topic ID."
         return UNKNOWN_TOPIC if live is None or is_deleting else None
+
+
+def _counts_error(request: CreateRequest, resolved: CreateRequest, *, brokers: Collection[int]) -> str | None:
+    """Source: the first lines of org.apache.kafka.admin.AdminUtils#assignReplicasToBrokers."""
+    if request.assignment:
+        if request.partitions == request.replication_factor == NOT_GIVEN:
+            return None
+        return "INVALID_REQUEST (42): Both numPartitions or replicationFactor and replicasAssignments were set."
+    if resolved.partitions <= 0:
+        return "INVALID_PARTITIONS (37): Number of partitions must be larger than 0."
+    if resolved.replication_factor <= 0:
+        return "INVALID_REPLICATION_FACTOR (38): Replication factor must be larger than 0."
+    if resolved.replication_factor > len(brokers):
+        return (
+            f"INVALID_REPLICATION_FACTOR (38): Replication factor: {resolved.replication_factor} larger than available "
+            f"brokers: {len(brokers)}."
+        )
+    return None
 
 
 def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:

@@ -66,6 +66,11 @@ class Answer:
     """What the person chose, by field of the form."""
 
     @property
+    def is_approval(self) -> bool:
+        """Whether the recorded word is Approve; no other word is one."""
+        return self.option == APPROVE
+
+    @property
     def signature(self) -> str:
         """As the audit log names the person: ``admin (id 1)``."""
         return f"{self.user or 'unknown'} (id {self.user_id})"
@@ -147,8 +152,9 @@ def decision_of(question: Question, answer: Answer) -> Decision:
     """What the answer says about each change. Whether it may be used, ``given_approval`` says."""
     if answer.option == REJECT:
         return Decision(rejected=frozenset(question.digests))
-    is_approve = answer.option == APPROVE
-    rejected = marked(question.titles, question.fields, answer.choices) if is_approve else "the answer is no Approve"
+    rejected = (
+        marked(question.titles, question.fields, answer.choices) if answer.is_approval else "the answer is no Approve"
+    )
     if isinstance(rejected, str):
         return Decision(objection=rejected)
     return Decision(approved=frozenset(question.digests) - rejected, rejected=rejected)
@@ -167,7 +173,7 @@ def given_approval(run: Run, *, run_after: datetime) -> Approval | str:
     asked, question, answer = recorded_set(run, run_after=run_after), read_question(run), read_answer(run)
     if asked is None or question is None or answer is None or answer.at is None:
         return "there is no recorded answer to the question of this run"
-    if answer.option != APPROVE:
+    if not answer.is_approval:
         return "the answer is no approval"
     if answer.question != question.digest or question.loaded_at > answer.at:
         return "the question was made anew after its answer: the answer is to another question"

@@ -286,9 +286,8 @@ def _reassigning(situation: Situation) -> Finding | None:
 
 
 def _reassigning_meanwhile(situation: Situation) -> Finding | None:
-    """While replicas move, a topic does not grow, throttles stay, and old brokers do not tell the target."""
-    replaces = bool(situation.edits.after) and situation.sends_all_overrides
-    is_in_the_way = situation.grows or replaces or situation.moves_out_of_sight
+    """While replicas move, a topic does not grow. Old brokers do not tell the target, and would replace throttles."""
+    is_in_the_way = situation.grows or situation.moves_out_of_sight
     return _reassigning(situation) if is_in_the_way else None
 
 

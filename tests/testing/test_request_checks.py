@@ -1,0 +1,85 @@
+"""What brokers refuse of a raw request to create a topic, where Kafka's table of cases has no row."""
+
+from __future__ import annotations
+
+import pytest
+
+from topicops.testing.builders import live_topic
+from topicops.testing.changes import create_topic
+from topicops.testing.create_request import CreateRequest
+from topicops.testing.request_checks import RequestChecks
+
+ROWS = {0: (1, 2)}
+
+
+def name_of(request: CreateRequest, checks: RequestChecks | None = None, *, exists: bool = False) -> str:
+    """The name of the error, empty for none."""
+    live = live_topic(request.topic) if exists else None
+    answer = (checks or RequestChecks()).answer_to_create(request, live, is_deleting=False, brokers=(1, 2, 3))
+    return (answer.error or "").partition(" (")[0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "exists", "name"),
+    [
+        pytest.param(
+            CreateRequest(topic="a", replication_factor=0), False, "INVALID_REPLICATION_FACTOR", id="factor 0"
+        ),
+        pytest.param(CreateRequest(topic="a", partitions=0), False, "INVALID_PARTITIONS", id="no partition"),
+        pytest.param(
+            CreateRequest(topic="a", partitions=0, replication_factor=0), False, "INVALID_PARTITIONS", id="both"
+        ),
+        pytest.param(
+            CreateRequest(topic="a", assignment=ROWS, replication_factor=2), False, "INVALID_REQUEST", id="one count"
+        ),
+        pytest.param(CreateRequest(topic="a", partitions=0), True, "TOPIC_ALREADY_EXISTS", id="there already"),
+        pytest.param(
+            CreateRequest(topic="a", to_controller=False, partitions=0), True, "NOT_CONTROLLER", id="another broker"
+        ),
+        pytest.param(
+            CreateRequest(topic="a", partitions=0, timeout_ms=0), False, "INVALID_PARTITIONS", id="no time for an error"
+        ),
+    ],
+)
+def test_the_first_error_in_the_order_of_brokers_is_told(request_: CreateRequest, exists: bool, name: str) -> None:
+    assert name_of(request_, exists=exists) == name
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "validate_only", "told"),
+    [
+        pytest.param(1, False, ("", True), id="waited for"),
+        pytest.param(0, False, ("REQUEST_TIMED_OUT", True), id="not waited for"),
+        pytest.param(0, True, ("", False), id="only asked"),
+    ],
+)
+def test_a_request_that_is_not_waited_for_creates_what_it_does_not_confirm(
+    timeout_ms: int, validate_only: bool, told: tuple[str, bool]
+) -> None:
+    request = CreateRequest(topic="a", timeout_ms=timeout_ms, validate_only=validate_only)
+    answer = RequestChecks().answer_to_create(request, None, is_deleting=False, brokers=(1,))
+    assert ((answer.error or "").partition(" (")[0], answer.is_created) == told
+
+
+def test_a_policy_is_asked_last_and_sees_the_counts_that_the_brokers_chose() -> None:
+    seen: list[CreateRequest] = []
+
+    def policy(request: CreateRequest) -> str | None:
+        seen.append(request)
+        return "not by this name" if request.topic == "bad" else None
+
+    checks = RequestChecks(create_policy=policy, default_partitions=6, default_replication_factor=3)
+    asked = [
+        CreateRequest(topic="bad", configs={"retention.ms": "soon"}),
+        CreateRequest(topic="bad"),
+        CreateRequest(topic="good", assignment=ROWS),
+    ]
+
+    assert [name_of(request, checks) for request in asked] == ["INVALID_CONFIG", "POLICY_VIOLATION", ""]
+    assert [(request.partitions, request.replication_factor) for request in seen] == [(6, 3), (-1, -1)]
+
+
+def test_our_own_requests_are_asked_about_too() -> None:
+    checks = RequestChecks(create_policy=lambda request: f"{len(request.assignment)} rows")
+    error = checks.error_of(create_topic("a", (1, 2), (2, 1)), None, is_deleting=False, brokers=(1, 2))
+    assert error == "POLICY_VIOLATION (44): 2 rows"
