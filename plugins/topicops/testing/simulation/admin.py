@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
+from topicops.testing.mutation_quota import MutationQuota
 from topicops.testing.request_checks import IS_MOVING, RequestChecks
 from topicops.testing.simulation.cluster import SimulatedCluster
 
@@ -16,6 +17,7 @@ CLIENT_TIMEOUT_S = 30.0
 LATEST_S = 28.0
 """How long after the client's timeout a request may still arrive: apply reads back for 60 s after it was sent."""
 QUOTA_S = 2.0
+OVER_QUOTA = "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded."
 
 
 class Mishap(StrEnum):
@@ -47,8 +49,11 @@ class Effect:
 class SimulatedBrokersApi:
     """What brokers do with requests. Each topic of a request is handled alone, as brokers do."""
 
-    def __init__(self, cluster: SimulatedCluster) -> None:
+    def __init__(self, cluster: SimulatedCluster, *, mutations_a_second: float | None = None) -> None:
+        """``mutations_a_second`` is the quota of each process; None: there is none."""
         self.cluster = cluster
+        self._rate = mutations_a_second
+        self._quotas: dict[str, MutationQuota] = {}
         self.effects: list[Effect] = []
 
     @property
@@ -81,8 +86,7 @@ class SimulatedBrokersApi:
                 world.after(late_s, lambda: self._arrive_late(changes, by))
                 return self._timed_out(changes)
             case Mishap.QUOTA:
-                error = "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded."
-                return [Answer(AnswerKind.RETRY, error, wait_s=QUOTA_S)] * len(changes)
+                return [Answer(AnswerKind.RETRY, OVER_QUOTA, wait_s=QUOTA_S)] * len(changes)
             case Mishap.CONTROLLER_MOVES:
                 cluster.fail_over()
             case Mishap.CONTROLLER_DIES:
@@ -92,14 +96,14 @@ class SimulatedBrokersApi:
         if cluster.controller is None:
             error = "NOT_CONTROLLER (41): This is not the correct controller for this cluster. (TOP508)"
             return [Answer(AnswerKind.CONTROLLER_MOVED, error)] * len(changes)
-        errors = [self.perform(change, by) for change in changes]
+        answers = [self._handle(change, by) for change in changes]
         if mishap is Mishap.DOUBLED:
-            errors = [error or self.perform(change, by) for change, error in zip(changes, errors, strict=True)]
+            answers = [answer or self._handle(change, by) for change, answer in zip(changes, answers, strict=True)]
         if mishap is Mishap.REPLY_LOST:
             return self._timed_out(changes)
         if mishap is Mishap.BROKEN:
             return [Answer(AnswerKind.UNCLEAR, "the connection was lost")] * len(changes)
-        return [self._answer(change, error) for change, error in zip(changes, errors, strict=True)]
+        return [answer or self._wait_for(change) for change, answer in zip(changes, answers, strict=True)]
 
     def _timed_out(self, changes: Sequence[Change]) -> list[Answer]:
         self.cluster.world.pass_time(CLIENT_TIMEOUT_S)
@@ -108,12 +112,30 @@ class SimulatedBrokersApi:
     def _arrive_late(self, changes: Sequence[Change], by: str) -> None:
         if self.cluster.controller is not None:
             for change in changes:
-                self.perform(change, by)
+                self._handle(change, by)
 
-    def _answer(self, change: Change, error: str | None) -> Answer:
+    def _handle(self, change: Change, by: str) -> Answer | None:
+        """Do what a request asks for one topic; None: it was taken, and is answered when it is done."""
+        throttle_s = self._throttle_s(change, by)
+        if throttle_s:
+            return Answer(AnswerKind.RETRY, OVER_QUOTA, wait_s=throttle_s)
+        error = self.perform(change, by)
+        if error is None:
+            return None
+        return Answer(AnswerKind.RETRY if error == IS_MOVING else AnswerKind.FAILED, error)
+
+    def _throttle_s(self, change: Change, by: str) -> float:
+        """0.0: the quota is not used up."""
+        if self._rate is None or isinstance(change, ConfigureTopic) or self.refusal(change):
+            return 0.0
+        quota = self._quotas.setdefault(by, MutationQuota(rate=self._rate, now=lambda: self.cluster.world.now))
+        live = self.cluster.live(change.topic)
+        partitions = len(change.assignment) if not isinstance(change, DeleteTopic) else live.partitions if live else 0
+        taken = quota.take(partitions)
+        return taken.throttle_s if taken.is_refused else 0.0
+
+    def _wait_for(self, change: Change) -> Answer:
         """Brokers answer when the change is done as they see it, or when their patience ends."""
-        if error is not None:
-            return Answer(AnswerKind.RETRY if error == IS_MOVING else AnswerKind.FAILED, error)
         if self.cluster.world.wait_until(lambda: self._is_done(change), limit_s=CLIENT_TIMEOUT_S):
             return ACCEPTED
         return Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")
