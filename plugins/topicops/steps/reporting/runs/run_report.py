@@ -163,7 +163,7 @@ def report_markdown(report: RunReport) -> str:
     if report.plan:
         lines += [markdown(summary_line(report.plan)), ""]
     lines += _bullets("Next", list(next_steps(report)))
-    lines += _bullets(_WHY_TITLE, why_commands(_unhealthy_topics(report), report.environment))
+    lines += _why_bullets(report)
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _bullets("Verified", _check_lines(report.checks, report.source))
     lines += _bullets("Unhealthy partitions", _unhealthy(report))
@@ -347,6 +347,12 @@ def _titled(title: str, lines: Sequence[str]) -> list[str]:
 
 def _bullets(title: str, lines: Sequence[str]) -> list[str]:
     return [f"#### {title}", "", *(f"- {words(line)}" for line in lines), ""] if lines else []
+
+
+def _why_bullets(report: RunReport) -> list[str]:
+    """Whole commands: one that is cut off cannot be typed."""
+    commands = [f"- {markdown(line)}" for line in why_commands(_unhealthy_topics(report), report.environment)]
+    return [f"#### {_WHY_TITLE}", "", *commands, ""] if commands else []
 
 
 def _outcome_line(outcome: Outcome) -> str:
