@@ -67,6 +67,8 @@ SILENT_BROKERS = (
     "time, or the reader lacks DescribeConfigs on the cluster (see topicops doctor)"
 )
 
+MOST_REHEARSED = 1_000_000
+"""Partitions of a cluster of which a plan counts what the loss of each rack costs; this many take five seconds."""
 BLIND_SPOTS = (
     "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "
     "Kafka refuses to create a topic that is still being deleted"
@@ -288,7 +290,7 @@ def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet
     """Nothing is read for it but the topics of the snapshot."""
     from topicops.steps.rehearsing.planned_losses import planned_losses
 
-    if not change_set.changes or not live.has_states:
+    if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
         return change_set
     return replace(change_set, rack_losses=planned_losses(live, change_set.changes))
 
