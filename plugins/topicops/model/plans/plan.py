@@ -151,7 +151,7 @@ class ChangeSet:
     load: LoadTable = field(default_factory=LoadTable)
     """As if every change ran, whatever the gate decides; in no digest."""
     rack_losses: RackLossTable | None = None
-    """As if every change ran; in no digest. None: nothing changes, states were not read, or too many partitions; 1.6."""
+    """As if every change ran; in no digest. None: nothing changes, states were not read, or too many partitions."""
     warnings: tuple[str, ...] = ()
     """What could not be read; sentences."""
 
