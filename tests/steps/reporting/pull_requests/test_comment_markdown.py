@@ -172,7 +172,7 @@ def test_each_rack_has_its_line_and_says_what_the_changes_make_of_it() -> None:
         ),
         pytest.param(
             RackLossTable(racks=(loss_of("r1"),), brokers_without_rack=(7,)),
-            "- 1 broker without a rack (7) counted as live in each line.",
+            "- The broker without a rack, 7, counts as live in each line.",
             id="some without",
         ),
         pytest.param(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
-from topicops.model.printable import plural
 
 LOSSES_TITLE = "If a rack is lost, once all of it runs"
 
@@ -42,7 +41,8 @@ def loss_remarks(table: RackLossTable) -> Iterator[str]:
     elif not table.racks and table.only_rack is not None:
         yield f"All brokers are on one rack, {_short(table.only_rack)}: its loss leaves none."
     elif rackless:
-        yield f"{plural(len(rackless), 'broker')} without a rack ({_some(rackless)}) counted as live in each line."
+        noun, verb = ("broker", "counts") if len(rackless) == 1 else ("brokers", "count")
+        yield f"The {noun} without a rack, {_some(rackless)}, {verb} as live in each line."
     if table.racks and not table.knows_broker_defaults:
         yield "No broker reported min.insync.replicas: 1 is used for topics without their own."
 
