@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_a_pull_request_is_validated_planned_commented_and_checked_and_nothing_m
     [comment] = repository.forge.bodies(pull.number)
     assert marked(comment) == ("local", 1)
     assert f"**create** {repository.topic('orders')}" in comment
+    assert re.search(r"- with rack \w+ gone: \d+ offline, \d+ below min ISR", comment)
     mine, _, pending = comment.partition("Pending before this pull request")
     assert repository.topic("orders") in mine
     assert repository.topic("pending") in pending

@@ -16,6 +16,7 @@ from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.rejections import Rejection
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Plan
+from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.runs.good_run import QUIET_FILE, Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
@@ -361,8 +362,53 @@ def test_a_bar_shows_what_stays_and_what_moves(before: int, after: int, of: int,
 
 
 def test_brokers_and_racks_have_their_bars() -> None:
-    load = rich_plan().change_set.load
-    assert len(shown(rich_plan()).all("svg")) == 2 * (len(load.brokers) + len(load.racks))
+    load, bars = rich_plan().change_set.load, shown(rich_plan()).all("svg", cls="bar")
+    assert sum("loss" not in found["class"].split() for found in bars) == 2 * (len(load.brokers) + len(load.racks))
+
+
+# ---- what the loss of a rack costs ----
+
+
+def with_losses(found: RackLossTable | None) -> Plan:
+    plan = rich_plan()
+    return replace(plan, change_set=replace(plan.change_set, rack_losses=found))
+
+
+def loss_row(rack: str, *, offline: int = 0, below: int = 0, moved: int = 0) -> RackLossRow:
+    before = Loss(offline=0, below_min_isr=0, moved_leaders=moved)
+    after = Loss(offline=offline, below_min_isr=below, moved_leaders=moved)
+    return RackLossRow(rack=rack, brokers=2, before=before, after=after)
+
+
+def test_each_rack_has_three_bars_with_their_numbers_beside_them() -> None:
+    rows = (loss_row("r1", offline=3, below=6, moved=40), loss_row("r2", moved=20))
+    seen = shown(with_losses(RackLossTable(racks=rows)))
+
+    assert "If a rack is lost, once all of it runs" in seen.text
+    widths = [rect["width"] for rect in seen.all("rect") if rect.get("class") in ("bad", "warn", "calm")]
+    assert widths == ["50.00", "100.00", "100.00", "0.00", "0.00", "50.00"]
+    assert all(found["aria-hidden"] == "true" for found in seen.all("svg", cls="loss"))
+    assert seen.all("span", title="with rack r1 gone: 3 offline, 6 below min ISR (now 0 and 0)")
+    assert {"3", "6", "40", "20"} <= set(seen.texts)
+
+
+def test_where_racks_are_not_known_the_page_says_so_without_a_picture() -> None:
+    seen = shown(with_losses(RackLossTable(brokers_without_rack=(1, 2))))
+    assert "No broker names its rack" in seen.text
+    assert not seen.all("svg", cls="loss")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(with_losses(None), id="an older plan, or one without partition states"),
+        pytest.param(
+            replace(with_losses(RackLossTable(racks=(loss_row("r1"),))), changes=()), id="a plan that changes nothing"
+        ),
+    ],
+)
+def test_without_changes_or_counts_there_is_no_such_part(plan: Plan) -> None:
+    assert "rack is lost" not in shown(plan).text
 
 
 # ---- hostile words ----

@@ -10,7 +10,7 @@ import pytest
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.quality import quality_report
 from fixtures.run_pages import HOSTILE, results, some_facts, write_run
-from topicops.model.runs.facts import facts_file
+from topicops.model.runs.facts import CAUSES, facts_file
 from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.results import QualityReport, QualityResult, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
@@ -55,6 +55,18 @@ def test_every_rule_of_both_suites_is_on_the_page() -> None:
         assert rule.title in seen.texts
     assert seen.texts.count("holds") == len(RULES)
     assert f"All {len(RULES)} rules hold." in seen.text
+
+
+def test_a_rule_about_health_has_the_command_that_says_why_for_each_topic() -> None:
+    seen = page(after=failing("Q12"))
+    assert "topicops why shop.orders --environment local" in seen.texts
+    assert seen.all("a", href="topic?name=shop.orders#why")
+    assert "topicops why" not in page(after=failing("Q20")).text
+
+
+def test_each_rule_whose_partitions_are_counted_as_unhealthy_asks_why() -> None:
+    for rule in CAUSES.keys() - {"Q15"}:  # that is where replicas are, not how they are
+        assert "topicops why" in page(after=failing(rule)).text
 
 
 def test_a_failing_rule_names_its_rows_and_says_which_were_so_before() -> None:

@@ -11,7 +11,7 @@ from topicops.edges.home.topic_index import write_topic_index
 from topicops.model.runs.history import TrendRun, Trends
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.on_airflow.pages.brokers_page import brokers_page
-from topicops.on_airflow.pages.topic_page import topic_page
+from topicops.on_airflow.pages.topic_page import CAUSES_SHOWN, topic_page
 from topicops.on_airflow.pages.topics_page import environments_page, topics_page
 from topicops.on_airflow.pages.topics_reading import (
     Indexed,
@@ -24,7 +24,7 @@ from topicops.on_airflow.pages.topics_reading import (
 from topicops.on_airflow.pages.trends_page import trends_page
 from topicops.steps.topic_index import indexed_topics
 from topicops.testing import builders
-from topicops.testing.builders import NOW
+from topicops.testing.builders import NOW, live_topic, partition_state
 
 
 @pytest.fixture
@@ -83,6 +83,53 @@ def test_one_topic_shows_why_it_is_not_healthy_its_file_and_its_partitions(home:
     assert "broker 1: leads, preferred leader" in html
     assert "broker 3: out of sync" in html
     assert "topicops has never changed it" in text
+
+
+def test_an_unhealthy_topic_has_its_causes_what_ends_each_and_the_command_that_asks_again(home: Path) -> None:
+    html = topic_page(read_topic(home, "local", "pay.bills"))
+    text = Seen(html).text
+    assert 'id="why"' in html
+    assert "partition 0 has no leader: it waits for broker 3, last in its ISR" in text
+    assert "it is led again by itself when it is back" in text
+    assert "topicops why pay.bills --environment local" in text
+
+
+def test_a_page_of_what_was_read_before_shows_no_command_that_changes_the_cluster(tmp_path: Path) -> None:
+    stale = live_topic("stale", assignment={0: (2, 3)}, states={0: partition_state([3])})
+    live = builders.snapshot(stale, racks={1: "r1", 2: "r2"})
+    write_topic_index(tmp_path, head_of(live), indexed_topics(live, {}, {}, {}))
+    html = topic_page(read_topic(tmp_path, "local", "stale"))
+    assert "an unclean election makes broker 2 the leader" in Seen(html).text
+    assert ".sh" not in html
+
+
+def test_a_topic_whose_deletion_waits_says_for_which_broker(tmp_path: Path) -> None:
+    going = live_topic("going", assignment={0: (1, 3)}, states={0: partition_state([1], leader=-1)})
+    live = builders.snapshot(going, racks={1: "r1", 2: "r2"}, deleting={"going": 7})
+    write_topic_index(tmp_path, head_of(live), indexed_topics(live, {}, {}, {}))
+    text = Seen(topic_page(read_topic(tmp_path, "local", "going"))).text
+    assert "Why it is still there" in text
+    assert "has a replica on broker 3, which is not registered" in text
+
+
+def test_of_many_causes_the_first_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    rows = dict.fromkeys(range(CAUSES_SHOWN + 5), (3,))
+    wide = live_topic("wide", assignment=rows, states={p: partition_state([3]) for p in rows})
+    live = builders.snapshot(wide, racks={1: "r1", 2: "r2"})
+    write_topic_index(tmp_path, head_of(live), indexed_topics(live, {}, {}, {}))
+    text = Seen(topic_page(read_topic(tmp_path, "local", "wide"))).text
+    assert text.count("never had a leader") + text.count("has no leader:") == CAUSES_SHOWN
+    assert "… and 5 more causes" in text
+
+
+def test_a_healthy_topic_asks_no_why(home: Path) -> None:
+    assert "topicops why" not in topic_page(read_topic(home, "local", "shop.orders"))
+
+
+def test_in_the_list_a_row_of_an_unhealthy_topic_leads_to_why(home: Path) -> None:
+    html = topics_page(read_topics(home, "local", TopicsWanted()))
+    links = {found["href"] for found in Seen(html).all("a") if found["href"].endswith("#why")}
+    assert links == {f"topic?name={name}#why" for name in ("shop.items", "pay.bills", "old.going")}
 
 
 def test_file_and_cluster_stand_side_by_side_and_the_plan_s_word_beside_them(home: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from topicops.model.cluster.snapshot import LiveTopic
-from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text
+from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text, topics_ways
 from topicops.steps.topic_listing import (
     Listing,
     PartitionFilter,
@@ -124,3 +124,19 @@ def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
     assert json.loads(topics_json(filtered))["topics"][0]["matching_partitions"] == [
         {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1], "adding": [], "removing": [], "min_isr": 1}
     ]
+
+
+def test_a_listed_topic_that_is_not_healthy_has_the_command_that_says_why() -> None:
+    ways = ["topicops why orders --environment local"]
+    lagging = asked(one(1), PartitionFilter.UNDER_REPLICATED)
+    assert topics_ways(lagging) == ways
+    assert json.loads(topics_json(lagging))["topics"][0]["why"] == ways[0]
+    assert topics_ways(asked(one(1, leader=-1), PartitionFilter.UNAVAILABLE)) == ways
+
+
+def test_a_topic_at_its_minimum_is_healthy_and_has_no_such_command() -> None:
+    at_minimum = asked(one(1, 2, min_isr=2), PartitionFilter.AT_MIN_ISR)
+    assert (len(at_minimum.topics), topics_ways(at_minimum)) == (1, [])
+    assert json.loads(topics_json(at_minimum))["topics"][0]["why"] is None
+    unfiltered = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
+    assert topics_ways(unfiltered) == []

@@ -67,6 +67,8 @@ SILENT_BROKERS = (
     "time, or the reader lacks DescribeConfigs on the cluster (see topicops doctor)"
 )
 
+MOST_REHEARSED = 1_000_000
+"""Partitions of a cluster of which a plan counts what the loss of each rack costs; this many take five seconds."""
 BLIND_SPOTS = (
     "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "
     "Kafka refuses to create a topic that is still being deleted"
@@ -264,7 +266,7 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     hold(desired.topics, named)
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
-    live, activity, warnings = _with_broker_answers(access, live, delta)
+    live, activity, warnings, defaults = _with_broker_answers(access, live, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
     warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment))
@@ -272,6 +274,7 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(run, change_set, live)
+    change_set = _with_rack_losses(change_set, replace(live, broker_defaults=defaults))
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     run.note_releases(live.releases)
     return PlanSummary(
@@ -281,6 +284,15 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
         drift=len(change_set.drift),
         unmanaged=len(change_set.unmanaged),
     )
+
+
+def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
+    """Nothing is read for it but the topics of the snapshot."""
+    from topicops.steps.rehearsing.planned_losses import planned_losses
+
+    if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
+        return change_set
+    return replace(change_set, rack_losses=planned_losses(live, change_set.changes))
 
 
 def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
@@ -404,22 +416,23 @@ def _with_needed_states(
 
 def _with_broker_answers(
     access: Access, live: ClusterSnapshot, delta: Delta
-) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """The snapshot with releases and config defaults, traffic, and a warning where no broker answered.
+) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...], Mapping[str, str] | None]:
+    """The snapshot with releases and config defaults, traffic, a warning where no broker answered, and the defaults.
 
     Only brokers know them, and each is asked for once, if a change depends on it. The risk of an expansion depends on
-    the default of ``cleanup.policy``.
+    the default of ``cleanup.policy``. The loss of a rack depends on that of ``min.insync.replicas``: where no change
+    depends on defaults, only the last value has them.
     """
     is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     live = replace(live, broker_defaults=None)
     if not delta.topics:
-        return live, {}, ()
+        return live, {}, (), None
     with access.questions() as brokers:
         live = replace(live, releases=brokers.releases())
         if not is_rated_by_defaults and not doomed:
-            return live, {}, ()
+            return live, {}, (), brokers.broker_defaults() if live.releases and live.has_states else None
         live = replace(live, broker_defaults=brokers.broker_defaults())
         is_answered = live.broker_defaults is not None
         activity = brokers.activity(doomed) if doomed and is_answered else {}
-    return live, activity, () if is_answered else (SILENT_BROKERS,)
+    return live, activity, () if is_answered else (SILENT_BROKERS,), live.broker_defaults

@@ -71,6 +71,11 @@ class ListedTopic:
     """Those that pass the filters, by id; None where no filter of partitions was asked for."""
 
     @property
+    def is_unhealthy(self) -> bool:
+        """A partition that passes the filters lacks its leader or a replica; False where none were asked for."""
+        return any(found.is_under_replicated or found.is_under_min_isr for found in self.partitions or ())
+
+    @property
     def replication_factor(self) -> int:
         """Of the first partition, as Kafka counts: without the replicas that are being added."""
         live, first = self.live, min(self.live.assignment, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,7 +15,9 @@ from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.release import USUAL
-from topicops.testing.builders import live_topic
+from topicops.steps.rehearsing.planned_losses import planned_losses
+from topicops.testing.builders import healthy_states, live_topic, snapshot
+from topicops.testing.changes import create_topic, delete_topic
 
 NASTY = ["Ä", "ä", "a\u0308", "tab\t", "😀", "", "nul\0", "ORDERS", "orders"]
 
@@ -96,3 +99,17 @@ def test_a_table_that_is_missing_damaged_or_of_another_format_is_one_sentence(tm
     )
     with pytest.raises(FormatVersionError, match="format none"):
         folder.read("topics")
+
+
+def test_what_the_loss_of_a_rack_costs_is_the_same_from_tables_and_only_changed_topics_stay_in_memory(
+    tmp_path: Path,
+) -> None:
+    rows = {p: (p % 3 + 1, (p + 1) % 3 + 1) for p in range(6)}
+    topics = [live_topic(f"t{n}", assignment=rows, states=healthy_states(rows)) for n in range(4)]
+    whole = snapshot(*topics, racks={1: "r1", 2: "r2", 3: "r3"})
+    tables = written(tmp_path, topics)
+    found = tables.finish()
+    changes = [create_topic("new", (1,)), delete_topic(topics[0])]
+
+    assert planned_losses(replace(whole, topics=found, totals=tables.totals), changes) == planned_losses(whole, changes)
+    assert [name for name, topic in found._found.items() if topic is not None] == ["t0"]

@@ -12,6 +12,7 @@ from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plans.plan import Blocked, ChangeSet, Drift, GatedChange, GroupUse, Paused, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
+from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.specs.environment import Risk
 from topicops.testing.builders import (
     TARGET,
@@ -70,6 +71,17 @@ FULL = replace(
             RackLoad(rack="r1", brokers=1, before=Share(replicas=3, leaders=1), after=Share(replicas=9, leaders=3)),
         ),
     ),
+    rack_losses=RackLossTable(
+        racks=(
+            RackLossRow(
+                rack="r1",
+                brokers=1,
+                before=Loss(offline=0, below_min_isr=1, moved_leaders=1),
+                after=Loss(offline=2, below_min_isr=1, moved_leaders=3),
+            ),
+        ),
+        brokers_without_rack=(2,),
+    ),
     warnings=("no broker answered",),
 )
 
@@ -100,6 +112,13 @@ def test_a_plan_comes_back_as_it_was_and_is_written_the_same_again() -> None:
     text = plan_to_json(PLAN)
     assert plan_from_json(text) == PLAN
     assert plan_to_json(plan_from_json(text)) == text
+
+
+def test_what_the_loss_of_a_rack_costs_is_in_no_digest_and_a_file_without_it_is_read() -> None:
+    without = replace(PLAN, change_set=replace(FULL, rack_losses=None))
+    assert without.fingerprint == PLAN.fingerprint
+    assert "rack_losses" not in json.loads(plan_to_json(without))
+    assert plan_from_json(plan_to_json(without)) == without
 
 
 def test_an_empty_plan_is_not_applyable() -> None:
@@ -135,6 +154,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "paused",
         "activity",
         "load",
+        "rack_losses",
         "warnings",
         "summary",
         "checksum",
@@ -210,7 +230,7 @@ def test_a_plan_of_format_1_1_is_read_with_skipped_for_dropped() -> None:
     assert [gated.gate for gated in plan.changes] == [GateWord.RUN, GateWord.HELD, GateWord.SKIPPED, GateWord.HELD]
     now = PLAN.change_set
     activity = {name: replace(found, last_record_ms=None, group_uses={}) for name, found in now.activity.items()}
-    assert plan.change_set == replace(now, activity=activity)
+    assert plan.change_set == replace(now, activity=activity, rack_losses=None)
     assert '"gate": "skipped"' in plan_to_json(plan)
 
 

@@ -45,7 +45,8 @@ def test_it_is_a_schema_of_2020_12() -> None:
 def test_a_plan_with_something_of_everything_is_taken() -> None:
     document = rich_document()
     assert {change["actions"][0] for change in document["changes"]} == set(ACTIONS)
-    assert all(document[name] for name in ("blocked", "drift", "unmanaged", "paused", "activity", "load", "warnings"))
+    parts = ("blocked", "drift", "unmanaged", "paused", "activity", "load", "rack_losses", "warnings")
+    assert all(document[name] for name in parts)
     assert complaints(document) == []
 
 
@@ -66,7 +67,7 @@ def test_what_a_newer_minor_version_adds_is_taken() -> None:
 
 def test_a_plan_of_format_1_0_is_taken() -> None:
     document = {**rich_document(), "format_version": "1.0"}
-    del document["load"]
+    del document["load"], document["rack_losses"]
     for change in document["changes"]:
         change.pop("owner"), change.pop("broker_defaults", None)
     for entry in (*document["blocked"], *document["drift"], *document["paused"]):
@@ -119,7 +120,7 @@ def put(document: Json, path: str, value: object) -> None:
 def test_only_what_came_later_may_be_missing(field: str) -> None:
     document = rich_document()
     del document[field]
-    assert (complaints(document) == []) == (field == "load")
+    assert (complaints(document) == []) == (field in ("load", "rack_losses"))
 
 
 def test_both_sides_of_every_action_are_known_to_the_schema() -> None:

@@ -317,6 +317,20 @@ def test_a_young_marker_is_given_time_and_one_that_waits_for_a_dead_broker_is_no
     assert "waits for broker 9" in stuck.message
 
 
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        pytest.param(world(one_row(1, states={0: partition_state([1], leader=-1)})), "no-leader", id="no leader"),
+        pytest.param(world(one_row(1, states={})), "missing-state", id="no state"),
+        pytest.param(world(one_row(1, 9), deleting={"orders": 1_000}), "stuck-deletion", id="deletion"),
+    ],
+)
+def test_the_fix_of_an_unhealthy_topic_ends_with_the_command_that_says_why(facts: DoctorFacts, rule: str) -> None:
+    [finding] = [f for f in examine(facts, environment()).findings if f.id == rule]
+
+    assert finding.fix.endswith(f"; to see all causes: topicops why orders --environment {environment().name}")
+
+
 def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
     going = world(one_row(1, states={0: partition_state([1], leader=-1)}), deleting={"orders": 1_000})
 

@@ -149,8 +149,11 @@ def first_difference(said: Blocks, meant: Blocks) -> tuple[str, str] | None:
 
 
 def spelled(text: str) -> str:
-    """Without spaces, which Markdown drops at the ends; and one word for each digest, which other words change."""
-    return re.sub(r"[0-9a-f]{12,}", "digest", re.sub(r"\s", "", text))
+    """Without spaces, which Markdown drops at the ends; and one word for each digest, which other words change.
+
+    Without quotes and dashes too: a command has them only around words that a shell would read otherwise.
+    """
+    return re.sub(r"[0-9a-f]{12,}", "digest", re.sub(r"[\s'-]", "", text))
 
 
 @pytest.mark.parametrize("action", ACTIONS)

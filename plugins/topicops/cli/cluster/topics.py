@@ -27,7 +27,7 @@ def topics_command(
 ) -> None:
     """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
     from topicops import flow
-    from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text
+    from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text, topics_ways
     from topicops.steps.topic_listing import PartitionFilter, Wanted
 
     asked = {
@@ -45,5 +45,7 @@ def topics_command(
     if listing.topics:
         print_result(topics_text(listing))
     print_error(topics_summary(listing))
+    for line in topics_ways(listing):
+        print_error(f"why: {line}")
     if listing.knows_broker_defaults is False:
         print_error("no broker reported min.insync.replicas: Kafka's default of 1 is used for topics without their own")

@@ -21,9 +21,10 @@ from topicops.model.plans.changes import (
     Target,
 )
 from topicops.model.plans.load_table import LoadTable
+from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.5"
+FORMAT_VERSION = "1.6"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -149,6 +150,8 @@ class ChangeSet:
     activity: Mapping[str, TopicActivity] = field(default_factory=dict)
     load: LoadTable = field(default_factory=LoadTable)
     """As if every change ran, whatever the gate decides; in no digest."""
+    rack_losses: RackLossTable | None = None
+    """As if every change ran; in no digest. None: nothing changes, states were not read, or too many partitions."""
     warnings: tuple[str, ...] = ()
     """What could not be read; sentences."""
 

@@ -43,6 +43,7 @@ from topicops.model.plans.plan import (
     PlanSource,
     TopicActivity,
 )
+from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
@@ -103,6 +104,8 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     activity: dict[str, TopicActivity]
     load: LoadTable = LoadTable()
     """Since 1.1."""
+    rack_losses: RackLossTable | None = None
+    """Since 1.6."""
     warnings: tuple[str, ...]
     checksum: Sha256
 
@@ -191,6 +194,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "paused": [_plain(paused) for paused in change_set.paused],
         "activity": {topic: _plain(change_set.activity[topic]) for topic in sorted(change_set.activity)},
         "load": _plain(change_set.load),
+        **({"rack_losses": _plain(change_set.rack_losses)} if change_set.rack_losses else {}),
         "warnings": list(change_set.warnings),
     }
 
@@ -301,6 +305,7 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
         paused=document.paused,
         activity=document.activity,
         load=document.load,
+        rack_losses=document.rack_losses,
         warnings=document.warnings,
     )
 

@@ -35,6 +35,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "PlanFile.paused": "Topics that are left alone until a time.",
     "PlanFile.activity": "Traffic on topics that are to be deleted, by topic; in no digest.",
     "PlanFile.load": "What brokers and racks hold before and after all changes; in no digest.",
+    "PlanFile.rack_losses": "What the loss of a rack costs before and after all changes; in no digest. Since 1.6.",
     "PlanFile.warnings": "What could not be read; sentences.",
     "PlanFile.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
     "PlanFile.checksum": "SHA-256 over the canonical JSON of all the rest.",

@@ -9,14 +9,16 @@ from urllib.parse import quote
 
 from topicops.model.plans.load_table import Share
 from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.on_airflow.pages.frame import STATIC, nothing, problem_box
-from topicops.on_airflow.pages.markup import Html, document, lines, table, tag, together
+from topicops.on_airflow.pages.markup import Html, document, lines, number, table, tag, together
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
+from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
 from topicops.steps.reporting.plans.plan_wording import (
     final_hold_line,
     final_line,
@@ -30,6 +32,7 @@ CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""
 LOADS_SHOWN = 60
 """Brokers, or racks."""
+_LOSSES_HEAD = ("rack lost", "offline", "below min ISR", "leaders that move")
 _CHANGES_HEAD = ("change", "what", "risk", "state")
 _BLOCKED_HEAD = ("topic", "what its file asks for", "why not", "way out")
 _DIAGNOSTICS_HEAD = ("place", "code", "what is wrong")
@@ -75,7 +78,7 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave else "Changes", model, plan, others),
         _blocked(plan, chosen),
-        *(() if chosen.words else (_owners(model.facts), _balance(plan), _also(plan))),
+        *(() if chosen.words else (_owners(model.facts), _losses(plan), _balance(plan), _also(plan))),
     ]
 
 
@@ -241,6 +244,37 @@ def _owners(facts: Facts | None) -> Html | None:
         return None
     rows = [[owner, domain, *(f"{counts.get(name, 0):,}" for name in DRIFT_CLASSES)] for owner, domain, counts in found]
     return together(tag("h2", OWNERS_TITLE), table(OWNERS_HEAD, rows))
+
+
+def _losses(plan: Plan) -> Html | None:
+    """A row of bars for each rack; nothing where nothing changes, or the states are not known."""
+    found = plan.change_set.rack_losses
+    if found is None or not plan.changes:
+        return None
+    shown = worst_losses(found, LOADS_SHOWN)
+    remarks = [tag("p", remark, cls="muted") for remark in loss_remarks(found)]
+    rows = table(_LOSSES_HEAD, (_loss_cells(found, row) for row in shown), cls="losses") if shown else None
+    more = _more(len(found.racks) - len(shown), "racks, none of which costs more")
+    return together(tag("h2", LOSSES_TITLE), rows, more, *remarks)
+
+
+def _loss_cells(found: RackLossTable, row: RackLossRow) -> Iterator[Html | str]:
+    """Partitions that are offline or below their minimum are on one scale; leaders, which only move, on their own."""
+    hurt = _most(count for other in found.racks for count in (other.after.offline, other.after.below_min_isr))
+    moved = _most(other.after.moved_leaders for other in found.racks)
+    yield together(tag("span", row.rack, title=loss_row(row)), tag("div", plural(row.brokers, "broker"), cls="muted"))
+    yield _loss_cell(row.before.offline, row.after.offline, of=hurt, tone="bad")
+    yield _loss_cell(row.before.below_min_isr, row.after.below_min_isr, of=hurt, tone="warn")
+    yield _loss_cell(row.before.moved_leaders, row.after.moved_leaders, of=moved, tone="calm")
+
+
+def _loss_cell(before: int, after: int, *, of: int, tone: str) -> Html:
+    """A picture of the number beside it, and the number of before where it is another."""
+    filled = tag("rect", cls=tone, x="0", y="0", width=f"{_percent(after, of):.2f}", height="10")
+    picture = tag(
+        "svg", filled, cls="bar loss", viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true"
+    )  # fmt: skip
+    return together(picture, number(after), tag("span", f" (now {before:,})", cls="muted") if before != after else None)
 
 
 def _balance(plan: Plan) -> Html | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, RunQuality
@@ -12,12 +12,15 @@ from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_bo
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
+from topicops.steps.reporting.why_commands import MOST, why_command
 
 _SUITES = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
     "after": ("After the changes", "Is the result healthy?"),
 }
 _RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at")
+_ABOUT_HEALTH = frozenset(("Q09", "Q11", "Q12", "Q13", "Q14", "Q19", "Q21", "Q23", "Q26", "Q27"))
+"""Rules about what ``topicops why`` explains."""
 _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 
 
@@ -36,7 +39,7 @@ def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html |
         key=lambda result: (not result.is_critical_failure, result.is_pre_existing),
     )
     suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
-    cards = [tag("h2", "What fails"), *map(_card, failing)] if failing else []
+    cards = [tag("h2", "What fails"), *(_card(result, model.run.environment) for result in failing)] if failing else []
     return [_verdict(reports), _strip(model), *cards, *_facts(model.facts), *suites]
 
 
@@ -94,12 +97,27 @@ def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
 # ---- one rule that fails ----
 
 
-def _card(result: QualityResult) -> Html:
+def _card(result: QualityResult, environment: str | None) -> Html:
     tone = _tone([result])
     title = tag("h3", tag("code", result.rule), " ", result.title, " ", pill(result.severity, tone))
     rows = _failing_rows(result.examples) if result.examples else None
     what_to_do = tag("p", "What to do: ", tag("code", result.runbook)) if result.runbook else None
-    return tag("section", title, tag("p", _counts(result)), rows, what_to_do, cls=f"card {tone}")
+    why = _why(result, environment) if environment and result.rule in _ABOUT_HEALTH else None
+    return tag("section", title, tag("p", _counts(result)), rows, why, what_to_do, cls=f"card {tone}")
+
+
+def _why(result: QualityResult, environment: str) -> Html | None:
+    """For the first topics: the way to the topic's page, and the command that asks the cluster."""
+    topics = dict.fromkeys(str(example.row["topic"]) for example in result.examples if example.row.get("topic"))
+    ways = [
+        tag("li", _topic_link(topic), ": ", tag("code", why_command(topic, environment)))
+        for topic in list(topics)[:MOST]
+    ]
+    return together(tag("p", "Why, and what ends it:"), tag("ul", *ways)) if ways else None
+
+
+def _topic_link(topic: str) -> Html:
+    return tag("a", topic, href=f"topic?{urlencode({'name': topic})}#why")
 
 
 def _counts(result: QualityResult) -> str:

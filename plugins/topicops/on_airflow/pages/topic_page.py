@@ -15,9 +15,12 @@ from topicops.on_airflow.pages.topics_frame import broker_link, topics_document,
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.reporting.plans.config_wording import in_units
+from topicops.steps.reporting.why_commands import why_command
 from topicops.steps.topic_listing import ListedPartition, listed_partitions
+from topicops.steps.why import causes_as_read
 
 PARTITIONS_SHOWN = 200
+CAUSES_SHOWN = 20
 _OUTCOME_TONES = {"done": "good", "already so": "good", "failed": "bad", "unknown": "bad"}
 
 
@@ -29,7 +32,7 @@ def topic_page(model: TopicModel) -> str:
     parts = [
         tag("p", words(topic.words), cls="verdict"),
         _about(model.indexed, topic),
-        *_health(head.live, topic),
+        *_health(model.indexed, head.live, topic),
         *_planned(topic.planned),
         *_side_by_side(topic),
         *(_partitions(head.live, topic.live) if topic.live else ()),
@@ -57,12 +60,23 @@ def _about(indexed: Indexed, topic: IndexedTopic) -> Html | None:
     return together(*about)
 
 
-def _health(live: ClusterSnapshot, topic: IndexedTopic) -> Iterator[Html]:
-    if topic.live is None or topic.name in live.deleting:
+def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Iterator[Html | None]:
+    """What is wrong, what ends each of it, and the command that asks the cluster again."""
+    if topic.live is None:
         return
-    if found := list(health_lines(live, topic.live)):
-        yield tag("h2", "Why it is not healthy")
-        yield tag("ul", *(tag("li", line) for line in found), cls="card bad")
+    is_going = topic.name in live.deleting
+    found = [] if is_going else list(health_lines(live, topic.live))
+    causes = causes_as_read(live, topic.live) if topic.live.states is not None else ()
+    if not (found or causes):
+        return
+    yield tag("h2", "Why it is still there" if is_going else "Why it is not healthy", id="why")
+    yield tag("ul", *(tag("li", line) for line in found), cls="card bad") if found else None
+    if causes:
+        yield table(("cause", "what ends it"), ((cause.message, cause.way_out) for cause in causes[:CAUSES_SHOWN]))
+    if len(causes) > CAUSES_SHOWN:
+        yield tag("p", f"… and {len(causes) - CAUSES_SHOWN:,} more causes", cls="muted")
+    asked = "This is as it was read. What is so now, by each broker too, and the commands that lead out: "
+    yield tag("p", asked, tag("code", why_command(topic.name, indexed.environment)))
 
 
 def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:

@@ -74,6 +74,11 @@ def topic_link(name: str) -> Html:
     return tag("a", name, href=f"topic?{urlencode({'name': name})}", cls="topic")
 
 
+def why_link(name: str) -> Html:
+    """To the part of the topic's page that says why it is not healthy."""
+    return tag("a", "why", href=f"topic?{urlencode({'name': name})}#why", aria_label=f"why {name} is not healthy")
+
+
 def broker_link(broker: int, live: ClusterSnapshot) -> Html:
     gone = "" if broker in live.brokers else " (not registered)"
     return tag("a", f"{broker}{gone}", href=f"broker?id={broker}", cls=None if not gone else "final")

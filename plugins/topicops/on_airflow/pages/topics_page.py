@@ -8,7 +8,7 @@ from typing import get_args
 from urllib.parse import urlencode
 
 from topicops.model.printable import plural
-from topicops.model.runs.topic_index import ListedRow, Order, TopicsPage, TopicsWanted
+from topicops.model.runs.topic_index import TROUBLE, ListedRow, Order, TopicsPage, TopicsWanted
 from topicops.on_airflow.pages.markup import Html, document, tag, together
 from topicops.on_airflow.pages.topics_frame import (
     TONES,
@@ -16,6 +16,7 @@ from topicops.on_airflow.pages.topics_frame import (
     pager,
     topic_link,
     topics_document,
+    why_link,
     words,
 )
 from topicops.on_airflow.pages.topics_reading import TopicsModel
@@ -159,9 +160,14 @@ def _row(row: ListedRow, brokers: Sequence[int]) -> Html:
         for count, name in ((row.offline, "offline"), (row.under_replicated, "under-replicated"))
         if count
     ]
+    asks_why = any(word in TROUBLE or word == "being deleted" for word in row.words)
     cells: list[Html | str | None] = [
         topic_link(row.name),
-        together(words(row.words), *(tag("div", line, cls="muted") for line in unwell)),
+        together(
+            words(row.words),
+            why_link(row.name) if asks_why else None,
+            *(tag("div", line, cls="muted") for line in unwell),
+        ),
         tag("span", f"{row.partitions:,}", cls="number"),
         tag("span", f"{row.replication_factor}", cls="number"),
         broker_strip(dict(row.shares), brokers) if row.shares else None,

@@ -10,7 +10,7 @@ from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.model.specs.environment import Environment
-from topicops.steps.doctor.rule import listed, live_of, zookeeper_of
+from topicops.steps.doctor.rule import listed, live_of, with_why, zookeeper_of
 from topicops.steps.planning.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
 from topicops.steps.specs.rules.names import folded
 
@@ -40,24 +40,23 @@ def assigned_brokers_are_registered(facts: DoctorFacts, _: Environment) -> Itera
         yield Finding(Severity.ERROR, message, fix, "TOP602", places)
 
 
-def partitions_have_a_state(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+def partitions_have_a_state(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     places = partitions_without_state(live_of(facts))
     if places:
         message = f"partitions without a state, which no broker has ever led: {listed(places)}"
         fix = "start a broker of its assignment; if there is none, remove its znodes and move the controller"
+        fix = with_why(fix, places[0].rpartition("-")[0], environment)
         yield Finding(Severity.ERROR, message, fix, "TOP601", places)
 
 
-def partitions_have_a_leader(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+def partitions_have_a_leader(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     live = live_of(facts)
-    places = tuple(
-        f"{topic.name}-{p} (ISR {listed(map(str, state.isr))})"
-        for topic, p, state in _states(live)
-        if state.leader not in live.brokers
-    )
-    if places:
+    found = [(topic.name, p, state) for topic, p, state in _states(live) if state.leader not in live.brokers]
+    if found:
+        places = tuple(f"{topic}-{p} (ISR {listed(map(str, state.isr))})" for topic, p, state in found)
         message = f"partitions without a live leader: {listed(places)}"
-        yield Finding(Severity.ERROR, message, "start a broker of the ISR that the message names", "TOP601", places)
+        fix = with_why("start a broker of the ISR that the message names", found[0][0], environment)
+        yield Finding(Severity.ERROR, message, fix, "TOP601", places)
 
 
 def isrs_are_replicas(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -146,6 +145,7 @@ def deletions_end(facts: DoctorFacts, environment: Environment) -> Iterator[Find
     if places:
         message = f"deletions that do not end: {listed(places)}"
         fix = "start the missing broker, even empty, under its id; if none is missing, read the controller's log"
+        fix = with_why(fix, places[0].partition(" ")[0], environment)
         yield Finding(Severity.ERROR, message, fix, "TOP418", tuple(places))
 
 

@@ -9,6 +9,7 @@ from topicops.model.cluster.doctor_facts import Area, DoctorFacts, Finding, Kafk
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
+from topicops.steps.reporting.why_commands import why_command
 
 NAMED = 3
 """How many places a sentence names; it counts the rest."""
@@ -27,6 +28,11 @@ def listed(places: Iterable[str]) -> str:
     found = tuple(places)
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return ", ".join(map(printable, found[:NAMED])) + more
+
+
+def with_why(fix: str, topic: str, environment: Environment) -> str:
+    """The fix, and the command that says why this topic, the first of those that are named, is as it is."""
+    return f"{fix}; to see all causes: {why_command(topic, environment.name)}"
 
 
 def live_of(facts: DoctorFacts) -> ClusterSnapshot:

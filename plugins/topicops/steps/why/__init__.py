@@ -5,9 +5,11 @@ A new cause is one function and one line in ``RULES``. The rules follow Kafka's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from topicops.model.why_facts import Cause, CauseKind, WhyFacts
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.steps.why import configs, control, deletions, leaders, moves, replicas, views
 
 RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
@@ -34,9 +36,52 @@ RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
     leaders.not_preferred,
 )
 """In the order in which a person would fix them."""
+OF_A_SNAPSHOT = (
+    control.no_controller,
+    deletions.waits_for_brokers,
+    deletions.waits_for_a_move,
+    deletions.runs,
+    leaders.no_leader,
+    leaders.no_state,
+    moves.waits_for_new_replicas,
+    moves.runs,
+    replicas.not_in_sync,
+    replicas.below_min_isr,
+)
+"""Rules that need neither an answer of a broker nor its release."""
 
 
 def causes(facts: WhyFacts) -> tuple[Cause, ...]:
     """What is wrong with the topic, the gravest first; empty: nothing is."""
-    found = [cause for rule in RULES for cause in rule(facts)]
+    return _found(RULES, facts)
+
+
+def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> tuple[Cause, ...]:
+    """What was wrong with a topic, by a snapshot with its state alone: nothing is read.
+
+    Without commands: some cannot be taken back, and the cluster may have changed since.
+
+    Args:
+        live: The snapshot that the topic is of; its own topics are not looked at.
+    """
+    facts = WhyFacts(
+        topic=topic.name,
+        source=live.source,
+        traces=TopicTraces(
+            live=topic,
+            has_config_znode=bool(topic.overrides),
+            is_deleting=topic.name in live.deleting,
+            is_in_reassignment=topic.name in live.reassigning,
+        ),
+        times=TopicTimes(controller=live.controller_id) if live.source == "zookeeper" else None,
+        brokers=frozenset(live.brokers),
+        controller_id=live.controller_id,
+        broker_defaults=live.broker_defaults,
+        releases=live.releases,
+    )
+    return tuple(replace(cause, commands=(), caution="") for cause in _found(OF_A_SNAPSHOT, facts))
+
+
+def _found(rules: Sequence[Callable[[WhyFacts], Iterator[Cause]]], facts: WhyFacts) -> tuple[Cause, ...]:
+    found = [cause for rule in rules for cause in rule(facts)]
     return tuple(sorted(found, key=lambda cause: list(CauseKind).index(cause.kind)))

@@ -30,7 +30,8 @@ def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
             why = f"it is registered, and gives no answer: {view}"
             way_out = f"look whether broker {broker} hangs or is cut off, and restart it"
         else:
-            why = "it is registered and answers, but does not copy as fast as the leader writes"
+            answers = " and answers" if view is not None else ""
+            why = f"it is registered{answers}, but does not copy as fast as the leader writes"
             way_out = f"it joins by itself when it has caught up; look at disk, network and log of broker {broker}"
         yield Cause(
             id="not-in-sync",

@@ -13,6 +13,7 @@ from fixtures.github_markdown import OURS, Rendered, rendered
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.pull_requests.planned import OtherPullRequest, ReviewState
 from topicops.model.pull_requests.run_result import ChangeResult
 from topicops.steps.planning.gate import gate
@@ -127,6 +128,75 @@ def test_each_form_has_its_picture_in_the_docs(name: str) -> None:
     page = (PICTURES.parent / "how-to/review-in-pull-requests.md").read_text(encoding="utf-8")
     assert (PICTURES / f"{name}.png").stat().st_size < 250_000
     assert f"../pictures/{name}.png" in page
+
+
+# ---- the loss of a rack ----
+
+
+def loss_of(rack: str, offline: int = 0, below: int = 0, *, offline_before: int | None = None) -> RackLossRow:
+    after = Loss(offline=offline, below_min_isr=below, moved_leaders=9)
+    return RackLossRow(
+        rack=rack,
+        brokers=2,
+        before=replace(after, offline=offline if offline_before is None else offline_before),
+        after=after,
+    )
+
+
+def loss_lines(table: RackLossTable | None, *changes: Change) -> list[str]:
+    plan = plan_of(*changes)
+    plan = replace(plan, change_set=replace(plan.change_set, rack_losses=table))
+    text = comment_parts(content_of(plan))[0]
+    _, _, below = text.partition("#### If a rack is lost, once all of it runs\n\n")
+    return [line for line in below.partition("\n\n")[0].splitlines() if line]
+
+
+def test_each_rack_has_its_line_and_says_what_the_changes_make_of_it() -> None:
+    table = RackLossTable(racks=(loss_of("r1"), loss_of("r2", 1, 4, offline_before=0)))
+    assert loss_lines(table, create_change("a")) == [
+        "- with rack r1 gone: 0 offline, 0 below min ISR",
+        "- with rack r2 gone: 1 offline, 4 below min ISR (now 0 and 4)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        pytest.param(
+            RackLossTable(brokers_without_rack=(1, 2)),
+            "- No broker names its rack, so what the loss of one costs is not known: set broker.rack.",
+            id="no racks",
+        ),
+        pytest.param(
+            RackLossTable(only_rack="r1"), "- All brokers are on one rack, r1: its loss leaves none.", id="one rack"
+        ),
+        pytest.param(
+            RackLossTable(racks=(loss_of("r1"),), brokers_without_rack=(7,)),
+            "- The broker without a rack, 7, counts as live in each line.",
+            id="some without",
+        ),
+        pytest.param(
+            RackLossTable(racks=(loss_of("r1"),), knows_broker_defaults=False),
+            "- No broker reported min.insync.replicas: 1 is used for topics without their own.",
+            id="no defaults",
+        ),
+    ],
+)
+def test_what_is_not_known_of_racks_is_said(table: RackLossTable, line: str) -> None:
+    assert loss_lines(table, create_change("a"))[-1] == line
+
+
+def test_of_many_racks_the_worst_are_named_and_the_others_counted() -> None:
+    rows = tuple(loss_of(f"{'rack' * 100}-{n:03}", n, 1) for n in range(400))
+    lines = loss_lines(RackLossTable(racks=rows), create_change("a"))
+    assert len(lines) == 11
+    assert lines[-1] == "- and 390 racks more, none of which costs more"
+    assert sum(map(len, lines)) < 4_000
+
+
+def test_where_nothing_changes_or_states_were_not_read_no_rack_is_named() -> None:
+    assert loss_lines(RackLossTable(racks=(loss_of("r1"),))) == []
+    assert loss_lines(None, create_change("a")) == []
 
 
 # ---- hostile text, and too much of it ----

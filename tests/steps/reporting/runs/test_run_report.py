@@ -21,6 +21,7 @@ from topicops.steps.reporting.runs.run_report import (
     report_text,
     verdict_table,
 )
+from topicops.steps.reporting.why_commands import MOST
 from topicops.testing.changes import create_topic, plan_of
 
 DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
@@ -276,6 +277,42 @@ def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> No
 
 def test_where_nothing_was_done_there_is_no_table() -> None:
     assert (outcome_table(()), verdict_table(())) == ("", "")
+
+
+def test_each_unhealthy_topic_has_the_command_that_says_why() -> None:
+    checks = (
+        check("ours", Verdict.FAILED, "partition 0 has no leader"),
+        check("old", Verdict.PRE_EXISTING, "partition 0 lacks broker 3 in its ISR"),
+        check("-x", Verdict.DEGRADED, "partition 0 lacks broker 3 in its ISR"),
+        check("fine", Verdict.HEALTHY),
+        check("", Verdict.DEGRADED, "no controller is elected"),
+    )
+    report = RunReport(environment="prod", checks=checks)
+
+    commands = {
+        "-x": "topicops why --environment prod -- -x",
+        "ours": "topicops why ours --environment prod",
+        "old": "topicops why old --environment prod",
+    }
+    assert report_json(report)["why"] == commands
+    assert list(report_json(report)["why"]) == list(commands)
+    assert all(f"  {command}\n" in report_text(report) for command in commands.values())
+    assert "- topicops why ours --environment prod\n" in report_markdown(report)
+
+
+def test_of_many_unhealthy_topics_the_text_has_the_first_commands_and_the_json_all() -> None:
+    report = RunReport(environment="e", checks=tuple(check(f"t-{n}", Verdict.FAILED, "no leader") for n in range(9)))
+
+    assert report_text(report).count("topicops why t-") == MOST
+    assert "  … and 5 more; topicops why takes any of them\n" in report_text(report)
+    assert len(report_json(report)["why"]) == 9
+
+
+def test_where_all_is_healthy_nothing_asks_why() -> None:
+    report = RunReport(environment="e", checks=(check("a", Verdict.HEALTHY),))
+
+    assert "why" not in report_text(report).lower()
+    assert report_json(report)["why"] == {}
 
 
 def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:

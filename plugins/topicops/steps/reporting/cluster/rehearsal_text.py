@@ -19,6 +19,7 @@ from topicops.steps.rehearsing.rehearse import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size
 from topicops.steps.reporting.json_text import json_text
+from topicops.steps.reporting.plans.losses_wording import loss_words
 
 FORMAT_VERSION = "1.0"
 NAMES_SHOWN = 10
@@ -153,7 +154,7 @@ def racks_markdown(found: RackLosses) -> str:
 
 def loss_line(loss: RackLoss) -> str:
     """``with rack r2 gone: 0 offline, 4 below min ISR``."""
-    return f"with rack {loss.rack} gone: {loss.offline} offline, {loss.below_min_isr} below min ISR"
+    return loss_words(loss.rack, offline=loss.offline, below_min_isr=loss.below_min_isr)
 
 
 def _story(found: Rehearsal) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.steps.reporting.json_text import json_text
+from topicops.steps.reporting.why_commands import why_command, why_commands
 from topicops.steps.topic_listing import ListedPartition, ListedTopic, Listing
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
+"""1.1 added ``why``."""
 
 
 class PartitionJson(TypedDict):
@@ -33,6 +35,8 @@ class TopicJson(TypedDict):
     deleting: bool
     matching_partitions: Sequence[PartitionJson] | None
     """None: no filter of partitions was asked for."""
+    why: NotRequired[str | None]
+    """The command that says why; None: no partition of it is listed that is not healthy. Since 1.1."""
 
 
 class TopicsJson(TypedDict):
@@ -56,7 +60,7 @@ def topics_json(listing: Listing) -> str:
         "cluster_id": listing.cluster_id,
         "source": listing.source,
         "knows_broker_defaults": listing.knows_broker_defaults,
-        "topics": [_topic_as_json(topic) for topic in listing.topics],
+        "topics": [_topic_as_json(listing, topic) for topic in listing.topics],
     }
     return json_text(found)
 
@@ -66,6 +70,11 @@ def topics_summary(listing: Listing) -> str:
     topics = f"{len(listing.topics)} of {listing.topics_read} topics"
     rows = [len(topic.partitions) for topic in listing.topics if topic.partitions is not None]
     return f"{topics}, {sum(rows)} partitions" if rows else topics
+
+
+def topics_ways(listing: Listing) -> list[str]:
+    """The command that says why, for each listed topic that is not healthy."""
+    return why_commands((topic.live.name for topic in listing.topics if topic.is_unhealthy), listing.environment)
 
 
 def _lines(topic: ListedTopic) -> Iterator[str]:
@@ -108,7 +117,7 @@ def _joined(brokers: tuple[int, ...]) -> str:
     return ",".join(map(str, brokers))
 
 
-def _topic_as_json(topic: ListedTopic) -> TopicJson:
+def _topic_as_json(listing: Listing, topic: ListedTopic) -> TopicJson:
     live = topic.live
     return {
         "name": live.name,
@@ -121,6 +130,7 @@ def _topic_as_json(topic: ListedTopic) -> TopicJson:
         "matching_partitions": None
         if topic.partitions is None
         else [_partition_as_json(partition) for partition in topic.partitions],
+        "why": why_command(live.name, listing.environment) if topic.is_unhealthy else None,
     }
 
 

@@ -16,6 +16,7 @@ from topicops.model.printable import markdown, plural
 from topicops.model.pull_requests.planned import AfterMerge, CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.run_result import ChangeResult
 from topicops.steps.reporting.fitting import Section, cells, size, words
+from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
 from topicops.steps.reporting.plans.plan_markdown import (
     BLOCKED_TABLE,
     BRIEF_TABLE,
@@ -31,7 +32,7 @@ from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, ot
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
 MOST_PARTS = 4
-_OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN = 10, 5, 50, 50
+_OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN, _RACKS_SHOWN = 10, 5, 50, 50, 10
 """What is below the changes must leave room for them."""
 _BAR = 20
 """Cells of a bar."""
@@ -212,6 +213,7 @@ def _review_lines(state: ReviewState | None) -> Iterator[str]:
 def _closing(content: CommentContent) -> list[str]:
     lines = [_OTHERS, *_other_lines(content.others), _OTHERS_END, ""]
     if content.plan is not None:
+        lines += _loss_lines(content.plan)
         lines += _load_lines(content.plan)
         lines += _digest_lines(content, content.plan)
     if content.head_commit:
@@ -293,6 +295,18 @@ def with_merged_note(body: str, mark: str, url: str, topics: Sequence[str]) -> s
     before, _, after = body.rpartition(_OTHERS_END)
     longer = f"{before}{line}\n\n{_OTHERS_END}{after}"
     return longer if len(longer) <= COMMENT_LIMIT else body
+
+
+def _loss_lines(plan: Plan) -> list[str]:
+    """A line for each rack; none where nothing changes, or the partition states are not known."""
+    table = plan.change_set.rack_losses
+    if table is None or not plan.changes:
+        return []
+    shown = worst_losses(table, _RACKS_SHOWN)
+    lines = [f"- {words(loss_row(row))}" for row in shown]
+    if more := len(table.racks) - len(shown):
+        lines += [f"- and {plural(more, 'rack')} more, none of which costs more"]
+    return [f"#### {LOSSES_TITLE}", "", *lines, *(f"- {words(remark)}" for remark in loss_remarks(table)), ""]
 
 
 def _load_lines(plan: Plan) -> list[str]:

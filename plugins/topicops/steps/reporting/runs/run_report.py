@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from topicops.model.choices import Source
 from topicops.model.json_types import FormatVersion
@@ -26,9 +26,10 @@ from topicops.steps.reporting.facts_wording import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
+from topicops.steps.reporting.why_commands import why_command, why_commands
 
-FORMAT_VERSION = "1.2"
-"""1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``."""
+FORMAT_VERSION = "1.3"
+"""1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``; 1.3 added ``why``."""
 
 ADVICE: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.UNKNOWN: "of unknown outcome: see first why the brokers give no clear answer.",
@@ -38,6 +39,7 @@ ADVICE: Mapping[OutcomeStatus, str] = {
 }
 """What to do about changes that are not in place; then plan again: the same plan could end the same way."""
 
+_WHY_TITLE = "Why a topic is not healthy, and what ends it"
 EXAMPLES = 10
 """How many checks of one kind a report shows in full."""
 
@@ -149,6 +151,7 @@ def report_text(report: RunReport) -> str:
     lines += _titled("Topics that differed, by owner", _owners(report))
     lines += _titled("Notes", report.notes)
     lines += _titled("Next", list(next_steps(report)))
+    lines += _titled(_WHY_TITLE, why_commands(_unhealthy_topics(report), report.environment))
     if report.summary.count(OutcomeStatus.DONE):
         lines += ["", f"To take this run back: topicops undo {shlex.quote(report.run)}"]
     return "\n".join(printable(line) for line in lines) + "\n"
@@ -160,6 +163,7 @@ def report_markdown(report: RunReport) -> str:
     if report.plan:
         lines += [markdown(summary_line(report.plan)), ""]
     lines += _bullets("Next", list(next_steps(report)))
+    lines += _why_bullets(report)
     lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
     lines += _bullets("Verified", _check_lines(report.checks, report.source))
     lines += _bullets("Unhealthy partitions", _unhealthy(report))
@@ -216,6 +220,8 @@ class ReportJson(TypedDict):
     facts: FactsJson
     notes: Sequence[str]
     next: Sequence[str]
+    why: NotRequired[Mapping[str, str]]
+    """The command that says why, by topic that is not healthy; since 1.3."""
 
 
 def report_json(report: RunReport) -> ReportJson:
@@ -238,6 +244,7 @@ def report_json(report: RunReport) -> ReportJson:
         "facts": facts_json(report.facts_before, report.facts_after),
         "notes": report.notes,
         "next": list(next_steps(report)),
+        "why": {topic: why_command(topic, report.environment) for topic in _unhealthy_topics(report)},
     }
 
 
@@ -301,6 +308,13 @@ def _old_troubles(report: RunReport) -> list[Check]:
     return [check for check in report.checks if check.verdict is Verdict.PRE_EXISTING]
 
 
+def _unhealthy_topics(report: RunReport) -> list[str]:
+    """By name; those that were not healthy before the run either come last."""
+    found = {check.topic for check in report.summary.unhealthy if check.topic}
+    before = {check.topic for check in _old_troubles(report) if check.topic} - found
+    return [*sorted(found), *sorted(before)]
+
+
 def _unhealthy_text(report: RunReport) -> str:
     """``no controller is elected, 2 topics not healthy``."""
     unhealthy = report.summary.unhealthy
@@ -333,6 +347,12 @@ def _titled(title: str, lines: Sequence[str]) -> list[str]:
 
 def _bullets(title: str, lines: Sequence[str]) -> list[str]:
     return [f"#### {title}", "", *(f"- {words(line)}" for line in lines), ""] if lines else []
+
+
+def _why_bullets(report: RunReport) -> list[str]:
+    """Whole commands: one that is cut off cannot be typed."""
+    commands = [f"- {markdown(line)}" for line in why_commands(_unhealthy_topics(report), report.environment)]
+    return [f"#### {_WHY_TITLE}", "", *commands, ""] if commands else []
 
 
 def _outcome_line(outcome: Outcome) -> str:
