@@ -29,6 +29,7 @@ def test_a_fault_without_a_test_says_why_it_is_to_come() -> None:
 
 
 def test_the_invariants_of_the_page_are_those_that_are_checked() -> None:
-    rules = (TESTS / "fixtures/fault_history.py").read_text(encoding="utf-8")
+    sources = [TESTS / "fixtures/fault_history.py", *(TESTS / "fixtures/simulation").glob("*.py")]
+    rules = "".join(source.read_text(encoding="utf-8") for source in sources)
     checked = set(re.findall(r"\"(I\d+):", rules))
     assert set(re.findall(r"^\| (I\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == checked
