@@ -65,3 +65,9 @@ def test_an_older_request_is_never_refused_and_told_to_wait_longer_each_time(quo
 def test_both_kinds_of_requests_take_from_one_bucket(quota: MutationQuota) -> None:
     quota.take(30, is_strict=False)
     assert quota.take(1) == Taken(is_refused=True, throttle_s=5.0)
+
+
+def test_shorter_windows_hold_less(watch: Watch) -> None:
+    quota = MutationQuota(rate=2.0, windows=10, window_s=0.5, now=watch)
+    quota.take(11)
+    assert quota.take(1) == Taken(is_refused=True, throttle_s=0.5)
