@@ -62,6 +62,11 @@ class LiveReader(Protocol):
         """The path of the cluster's root in ZooKeeper; empty without one."""
         ...
 
+    @property
+    def lag_s(self) -> float:
+        """How long a change may take until this reader sees it."""
+        ...
+
     def cluster_id(self) -> str: ...
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:

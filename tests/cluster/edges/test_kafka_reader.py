@@ -265,6 +265,19 @@ def test_traces_are_read_until_no_broker_is_late(
     assert (live.unstable, broker.reads) == (unstable, reads)
 
 
+def test_a_topic_that_the_asked_broker_does_not_know_and_others_do_is_not_taken_for_absent(
+    properties: dict[str, str], topics: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_heard(properties, topics)
+    with KafkaReader(properties) as reader:
+        monkeypatch.setattr(reader, "_describe_topics", lambda _client, _names: {})
+
+        live = reader.traces([topics[-2]])[topics[-2]].live
+
+    assert live is not None
+    assert (live.unstable, live.partitions) == (True, 5)
+
+
 def all_heard(properties: Mapping[str, str], topics: Sequence[str]) -> None:
     """Wait until every broker knows every topic."""
     views = BrokerViews(properties)

@@ -125,6 +125,8 @@ class KafkaReader:
 
     chroot = ""
     """Brokers have no chroot."""
+    lag_s = 2.0
+    """Brokers hear of a change from the controller, in most cases within some tenths of a second."""
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 10.0) -> None:
         self._properties = dict(properties)
@@ -172,18 +174,24 @@ class KafkaReader:
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
         """The topics of these names, as all brokers know them; brokers see no config or marker without a topic.
 
-        A topic on which the brokers do not come to agree is unstable.
+        A topic on which the brokers do not come to agree is unstable, also if one of them does not know it at all.
         """
         names = sorted(set(topics))
         found = self._read(names, find_disagreements=self._disagreements)
-        return {
-            name: TopicTraces(
-                live=_live_topic(name, found, states=states) if name in found.descriptions else None,
-                has_config_znode=False,
-                is_deleting=False,
-            )
-            for name in names
-        }
+        lives = {name: _live_topic(name, found, states=states) for name in found.descriptions}
+        lives |= self._known_to_some(sorted(found.unstable - found.descriptions.keys()))
+        return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
+
+    def _known_to_some(self, topics: Sequence[str]) -> dict[str, LiveTopic]:
+        """Topics that the broker which was asked does not know, as the first broker knows them that does."""
+        found: dict[str, LiveTopic] = {}
+        for view in self._views_of(topics) if topics else ():
+            for name, rows in ((name, _rows(view, name)) for name in topics):
+                if rows is not None and name not in found:
+                    found[name] = LiveTopic(
+                        name=name, topic_id=view.topic_ids.get(name), assignment=rows, unstable=True
+                    )
+        return found
 
     def require_describable(self, topics: Sequence[str]) -> None:
         """Raise ``ClusterError`` unless the reader may describe each topic: brokers hide others without an error."""
@@ -267,11 +275,14 @@ class KafkaReader:
     def _disagreements(self, described: Mapping[str, Description | None]) -> frozenset[str]:
         if not described:
             return frozenset()
-        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
-        views = [v for v in self._views.views(brokers, sorted(described)).values() if isinstance(v, BrokerView)]
+        views = self._views_of(sorted(described))
         return frozenset(
             name for name, found in described.items() if any(_rows(view, name) != _assignment(found) for view in views)
         )
+
+    def _views_of(self, topics: Sequence[str]) -> list[BrokerView]:
+        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
+        return [view for view in self._views.views(brokers, topics).values() if isinstance(view, BrokerView)]
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
         """By name, without absent topics."""

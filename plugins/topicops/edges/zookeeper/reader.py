@@ -147,6 +147,11 @@ class ZooKeeperReader:
         self.session.close()
 
     @property
+    def lag_s(self) -> float:
+        """None: each reading begins with a ``sync``."""
+        return 0.0
+
+    @property
     def chroot(self) -> str:
         """``/kafka``, or empty for the root."""
         return self.session.chroot

@@ -18,11 +18,10 @@ UNCLEAR_S = 60.0
 ELECTION_S = 10.0
 """How long a request to a former controller is read back before it may be sent to the new one."""
 READ_BACK_S: Mapping[AnswerKind, float] = {
-    AnswerKind.FAILED: 0.0,
     AnswerKind.CONTROLLER_MOVED: ELECTION_S,
     AnswerKind.UNCLEAR: UNCLEAR_S,
 }
-"""How long the effect of a request is waited for, by the answer to it."""
+"""How long the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 

@@ -148,7 +148,7 @@ class Sender:
             if answer.kind is AnswerKind.ACCEPTED:
                 self.ledger.decide(gated, OutcomeStatus.DONE)
         self.ledger.write()  # reading back the others may take long
-        for kind, limit_s in READ_BACK_S.items():
+        for kind, limit_s in {AnswerKind.FAILED: self.ports.reader.lag_s, **READ_BACK_S}.items():
             self._decide_by_reading([pair for pair in answers if pair[1].kind is kind], limit_s)
             self.ledger.write()
 

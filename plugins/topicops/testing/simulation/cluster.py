@@ -370,16 +370,21 @@ class SimulatedCluster:
         )
 
     def is_at_rest(self) -> bool:
-        """All brokers run and are registered, nothing is being deleted, and every replica is in sync."""
+        """All brokers run, nothing is being deleted, every replica is in sync, and every broker knows that."""
         if self.controller is None or set(self.znodes.brokers) != set(self.brokers) or self.znodes.markers:
             return False
         return all(
             (state := self.znodes.states.get(TopicPartition(name, p))) is not None
             and state.leader in self.znodes.brokers
             and set(state.isr) == set(row.replicas)
+            and all(self._knows(broker, TopicPartition(name, p), state) for broker in self.brokers.values())
             for name, znode in self.znodes.topics.items()
             for p, row in znode.assignment.items()
         )
+
+    def _knows(self, broker: SimulatedBroker, tp: TopicPartition, state: PartitionState) -> bool:
+        known = broker.metadata.get(tp)
+        return known is not None and (known.view.leader, known.view.isr) == (state.leader, state.isr)
 
     def heal(self) -> None:
         """Start what is dead, and wait until all is well."""

@@ -31,6 +31,8 @@ class SimulatedPorts:
     What happens before and after each call is in ``_reading`` and ``_asking``, for those who inherit.
     """
 
+    lag_s = 0.0
+
     def __init__(self, cluster: SimulatedCluster, *, cluster_id: str = CLUSTER_ID, chroot: str = CHROOT) -> None:
         self.cluster = cluster
         self.chroot = chroot
