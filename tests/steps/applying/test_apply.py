@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import AnswerKind, ApplyPorts, Clock
@@ -308,6 +309,26 @@ def test_an_unclear_answer_is_settled_by_reading_and_never_sent_again(world: Wor
 
     assert world.statuses(create_topic("new", (1, 2))) == [DONE]
     assert world.requests() == [("create", ("new",))]
+
+
+def test_a_refusal_is_not_believed_while_the_topic_cannot_be_read_at_rest(world: World) -> None:
+    """Brokers that do not agree on a topic do not say whether an earlier copy of the request has worked."""
+    world.cluster.script("new", REFUSED_BY_POLICY)
+
+    traces = world.cluster.traces
+
+    def disputed(topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
+        found = traces(topics, states=states)
+        lives = {name: seen.live and replace(seen.live, unstable=True) for name, seen in found.items()}
+        return {name: replace(seen, live=lives[name]) for name, seen in found.items()}
+
+    world.cluster.before_next_request(lambda: world.cluster.put_topic("new", (2, 1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.cluster, "traces", disputed)
+        (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert outcome.status is UNKNOWN
+    assert "an earlier copy of the request may have worked" in outcome.message
 
 
 def test_a_request_that_takes_effect_after_its_timeout_is_done(world: World) -> None:

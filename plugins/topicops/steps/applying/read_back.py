@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.errors import ClusterError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, Clock, LiveReader
@@ -34,7 +35,9 @@ def read_back(
     comparisons: dict[str, Comparison] = {}
     pending = list(gated_changes)
     for wait in growing_waits(FIRST_WAIT_S):
-        comparisons.update(_comparisons(pending, reader))
+        for gated in pending:
+            comparisons.pop(gated.digest, None)  # what an earlier reading showed does not count any more
+        comparisons |= _comparisons(pending, reader)
         pending = [gated for gated in pending if _may_still_change(comparisons.get(gated.digest))]
         if not pending or clock.now() >= deadline:
             break
@@ -76,4 +79,10 @@ def _comparisons(gated_changes: Sequence[GatedChange], reader: LiveReader) -> di
     except ClusterError as error:
         logger.warning("cannot read back topics=%d: %s", len(gated_changes), printable(str(error)))
         return {}
-    return {gated.digest: compare(gated.change, traces[gated.change.topic]) for gated in gated_changes}
+    found = [(gated, traces[gated.change.topic]) for gated in gated_changes]
+    return {gated.digest: compare(gated.change, seen) for gated, seen in found if not _is_unsettled(seen)}
+
+
+def _is_unsettled(traces: TopicTraces) -> bool:
+    """Whether the topic kept changing, or brokers did not agree on it: then this reading says nothing."""
+    return traces.live is not None and traces.live.unstable
