@@ -129,10 +129,15 @@ class SimulatedBrokersApi:
         if self._rate is None or isinstance(change, ConfigureTopic) or self.refusal(change):
             return 0.0
         quota = self._quotas.setdefault(by, MutationQuota(rate=self._rate, now=lambda: self.cluster.world.now))
-        live = self.cluster.live(change.topic)
-        partitions = len(change.assignment) if not isinstance(change, DeleteTopic) else live.partitions if live else 0
-        taken = quota.take(partitions)
+        taken = quota.take(self._mutations(change))
         return taken.throttle_s if taken.is_refused else 0.0
+
+    def _mutations(self, change: CreateTopic | ExpandTopic | DeleteTopic) -> int:
+        """Partitions that the request creates or deletes."""
+        if not isinstance(change, DeleteTopic):
+            return len(change.assignment)
+        live = self.cluster.live(change.topic)
+        return live.partitions if live else 0
 
     def _wait_for(self, change: Change) -> Answer:
         """Brokers answer when the change is done as they see it, or when their patience ends."""
