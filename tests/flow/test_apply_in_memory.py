@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops import flow
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, log_path
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
@@ -18,10 +19,11 @@ from topicops.flow.runs.run import audit_folder
 from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.testing import builders
+from topicops.testing.builders import NOW
 
 DONE, REFUSED, NOT_SENT = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT
 
@@ -176,19 +178,61 @@ def test_what_an_earlier_run_left_open_gets_its_outcome_and_its_line_before_anyt
     assert [line.count("create") > 0 for line in log.read_text().splitlines()] == [True, False]
 
 
-def killed_after_its_create(simulated: Simulated, run: flow.Run) -> None:
-    """What a run leaves whose process ended between its request and the answer."""
-    plan = run.read_plan()
-    journal = FileJournal(run.store.path("journal-all-1.jsonl"))
-    origin = AuditOrigin(
+def test_a_line_of_an_earlier_try_is_not_taken_for_that_of_the_try_that_was_killed(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    audit_create(run, at=NOW + timedelta(hours=1))
+    killed_after_its_create(simulated, run, audit_lines=1)
+
+    simulated.apply(simulated.planned("2"))
+
+    assert audited_actions(run) == ["create", "create", "delete"]
+
+
+def test_the_line_of_a_run_whose_clock_went_back_is_not_written_twice(simulated: Simulated) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    killed_after_its_create(simulated, run)
+    audit_create(run, at=NOW - timedelta(hours=1))
+
+    simulated.apply(simulated.planned("2"))
+
+    assert audited_actions(run) == ["create", "delete"]
+
+
+def audit_create(run: flow.Run, *, at: datetime) -> None:
+    """The line for the create of this run, which was written at that time."""
+    (created,) = [gated for gated in run.read_plan().changes if gated.change.action == "create"]
+    mutation = Mutation(
+        change=created.change,
+        digest=created.digest,
+        requests=1,
+        answer="accepted",
+        status=DONE,
+        id_before=None,
+        id_after=None,
+    )
+    FileAuditLog(audit_folder(run.home), origin_of(run), now=lambda: at).append([mutation])
+
+
+def audited_actions(run: flow.Run) -> list[str]:
+    return [line.action for line in read_audit_log(audit_folder(run.home), "local").lines]
+
+
+def origin_of(run: flow.Run) -> AuditOrigin:
+    return AuditOrigin(
         environment="local",
         run=run.name,
-        plan=plan.fingerprint,
+        plan=run.read_plan().fingerprint,
         commit=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
+
+
+def killed_after_its_create(simulated: Simulated, run: flow.Run, *, audit_lines: int = 0) -> None:
+    """What a run leaves whose process ended between its request and the answer."""
+    plan = run.read_plan()
+    journal = FileJournal(run.store.path("journal-all-1.jsonl"))
     created = [gated for gated in plan.changes if gated.change.action == "create"]
-    with registered(open_journals_folder(run), journal.path, origin):
+    with registered(open_journals_folder(run), journal.path, origin_of(run), audit_lines=audit_lines):
         journal.intend(created)
         simulated.cluster.create([gated.change for gated in created])  # type: ignore[misc]  # creates alone
 

@@ -149,13 +149,13 @@ class _Sending:
         with self.access.admin({_role_of(gated.change.action) for gated in to_run}) as admin:
             require_same_cluster(admin.cluster_id(), live)
             audit = self._audit_log(to_run)
-            audit.check()
+            audit_lines = audit.check().count
             count_planned_deletes(self.run, live, to_run)
             topics = [gated.change.topic for gated in to_run]
             record_baseline(self.run, live, topics, kind=kind_of(self.actions))
             wrappers, epoch_before = PORT_WRAPPERS.get(), reader.controller_epoch()
             with (
-                registered(open_journals_folder(self.run), journal.path, audit.origin),
+                registered(open_journals_folder(self.run), journal.path, audit.origin, audit_lines=audit_lines),
                 self.access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions,
             ):
                 outcomes = self._apply(

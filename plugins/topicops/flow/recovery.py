@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 
 from topicops.edges.home.artifacts import ArtifactStore
@@ -12,16 +11,13 @@ from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
 from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
 from topicops.flow.runs.access import PORT_WRAPPERS
-from topicops.flow.runs.run import Run, audit_folder, now
+from topicops.flow.runs.run import Run, audit_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.ports import LiveReader
 from topicops.model.runs.results import Mutation
 from topicops.steps.applying.recovery import recover_intents
-
-CLOCKS_DIFFER = timedelta(days=1)
-"""More than the clocks of two hosts differ that write to one audit log."""
 
 
 def open_journals_folder(run: Run) -> Path:
@@ -53,19 +49,12 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
 def _recover(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
-    found = recover_intents(
-        _changes(journal, intents),
-        intended_at={intent.digest: intent.at for intent in intents},
-        now=now(),
-        run=entry.origin.run,
-        by=run.name,
-        reader=reader,
-    )
+    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
     if not found:
         return []
-    mutations = [each.mutation for each in found if each.mutation is not None]
     wrappers = PORT_WRAPPERS.get()
-    if missing := _without_line(run, entry, intents, mutations):
+    missing = _without_line(run, entry, [each.mutation for each in found])
+    if missing:
         wrappers.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
     return [each.sentence for each in found]
@@ -85,18 +74,10 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
     return [planned[intent.digest] for intent in intents]
 
 
-def _without_line(
-    run: Run, entry: OpenJournal, intents: Sequence[JournalEntry], mutations: Sequence[Mutation]
-) -> list[Mutation]:
+def _without_line(run: Run, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
     """Those that are not in the audit log: a run may have ended between its two lines."""
-    since = {intent.digest: intent.at for intent in intents}
-    before_all = min(since.values()) - CLOCKS_DIFFER
     log = read_audit_log(
-        audit_folder(run.home), entry.origin.environment, may_begin_with=lambda line: line.at < before_all
+        audit_folder(run.home), entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines
     )
-    written = {
-        line.digest
-        for line in log.lines
-        if line.run == entry.origin.run and line.digest in since and line.at >= since[line.digest]
-    }
+    written = {line.digest for line in log.lines if line.n > entry.audit_lines and line.run == entry.origin.run}
     return [mutation for mutation in mutations if mutation.digest not in written]

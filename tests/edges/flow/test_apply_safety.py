@@ -202,7 +202,7 @@ def leave_open(run: flow.Run) -> None:
         commit=None,
         principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
     )
-    with registered(run.home / "unsettled" / "local", journal.path, origin):
+    with registered(run.home / "unsettled" / "local", journal.path, origin, audit_lines=0):
         journal.intend([gated for gated in run.read_plan().changes if gated.change.action == "create"])
 
 

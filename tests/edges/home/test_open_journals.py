@@ -40,7 +40,7 @@ def found(folder: Path) -> tuple[OpenJournal, ...]:
 
 
 def test_a_run_that_closed_all_it_began_leaves_nothing_behind(folder: Path, journal: Path) -> None:
-    with registered(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN, audit_lines=0):
         FileJournal(journal).intend([GATED])
         FileJournal(journal).record([DONE])
 
@@ -48,18 +48,18 @@ def test_a_run_that_closed_all_it_began_leaves_nothing_behind(folder: Path, jour
 
 
 def test_a_run_that_ended_in_the_middle_is_found_with_what_its_audit_lines_say(folder: Path, journal: Path) -> None:
-    with registered(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN, audit_lines=7):
         FileJournal(journal).intend([GATED])
 
     (entry,) = found(folder)
-    assert entry == OpenJournal(journal=str(journal), origin=ORIGIN)
+    assert entry == OpenJournal(journal=str(journal), origin=ORIGIN, audit_lines=7)
 
     unregister(folder, entry)
     assert found(folder) == ()
 
 
 def test_a_run_that_still_lives_is_left_alone(folder: Path, journal: Path) -> None:
-    with registered(folder, journal, ORIGIN):
+    with registered(folder, journal, ORIGIN, audit_lines=0):
         FileJournal(journal).intend([GATED])
         assert found(folder) == ()
 
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_sent(tmp_pa
     (tmp_path / "unsettled").write_text("in the way")
     with (
         pytest.raises(ArtifactError, match="nothing was sent"),
-        registered(tmp_path / "unsettled" / "x", journal, ORIGIN),
+        registered(tmp_path / "unsettled" / "x", journal, ORIGIN, audit_lines=0),
     ):
         raise AssertionError("it must not come this far")
 

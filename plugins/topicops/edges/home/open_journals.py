@@ -32,19 +32,22 @@ class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     """Its path."""
     origin: AuditOrigin
     """For the audit lines of that run."""
+    audit_lines: int = 0
+    """How many the audit log had before the journal began; 0 in a file of an earlier version."""
 
 
 @contextmanager
-def registered(folder: Path, journal: Path, origin: AuditOrigin) -> Iterator[None]:
+def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines: int) -> Iterator[None]:
     """Register a journal inside the block, and after it as well if intents are still open then.
 
     Raises:
         ArtifactError: The entry cannot be written; then nothing may be sent.
     """
     path = _marker(folder, str(journal))
+    entry = OpenJournal(journal=str(journal), origin=origin, audit_lines=audit_lines)
     with ExitStack() as stack:
         with as_artifact_error(path, "cannot be written", "; nothing was sent: check the disk, then run again"):
-            write_atomically(path, msgspec.json.encode(OpenJournal(journal=str(journal), origin=origin)))
+            write_atomically(path, msgspec.json.encode(entry))
             stack.enter_context(locked(path, flags=_TO_LOCK))
         try:
             yield

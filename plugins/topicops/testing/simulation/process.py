@@ -35,8 +35,8 @@ class LeaseNode:
 class Disk:
     """What survives a process: journal and audit log."""
 
-    intents: dict[str, dict[str, datetime]] = field(default_factory=dict)
-    """Digests without an outcome, with the time of each; by process, since each has a journal of its own."""
+    intents: dict[str, list[str]] = field(default_factory=dict)
+    """Digests without an outcome, by process: each has a journal of its own."""
     audit: list[tuple[str, Mutation]] = field(default_factory=list)
     """With the process that wrote the line."""
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
@@ -44,8 +44,7 @@ class Disk:
 
     def close(self, process: str, digests: Sequence[str]) -> None:
         """The journal of this process says from now on what came of these."""
-        for digest in digests:
-            self.intents.get(process, {}).pop(digest, None)
+        self.intents[process] = [digest for digest in self.intents.get(process, []) if digest not in digests]
 
 
 class SimulatedProcess(SimulatedPorts):
@@ -193,8 +192,8 @@ class SimulatedProcess(SimulatedPorts):
     def intend(self, changes: Sequence[GatedChange]) -> None:
         with self._call("intend"):
             self._need_disk("journal.jsonl: the journal cannot be written: No space left on device")
-            journal = self.disk.intents.setdefault(self.name, {})
-            journal |= {gated.digest: self.clock.utc() for gated in changes}
+            journal = self.disk.intents.setdefault(self.name, [])
+            journal += [gated.digest for gated in changes if gated.digest not in journal]
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         with self._call("record"):
