@@ -266,7 +266,7 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     hold(desired.topics, named)
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
-    live, activity, warnings, defaults = _with_broker_answers(access, live, delta)
+    live, activity, warnings = _with_broker_answers(access, live, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
     warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment))
@@ -274,7 +274,7 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(run, change_set, live)
-    change_set = _with_rack_losses(change_set, replace(live, broker_defaults=defaults))
+    change_set = _with_rack_losses(change_set, live)
     path = run.store.write_text("changes.json", changes_to_json(change_set))
     run.note_releases(live.releases)
     return PlanSummary(
@@ -416,23 +416,20 @@ def _with_needed_states(
 
 def _with_broker_answers(
     access: Access, live: ClusterSnapshot, delta: Delta
-) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...], Mapping[str, str] | None]:
-    """The snapshot with releases and config defaults, traffic, a warning where no broker answered, and the defaults.
+) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
+    """The snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
 
-    Only brokers know them, and each is asked for once, if a change depends on it. The risk of an expansion depends on
-    the default of ``cleanup.policy``. The loss of a rack depends on that of ``min.insync.replicas``: where no change
-    depends on defaults, only the last value has them.
+    Only brokers know them, and each is asked for once, where something is to change. The risk of an expansion depends
+    on the default of ``cleanup.policy``, and the loss of a rack on that of ``min.insync.replicas``.
     """
-    is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
-    doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     live = replace(live, broker_defaults=None)
     if not delta.topics:
-        return live, {}, (), None
+        return live, {}, ()
+    is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
+    doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     with access.questions() as brokers:
-        live = replace(live, releases=brokers.releases())
-        if not is_rated_by_defaults and not doomed:
-            return live, {}, (), brokers.broker_defaults() if live.releases and live.has_states else None
-        live = replace(live, broker_defaults=brokers.broker_defaults())
+        live = replace(live, releases=brokers.releases(), broker_defaults=brokers.broker_defaults())
         is_answered = live.broker_defaults is not None
         activity = brokers.activity(doomed) if doomed and is_answered else {}
-    return live, activity, () if is_answered else (SILENT_BROKERS,), live.broker_defaults
+    needed = is_rated_by_defaults or doomed
+    return live, activity, (SILENT_BROKERS,) if needed and not is_answered else ()

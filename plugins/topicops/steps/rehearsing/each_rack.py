@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError
-from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName
+from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName, Racks
 
 EXAMPLES = 5
 """Partitions that are named for each rack; all are counted."""
@@ -55,12 +55,8 @@ def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bo
     Raises:
         UsageError: The brokers have no racks, or all have the same one.
     """
-    by_rack: dict[str, list[int]] = {}
-    for broker, found in sorted(live.brokers.items()):
-        if found.rack is not None:
-            by_rack.setdefault(found.rack, []).append(broker)
-    without = tuple(broker for broker, found in sorted(live.brokers.items()) if found.rack is None)
-    if len(by_rack) + bool(without) < 2:
+    racks = Racks.of(live)
+    if not racks.one_can_be_lost:
         raise UsageError(
             "the brokers are on fewer than two racks, and the loss of one leaves no broker; set broker.rack"
         )
@@ -77,28 +73,27 @@ def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bo
             len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is not None and fate.is_below_min_isr
         ),
         most_leaders_now=max(kinds.leaders(live.brokers.keys()).values(), default=0),
-        racks=tuple(_without(rack, brokers, live, kinds, now) for rack, brokers in sorted(by_rack.items())),
-        brokers_without_rack=without,
+        racks=tuple(_without(rack, brokers, live, kinds, now) for rack, brokers in racks.brokers.items()),
+        brokers_without_rack=racks.without,
     )
 
 
 def _without(
-    rack: str, brokers: list[int], live: ClusterSnapshot, kinds: PartitionKinds, now: Mapping[Kind, Fate]
+    rack: str, brokers: Collection[int], live: ClusterSnapshot, kinds: PartitionKinds, now: Mapping[Kind, Fate]
 ) -> RackLoss:
-    left = live.brokers.keys() - set(brokers)
+    left = live.brokers.keys() - brokers
     offline, below, moved, leaders = list[PartitionName](), list[PartitionName](), 0, Counter[int]()
     for kind, fate, names in kinds.fates(left):
-        before = now[kind]
-        if fate.leader is None and before.leader is not None:
-            offline += names
-        elif fate.leader is not None:
+        if fate.leader is not None:
             leaders[fate.leader] += len(names)
-            moved += len(names) * (fate.leader != before.leader)
-            if fate.is_below_min_isr and not before.is_below_min_isr:
-                below += names
+        moved += len(names) * now[kind].changes_leader(fate)
+        if now[kind].loses_leader(fate):
+            offline += names
+        elif now[kind].loses_min_isr(fate):
+            below += names
     return RackLoss(
         rack=rack,
-        brokers=tuple(brokers),
+        brokers=tuple(sorted(brokers)),
         offline=len(offline),
         below_min_isr=len(below),
         moved_leaders=moved,

@@ -38,6 +38,18 @@ class Fate(NamedTuple):
     is_below_min_isr: bool
     """Or offline: producers with ``acks=all`` fail."""
 
+    def loses_leader(self, then: Fate) -> bool:
+        """Whether it has a leader now and none ``then``."""
+        return self.leader is not None and then.leader is None
+
+    def loses_min_isr(self, then: Fate) -> bool:
+        """Whether a leader takes records with ``acks=all`` now, and one refuses them ``then``."""
+        return then.leader is not None and then.is_below_min_isr and not self.is_below_min_isr
+
+    def changes_leader(self, then: Fate) -> bool:
+        """Whether another broker leads it ``then``."""
+        return then.leader not in (None, self.leader)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class PartitionName:
@@ -117,3 +129,26 @@ def elects_unclean(topic: LiveTopic, broker_defaults: Mapping[str, str] | None) 
     own = topic.overrides.get(UNCLEAN_ELECTION)
     value = (broker_defaults or {}).get(UNCLEAN_ELECTION, "false") if own is None else own
     return canonical_overrides({UNCLEAN_ELECTION: value})[UNCLEAN_ELECTION] == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """The live brokers by rack."""
+
+    brokers: Mapping[str, frozenset[int]]
+    """Racks by name."""
+    without: tuple[int, ...]
+    """Brokers that name no rack."""
+
+    @classmethod
+    def of(cls, live: ClusterSnapshot) -> Racks:
+        racks = {found.rack for found in live.brokers.values() if found.rack is not None}
+        return cls(
+            {rack: frozenset(b for b, found in live.brokers.items() if found.rack == rack) for rack in sorted(racks)},
+            tuple(sorted(b for b, found in live.brokers.items() if found.rack is None)),
+        )
+
+    @property
+    def one_can_be_lost(self) -> bool:
+        """Whether the loss of any one rack leaves a broker."""
+        return bool(self.brokers) and len(self.brokers) + bool(self.without) > 1

@@ -9,7 +9,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Change
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.topics_in_files import in_parts
-from topicops.steps.rehearsing.partitions import Fate, Kind, fate_of, kinds_of
+from topicops.steps.rehearsing.partitions import Fate, Kind, Racks, fate_of, kinds_of
 from topicops.steps.rehearsing.rehearse import Stage
 
 TOPICS_AT_ONCE = 2_000
@@ -21,19 +21,14 @@ Kinds = Counter[Kind]
 
 def planned_losses(live: ClusterSnapshot, changes: Sequence[Change]) -> RackLossTable:
     """Lose each rack in turn, on a snapshot with states, and on what all these changes would make of it."""
-    by_rack: dict[str, set[int]] = {}
-    for broker, found in sorted(live.brokers.items()):
-        if found.rack is not None:
-            by_rack.setdefault(found.rack, set()).add(broker)
-    rackless = tuple(broker for broker, found in sorted(live.brokers.items()) if found.rack is None)
-    known = live.broker_defaults is not None
-    if len(by_rack) + bool(rackless) < 2 or not by_rack:
-        only = next(iter(by_rack), None)
-        return RackLossTable(only_rack=only, brokers_without_rack=rackless, knows_broker_defaults=known)
+    racks, known = Racks.of(live), live.broker_defaults is not None
+    if not racks.one_can_be_lost:
+        only = next(iter(racks.brokers), None)
+        return RackLossTable(only_rack=only, brokers_without_rack=racks.without, knows_broker_defaults=known)
     before, after = _before_and_after(live, changes)
     everything = _fates(before | after, live.brokers)
     rows = []
-    for rack, brokers in sorted(by_rack.items()):
+    for rack, brokers in racks.brokers.items():
         fates = _fates(before | after, live.brokers.keys() - brokers)
         rows.append(
             RackLossRow(
@@ -43,7 +38,7 @@ def planned_losses(live: ClusterSnapshot, changes: Sequence[Change]) -> RackLoss
                 after=_loss(after, everything, fates),
             )
         )
-    return RackLossTable(racks=tuple(rows), brokers_without_rack=rackless, knows_broker_defaults=known)
+    return RackLossTable(racks=tuple(rows), brokers_without_rack=racks.without, knows_broker_defaults=known)
 
 
 def _before_and_after(live: ClusterSnapshot, changes: Sequence[Change]) -> tuple[Kinds, Kinds]:
@@ -85,12 +80,8 @@ def _fates(kinds: Collection[Kind], live: Collection[int]) -> Mapping[Kind, Fate
 
 def _loss(kinds: Kinds, now: Mapping[Kind, Fate], then: Mapping[Kind, Fate]) -> Loss:
     """What is offline or below its minimum already is not counted."""
-    offline = below = moved = 0
-    for kind, count in kinds.items():
-        before, after = now[kind], then[kind]
-        if after.leader is None:
-            offline += count * (before.leader is not None)
-        else:
-            moved += count * (after.leader != before.leader)
-            below += count * (after.is_below_min_isr and not before.is_below_min_isr)
-    return Loss(offline=offline, below_min_isr=below, moved_leaders=moved)
+    return Loss(
+        offline=sum(count for kind, count in kinds.items() if now[kind].loses_leader(then[kind])),
+        below_min_isr=sum(count for kind, count in kinds.items() if now[kind].loses_min_isr(then[kind])),
+        moved_leaders=sum(count for kind, count in kinds.items() if now[kind].changes_leader(then[kind])),
+    )

@@ -19,7 +19,6 @@ from topicops.steps.rehearsing.rehearse import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size
 from topicops.steps.reporting.json_text import json_text
-from topicops.steps.reporting.plans.losses_wording import loss_words
 
 FORMAT_VERSION = "1.0"
 NAMES_SHOWN = 10
@@ -150,11 +149,6 @@ def racks_markdown(found: RackLosses) -> str:
     )
     section = Section(title="If a rack is lost", head=_RACKS_TABLE, rows=rows, noun="racks")
     return "\n".join(fitted([section], MARKDOWN_LIMIT)).rstrip("\n") + "\n"
-
-
-def loss_line(loss: RackLoss) -> str:
-    """``with rack r2 gone: 0 offline, 4 below min ISR``."""
-    return loss_words(loss.rack, offline=loss.offline, below_min_isr=loss.below_min_isr)
 
 
 def _story(found: Rehearsal) -> str:

@@ -12,15 +12,10 @@ LONGEST_RACK = 60
 """Characters of a rack's name that a line shows, so that its counts are never cut off."""
 
 
-def loss_words(rack: str, *, offline: int, below_min_isr: int) -> str:
-    """``with rack r2 gone: 0 offline, 4 below min ISR``."""
-    return f"with rack {_short(rack)} gone: {offline} offline, {below_min_isr} below min ISR"
-
-
 def loss_row(row: RackLossRow) -> str:
-    """With the counts of before the changes, where they are others."""
-    line = loss_words(row.rack, offline=row.after.offline, below_min_isr=row.after.below_min_isr)
+    """``with rack r2 gone: 0 offline, 4 below min ISR``; where they are others, the counts of now too."""
     before, after = row.before, row.after
+    line = f"with rack {_short(row.rack)} gone: {after.offline} offline, {after.below_min_isr} below min ISR"
     if (before.offline, before.below_min_isr) == (after.offline, after.below_min_isr):
         return line
     return f"{line} (now {before.offline} and {before.below_min_isr})"
