@@ -1,6 +1,6 @@
-"""Ten troubles, planted on a real cluster: `why` names each, and what it prints to type cures it.
+"""Troubles, planted on a real cluster: `why` names each, and what it prints to type cures it.
 
-`make test` plants the two that take a second or two; `make soak` plants all.
+`make test` plants two that take a second or two; `make soak` plants all, also on old releases with the tools of those.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 from fixtures.admin import new_admin
@@ -30,34 +30,57 @@ from topicops.model.ports import BrokerView
 pytestmark = pytest.mark.cluster
 UNKNOWN = 9
 """A broker that never was."""
-MAINS = {
-    "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
-    "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
-    "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+OLD = "1.0.2"
+ELECTS_BY_TOOL = "2.5.1"
+"""A release whose ``kafka-leader-election`` is there, and whose ``kafka-reassign-partitions`` is too old for it."""
+MAINS: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
+        "kafka-configs.sh": "kafka.admin.ConfigCommand",
+        "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
+        "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    },
+    ELECTS_BY_TOOL: {
+        "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
+        "kafka-configs.sh": "kafka.admin.ConfigCommand",
+        "kafka-leader-election.sh": "kafka.admin.LeaderElectionCommand",
+    },
+    OLD: {
+        "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMain",
+        "kafka-configs.sh": "kafka.admin.ConfigCommand",
+        "kafka-preferred-replica-election.sh": "kafka.admin.PreferredReplicaLeaderElectionCommand",
+        "kafka-reassign-partitions.sh": "kafka.admin.ReassignPartitionsCommand",
+    },
 }
-"""What Kafka's scripts start."""
+"""What Kafka's scripts start, by release; the newest one stands for a tool that the page says to take from there."""
+ON_OLD = [pytest.param("", id="usual"), *(pytest.param(v, id=v, marks=pytest.mark.soak) for v in (ELECTS_BY_TOOL, OLD))]
+
+
+@pytest.fixture(scope="module", params=ON_OLD)
+def kafka(request: pytest.FixtureRequest) -> str:
+    """The version of the cluster; empty for the usual one."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    home = fast_folder / "why"
+def cluster(fast_folder: Path, kafka: str) -> Iterator[LocalCluster]:
+    home = fast_folder / f"why{kafka}"
     settings = {
         "zookeeper.session.timeout.ms": "18000",
         "replica.lag.time.max.ms": "3000",
         "auto.leader.rebalance.enable": "false",
     }
     try:
-        yield LocalCluster.up(home, broker_properties=settings)
+        yield LocalCluster.up(home, broker_properties=settings, kafka=kafka or None)
     finally:
         if found := LocalCluster.find(home):
             found.down(now=True)
 
 
 @pytest.fixture
-def asked(workspace: Workspace, cluster: LocalCluster) -> Iterator[Asked]:
-    workspace.cluster = cluster_spec(cluster)
-    yield Asked(workspace, cluster)
+def asked(workspace: Workspace, cluster: LocalCluster, kafka: str) -> Iterator[Asked]:
+    workspace.cluster = {**cluster_spec(cluster), **({"kafkaVersion": kafka.rpartition(".")[0]} if kafka else {})}
+    yield Asked(workspace, cluster, kafka)
     for broker in sorted(set(cluster.broker_ports) - set(look(cluster).brokers)):
         cluster.start_broker(broker)
 
@@ -65,8 +88,8 @@ def asked(workspace: Workspace, cluster: LocalCluster) -> Iterator[Asked]:
 class Asked:
     """A person at a terminal."""
 
-    def __init__(self, workspace: Workspace, cluster: LocalCluster) -> None:
-        self.workspace, self.cluster = workspace, cluster
+    def __init__(self, workspace: Workspace, cluster: LocalCluster, kafka: str = "") -> None:
+        self.workspace, self.cluster, self.kafka = workspace, cluster, kafka
         self.admin = new_admin(cluster.bootstrap_servers)
 
     def make(self, topic: str, *rows: tuple[int, ...], **configs: str) -> None:
@@ -110,8 +133,10 @@ class Asked:
         """As printed; Kafka's scripts are stood for by what they start."""
         for command in commands:
             words = shlex.split(command)
-            if words[0] in MAINS:
-                java = [str(find_java()), *FLAGS, "-cp", ":".join(map(str, kafka_jars())), MAINS[words[0]]]
+            if words[0].endswith(".sh"):
+                release = self.kafka if words[0] in MAINS[self.kafka] else ""
+                jars = ":".join(map(str, kafka_jars(release or None)))
+                java = [str(find_java()), *FLAGS, "-cp", jars, MAINS[release][words[0]]]
                 words = [*java, *(["-server"] if words[0].startswith("zookeeper") else []), *words[1:]]
                 ended = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
             else:
@@ -122,6 +147,13 @@ class Asked:
         producer = Producer({"bootstrap.servers": f"localhost:{self.cluster.broker_ports[leader]}", "acks": 1})
         producer.produce(topic, b"record", partition=0)
         assert producer.flush(20) == 0
+
+    def records(self, topic: str) -> int:
+        """How many partition 0 holds."""
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": "why"})
+        with closing(consumer):
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+        return high - low
 
     def lose(self, broker: int) -> None:
         """Kill it, and end its session as if the time for that were over."""
@@ -207,7 +239,7 @@ def test_3_a_partition_that_waits_for_the_last_of_its_isr_is_led_after_an_unclea
 
     cause = asked.why("thin", "no-leader")["no-leader"]
 
-    assert f"it waits for broker {broker}, last in its ISR; broker {other} live, but not in sync" in cause["message"]
+    assert f"it waits for broker {broker}, last in the ISR; broker {other} is live, but not in sync" in cause["message"]
     assert f"loses every record that broker {other} did not copy" in cause["caution"]
     asked.type(cause["commands"])
     until(lambda: (look(asked.cluster).topics["thin"].states or {})[0].leader == other)
@@ -221,7 +253,9 @@ def test_4_a_partition_that_never_had_a_leader_is_led_when_one_of_its_brokers_re
 
     cause = asked.why("new", "no-state")["no-state"]
 
-    assert cause["message"] == f"partition 0 never had a leader: none of its replicas [{broker}] is registered"
+    assert (
+        cause["message"] == f"partition 0 never had a leader: none of the replicas, on broker {broker}, is registered"
+    )
     asked.cluster.start_broker(broker)
     # A broker that has just started learns of the topic a moment after the znodes have its leader.
     until(lambda: asked.is_whole("new") and asked.causes("new") == {})
@@ -272,7 +306,7 @@ def test_7_a_config_that_was_written_by_hand_is_in_force_once_the_brokers_are_to
 
     cause = asked.why("quiet", "config-not-in-force")["config-not-in-force"]
 
-    assert "nothing in /config/changes names the topic since then" in cause["message"]
+    assert "nothing in /config/changes names the topic, so brokers behave as before" in cause["message"]
     asked.type(cause["commands"])
     until(lambda: asked.causes("quiet") == {})
     assert asked.retention("quiet") == "7200000"
@@ -307,7 +341,7 @@ def test_9_without_a_controller_a_new_topic_waits_until_one_is_elected(asked: As
     causes = asked.why("waiting", "no-controller")
 
     assert causes["no-controller"]["message"].endswith("/controller names broker 77, which is not registered")
-    assert "no controller has made its state" in causes["no-state"]["message"]
+    assert "no controller has written the first state" in causes["no-state"]["message"]
     asked.type(causes["no-controller"]["commands"])
     until(lambda: asked.is_whole("waiting"))
 
@@ -328,6 +362,64 @@ def test_10_a_topic_whose_znode_was_removed_by_hand_is_served_until_its_brokers_
         asked.cluster.start_broker(broker)
     until(lambda: not brokers_with(asked.cluster, "ghost"))
     assert list(asked.why("ghost", "no-topic")) == ["no-topic"]
+
+
+@pytest.mark.soak
+def test_11_a_topic_whose_znode_was_removed_by_hand_is_whole_again_with_its_records(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("kept", (broker, other))
+    until(lambda: asked.is_whole("kept"))
+    asked.write_record("kept", leader=broker)
+    with zookeeper(asked.cluster) as client:
+        client.delete("/brokers/topics/kept", recursive=True)
+    until(lambda: "kept" not in look(asked.cluster).topics)
+
+    cause = asked.why("kept", "znode-removed")["znode-removed"]
+
+    asked.type(cause["commands"])
+    for each in (1, 2, 3):
+        asked.cluster.stop_broker(each)
+        asked.cluster.start_broker(each)
+        until(lambda: asked.is_whole("kept"))
+    until(lambda: asked.causes("kept").keys() <= {"not-preferred"})
+    assert asked.records("kept") == 1
+
+
+@pytest.mark.soak
+def test_12_a_topic_whose_znode_lost_its_id_is_served_by_the_next_controller(asked: Asked) -> None:
+    if asked.kafka:
+        pytest.skip("topics have ids since Kafka 2.8")
+    broker, other = asked.not_controller()
+    asked.make("named", (broker, other))
+    until(lambda: asked.is_whole("named"))
+    asked.write_record("named", leader=broker)
+    with zookeeper(asked.cluster) as client:
+        znode = json.loads(client.get("/brokers/topics/named")[0])
+        client.set("/brokers/topics/named", json.dumps({**znode, "topic_id": "AAAAAAAAAAAAAAAAAAAA_w"}).encode())
+
+    cause = asked.why("named", "other-topic-id")["other-topic-id"]
+
+    assert f"id {znode['topic_id']}, its znode has AAAAAAAAAAAAAAAAAAAA_w" in cause["message"]
+    asked.type(cause["commands"])
+    until(lambda: look(asked.cluster).controller_id is not None and asked.causes("named") == {})
+    assert look(asked.cluster).topics["named"].topic_id == znode["topic_id"]
+    asked.write_record("named", leader=broker)
+    assert asked.records("named") == 2
+
+
+@pytest.mark.soak
+def test_13_leaders_that_an_election_moved_are_moved_back(asked: Asked) -> None:
+    broker, other = asked.not_controller()
+    asked.make("moved", (broker, other), (broker, other))
+    until(lambda: asked.is_whole("moved"))
+    asked.lose(broker)
+    asked.cluster.start_broker(broker)
+    until(lambda: asked.is_whole("moved"))
+
+    cause = asked.why("moved", "not-preferred")["not-preferred"]
+
+    asked.type(cause["commands"])
+    until(lambda: {state.leader for state in (look(asked.cluster).topics["moved"].states or {}).values()} == {broker})
 
 
 def brokers_with(cluster: LocalCluster, topic: str) -> set[int]:

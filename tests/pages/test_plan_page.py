@@ -384,7 +384,7 @@ def test_each_rack_has_three_bars_with_their_numbers_beside_them() -> None:
     rows = (loss_row("r1", offline=3, below=6, moved=40), loss_row("r2", moved=20))
     seen = shown(with_losses(RackLossTable(racks=rows)))
 
-    assert "If a rack is lost, once all of it runs" in seen.text
+    assert "If a rack is lost after the plan has run" in seen.text
     widths = [rect["width"] for rect in seen.all("rect") if rect.get("class") in ("bad", "warn", "calm")]
     assert widths == ["50.00", "100.00", "100.00", "0.00", "0.00", "50.00"]
     assert all(found["aria-hidden"] == "true" for found in seen.all("svg", cls="loss"))

@@ -77,8 +77,10 @@ class CertificateError(ConnectionSecurityError):
 class UndecodableZnodeError(ClusterError):
     """A znode's data could not be read by Kafka either, or only a newer Kafka writes it."""
 
-    def __init__(self, path: str, problem: str, remedy: str = "") -> None:
+    def __init__(self, path: str, problem: str, remedy: str = "", *, stops_controller: bool = False) -> None:
         self.path = path
+        self.stops_controller = stops_controller
+        """No broker can be the controller while the znode is as it is."""
         super().__init__(f"{path}: {problem}" + (f"; {remedy}" if remedy else ""))
 
 

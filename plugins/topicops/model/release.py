@@ -62,10 +62,16 @@ CONFIG_SOURCES = Release(1, 1)
 """DescribeConfigs tells where each value comes from (KIP-226); before, only whether it is a default."""
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
+ELECTS_WHEN_ALLOWED = Release(2, 1)
+"""A topic gets unclean leaders as soon as its config allows them (KAFKA-6835); before, at the next election."""
 SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)
 """Brokers tell what an identity may do (KIP-430), and so whether it sees every group."""
+ELECTS_BY_TOOL = Release(2, 4)
+"""Kafka's own tools: ``kafka-leader-election`` (KIP-460); before, ``kafka-preferred-replica-election`` alone."""
+CONFIGURES_TOPICS_BY_BROKERS = Release(2, 5)
+"""Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 asks for ``--zookeeper``, 2.5 does not."""
 REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
 CANCELS_MOVES = Release(2, 6)

@@ -28,6 +28,19 @@ class TopicTimes:
     """Where ``/admin/reassign_partitions`` moves partitions of the topic."""
     controller: int | None = None
     """The broker that ``/controller`` names, which may not be registered."""
+    now: int | None = None
+    """When they were read: by our own clock, or by the newest of these znodes, whichever is later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableZnode:
+    """A znode whose data cannot be decoded."""
+
+    path: str
+    problem: str
+    """With the path, and what a person has to do."""
+    stops_controller: bool = False
+    """No broker can be the controller while it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +50,25 @@ class WhyFacts:
     topic: str
     source: Source
     traces: TopicTraces | None
-    """With states; None: a znode of the topic cannot be read."""
-    undecodable: str = ""
-    """Why not."""
+    """With states; None: one of ``unreadable`` is the topic's."""
+    unreadable: tuple[UnreadableZnode, ...] = ()
     times: TopicTimes | None
-    """None: the source is not ZooKeeper."""
+    """None: the source is not ZooKeeper, or one of ``unreadable`` is among what they are read from."""
     brokers: frozenset[int]
     """Registered."""
     controller_id: int | None
-    views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Each live broker's own metadata of the topic, or a sentence where it does not answer."""
+    views: Mapping[int, BrokerView] = field(default_factory=dict)
+    """The own metadata of each registered broker that answers."""
+    silent: Mapping[int, str] = field(default_factory=dict)
+    """Why each of the other registered brokers gave no metadata; all of them: it need not be their fault."""
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
     broker_overrides: Mapping[str, str] | str | None = None
     """The topic's configs as the brokers have them, or why they do not give them; None: not asked."""
     broker_defaults: Mapping[str, str] | None = None
     releases: Releases | None = None
+    """As the brokers show; None: they were not asked, or gave no answer."""
+    written_release: Release = USUAL
+    """As the environment's file has it."""
     bootstrap_servers: str = ""
     zookeeper_hosts: str = ""
     """``host:port,host:port/chroot``."""
@@ -71,8 +88,12 @@ class WhyFacts:
         return self.traces is not None and self.traces.is_deleting
 
     @property
+    def has_zookeeper(self) -> bool:
+        return self.source == "zookeeper"
+
+    @property
     def release(self) -> Release:
-        return self.releases.oldest if self.releases else USUAL
+        return self.releases.oldest if self.releases else self.written_release
 
 
 class CauseKind(StrEnum):
@@ -93,9 +114,12 @@ class Cause:
     message: str
     """What is so, and where."""
     way_out: str
-    """What ends it."""
+    """What ends it, and costs nothing."""
+    last_resort: str = ""
+    """What ends it where that cannot be."""
     commands: tuple[str, ...] = ()
-    """Lines for a shell that lead out, in their order; empty where starting or restarting a broker is the way."""
+    """Lines for a shell, in their order: those of the last resort, where there is one. Empty where starting or
+    restarting a broker is the way."""
     caution: str = ""
     """What the commands cost."""
     read_from: tuple[str, ...] = ()

@@ -319,7 +319,7 @@ def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartit
 
 def _refused(path: str, problem: str, remedy: str) -> UndecodableZnodeError:
     # Names of znodes come from outside: ZooKeeper lets characters through that change a line's direction.
-    return UndecodableZnodeError(printable(path), problem, remedy)
+    return UndecodableZnodeError(printable(path), problem, remedy, stops_controller=remedy == STOPS_CONTROLLER)
 
 
 def _is_blank(data: bytes | None) -> bool:

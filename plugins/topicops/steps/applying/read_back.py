@@ -50,9 +50,11 @@ def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: f
     if comparison is not None and comparison.match is Match.CHANGED:
         return f"{answer.error}; read back: {'; '.join(comparison.differences)}; plan again"
     if answer.kind is AnswerKind.FAILED:
-        unread = "; the topic cannot be read, so an earlier copy of the request may have worked (TOP505); verify"
+        unread = (
+            "; the topic cannot be read at rest, so an earlier copy of the request may have worked (TOP505); verify"
+        )
         return answer.error if comparison is not None else f"{answer.error}{unread}"
-    seen = "the topic cannot be read" if comparison is None else "the topic is still as before"
+    seen = "the topic cannot be read at rest" if comparison is None else "the topic is still as before"
     return (
         f"{answer.error}; {waited_s:g} s later {seen}, and the request may still take effect (TOP505); "
         "verify, then plan again"

@@ -5,15 +5,16 @@ A new cause is one function and one line in ``RULES``. The rules follow Kafka's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
-from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
+from topicops.model.why_facts import Cause, TopicTimes, WhyFacts
 from topicops.steps.why import configs, control, deletions, leaders, moves, replicas, views
 
 RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
-    control.unreadable_znode,
+    control.unreadable_znodes,
+    views.no_broker_answers,
     control.no_controller,
     control.no_such_topic,
     deletions.waits_for_brokers,
@@ -21,6 +22,7 @@ RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
     deletions.waits_for_a_move,
     deletions.runs,
     leaders.no_leader,
+    leaders.no_election,
     leaders.no_state,
     moves.waits_for_new_replicas,
     moves.runs,
@@ -42,6 +44,7 @@ OF_A_SNAPSHOT = (
     deletions.waits_for_a_move,
     deletions.runs,
     leaders.no_leader,
+    leaders.no_election,
     leaders.no_state,
     moves.waits_for_new_replicas,
     moves.runs,
@@ -52,14 +55,14 @@ OF_A_SNAPSHOT = (
 
 
 def causes(facts: WhyFacts) -> tuple[Cause, ...]:
-    """What is wrong with the topic, the gravest first; empty: nothing is."""
-    return _found(RULES, facts)
+    """What is wrong with the topic, in the order of ``RULES``; empty: nothing is."""
+    return tuple(cause for rule in RULES for cause in rule(facts))
 
 
 def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> tuple[Cause, ...]:
     """What was wrong with a topic, by a snapshot with its state alone: nothing is read.
 
-    Without commands: some cannot be taken back, and the cluster may have changed since.
+    Without last resorts and commands: some cannot be taken back, and the cluster may have changed since.
 
     Args:
         live: The snapshot that the topic is of; its own topics are not looked at.
@@ -79,9 +82,5 @@ def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> tuple[Cause, ...]
         broker_defaults=live.broker_defaults,
         releases=live.releases,
     )
-    return tuple(replace(cause, commands=(), caution="") for cause in _found(OF_A_SNAPSHOT, facts))
-
-
-def _found(rules: Sequence[Callable[[WhyFacts], Iterator[Cause]]], facts: WhyFacts) -> tuple[Cause, ...]:
-    found = [cause for rule in rules for cause in rule(facts)]
-    return tuple(sorted(found, key=lambda cause: list(CauseKind).index(cause.kind)))
+    found = (cause for rule in OF_A_SNAPSHOT for cause in rule(facts))
+    return tuple(replace(cause, last_resort="", commands=(), caution="") for cause in found)

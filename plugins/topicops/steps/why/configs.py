@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from topicops.model.specs.config_checks import config_problem
+from topicops.model.specs.config_checks import config_problem, value_problem
 from topicops.model.specs.topic_config import MIN_ISR, caps_min_isr, min_insync_replicas
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
-from topicops.steps.why.wording import at, config_path, kafka_tool, zookeeper_shell
+from topicops.steps.why.wording import config_path, configure, read_from, since, zookeeper_shell
 
 
 def not_in_force(facts: WhyFacts) -> Iterator[Cause]:
@@ -21,38 +21,42 @@ def not_in_force(facts: WhyFacts) -> Iterator[Cause]:
     yield Cause(
         id="config-not-in-force",
         kind=CauseKind.STUCK,
-        message=f"the configs written{at(facts.times.config)} are not in force: nothing in /config/changes names the "
-        "topic since then, so brokers behave as before",
+        message=f"the configs are not in force{since(facts.times.config)}: the znode was written then, and nothing in "
+        "/config/changes names the topic, so brokers behave as before",
         way_out="set the same values again through the brokers, which then tell each other",
-        commands=(set_again(facts),),
+        commands=set_again(facts, facts.live.overrides),
         read_from=(config_path(facts), "/config/changes"),
     )
 
 
 def refused_by_brokers(facts: WhyFacts) -> Iterator[Cause]:
-    """One invalid value in the znode makes brokers refuse to describe and to change all of the topic's configs."""
-    if facts.live is None:
+    """With one invalid config in the znode, brokers refuse every change of the topic's configs.
+
+    A value that they cannot read also stops a broker that loads the topic; a name that they do not know does not.
+    Source: org.apache.kafka.storage.internals.log.LogConfig#validate, #fromProps (1.0 to 4.x).
+    """
+    if facts.live is None or not (invalid := _invalid(facts)):
         return
-    for name, problem in _invalid(facts).items():
-        kept = {key: value for key, value in facts.live.overrides.items() if key not in _invalid(facts)}
-        data = json.dumps({"version": 1, "config": kept}, separators=(",", ":"))
-        yield Cause(
-            id="config-invalid",
-            kind=CauseKind.STUCK,
-            message=f"{name}: {problem}. Brokers refuse every change of the topic's configs, and one that holds "
-            "the topic fails its next start",
-            way_out="write the znode without the value, then have the brokers told by any change of a config",
-            commands=(
-                zookeeper_shell(facts, "set", config_path(facts), data),
-                kafka_tool(facts, "kafka-configs", *_entity(facts), "--add-config", _all(kept) or _DEFAULT),
-            )
-            if facts.times is not None
-            else (),
-            read_from=(
-                config_path(facts),
-                *([facts.broker_overrides] if isinstance(facts.broker_overrides, str) else []),
-            ),
-        )
+    unreadable = [name for name in invalid if value_problem(name, facts.live.overrides[name], facts.release)]
+    kept = {name: value for name, value in facts.live.overrides.items() if name not in invalid}
+    data = json.dumps({"version": 1, "config": kept}, separators=(",", ":"))
+    refusal = (facts.broker_overrides,) if isinstance(facts.broker_overrides, str) else ()
+    yield Cause(
+        id="config-invalid",
+        kind=CauseKind.STUCK,
+        message=f"{'; '.join(f'{name}: {problem}' for name, problem in invalid.items())}. Brokers refuse every change "
+        "of the topic's configs" + (", and one that holds the topic fails its next start" if unreadable else ""),
+        way_out=f"write the znode without {', '.join(invalid)}, then have the brokers told by a change of a config"
+        if facts.has_zookeeper
+        else f"take {', '.join(invalid)} off the topic",
+        commands=(zookeeper_shell(facts, "set", config_path(facts), data), *set_again(facts, kept))
+        if facts.has_zookeeper
+        else (configure(facts, "--delete-config", ",".join(invalid)),),
+        caution=f"{', '.join(invalid)}: lost, where a vendor's brokers know more configs than Kafka's"
+        if invalid.keys() - set(unreadable)
+        else "",
+        read_from=(*read_from(facts, config_path(facts)), *refusal),
+    )
 
 
 def min_isr_cannot_be_met(facts: WhyFacts) -> Iterator[Cause]:
@@ -62,38 +66,29 @@ def min_isr_cannot_be_met(facts: WhyFacts) -> Iterator[Cause]:
     least = min_insync_replicas(facts.live.overrides, facts.broker_defaults)
     factor = min((len(row) for row in facts.live.target_assignment.values()), default=least)
     if least > factor:
-        words = [*_entity(facts), "--add-config", f"{MIN_ISR}={max(1, factor - 1)}"]
         yield Cause(
             id="min-isr-above-replicas",
             kind=CauseKind.STUCK,
             message=f"producers with acks=all always fail: {MIN_ISR} is {least}, and partitions have {factor} replicas",
             way_out=f"lower {MIN_ISR}, in the topic's file too, or give the topic more replicas",
-            commands=(kafka_tool(facts, "kafka-configs", *words),),
-            read_from=(config_path(facts),),
+            commands=(configure(facts, "--add-config", f"{MIN_ISR}={max(1, factor - 1)}"),),
+            read_from=read_from(facts, config_path(facts)),
         )
 
 
-def _refusal(facts: WhyFacts) -> list[str]:
-    return [facts.broker_overrides] if isinstance(facts.broker_overrides, str) else []
+UNUSED_CONFIG, ITS_DEFAULT = "file.delete.delay.ms", "60000"
+"""A config to set and to take back, for a topic without one of its own."""
 
 
-_DEFAULT = "file.delete.delay.ms=60000"
-"""A change that changes nothing else, for a topic without a config of its own: Kafka's default."""
-
-
-def set_again(facts: WhyFacts) -> str:
-    """The request that writes what the znode has already, and notifies the brokers."""
-    overrides = facts.live.overrides if facts.live else {}
-    return kafka_tool(facts, "kafka-configs", *_entity(facts), "--add-config", _all(overrides) or _DEFAULT)
-
-
-def _entity(facts: WhyFacts) -> list[str]:
-    return ["--alter", "--entity-type", "topics", "--entity-name", facts.topic]
-
-
-def _all(overrides: object) -> str:
-    pairs = dict(overrides) if isinstance(overrides, dict) else {}
-    return ",".join(f"{name}=[{value}]" if "," in value else f"{name}={value}" for name, value in sorted(pairs.items()))
+def set_again(facts: WhyFacts, overrides: Mapping[str, str]) -> tuple[str, ...]:
+    """The requests that leave these overrides as they are, and notify the brokers."""
+    if not overrides:
+        return (
+            configure(facts, "--add-config", f"{UNUSED_CONFIG}={ITS_DEFAULT}"),
+            configure(facts, "--delete-config", UNUSED_CONFIG),
+        )
+    pairs = (f"{name}=[{value}]" if "," in value else f"{name}={value}" for name, value in sorted(overrides.items()))
+    return (configure(facts, "--add-config", ",".join(pairs)),)
 
 
 def _invalid(facts: WhyFacts) -> dict[str, str]:

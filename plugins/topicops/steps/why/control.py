@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shlex
+from collections.abc import Iterator, Sequence
 
-from topicops.model.ports import BrokerView
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
-from topicops.steps.why.wording import brokers_text, read_from, remove_all, topic_path, zookeeper_shell
+from topicops.steps.why.wording import (
+    brokers_text,
+    config_path,
+    metadata_of,
+    read_from,
+    remove_all,
+    topic_path,
+    zookeeper_shell,
+)
 
 
-def unreadable_znode(facts: WhyFacts) -> Iterator[Cause]:
+def unreadable_znodes(facts: WhyFacts) -> Iterator[Cause]:
     """Some contents of a topic's znode stop every broker from being the controller; others only hide the topic."""
-    if facts.traces is None:
-        path = topic_path(facts)
+    for znode in facts.unreadable:
+        saved = f"{zookeeper_shell(facts, 'get', znode.path)} > {shlex.quote(znode.path.strip('/').replace('/', '-'))}"
+        is_config = znode.path == config_path(facts)
+        can_go = znode.stops_controller and znode.path == topic_path(facts)
+        commands: tuple[str, ...] = (saved,)
+        last_resort = caution = ""
+        if is_config:
+            last_resort = "save its data, and write a config without overrides; then set those that you need"
+            commands = (saved, zookeeper_shell(facts, "set", znode.path, '{"version":1,"config":{}}'))
+            caution = "overrides that the broken data still shows are lost"
+        elif can_go:
+            last_resort = "save its data and remove it with all below it; then a controller is elected within seconds"
+            commands = (saved, remove_all(facts, znode.path))
+            caution = "without its znode the topic is gone for the controller; brokers keep its logs"
         yield Cause(
             id="unreadable-znode",
             kind=CauseKind.STUCK,
-            message=facts.undecodable,
-            way_out="repair the znode, or save its data and remove it; then a controller is elected within seconds",
-            commands=(zookeeper_shell(facts, "get", path), remove_all(facts, path)),
-            caution="without its znode the topic is gone for the controller; brokers keep its logs",
-            read_from=(path,),
+            message=znode.problem,
+            way_out="save its data, and write it as it should be",
+            last_resort=last_resort,
+            commands=commands,
+            caution=caution,
+            read_from=(znode.path,),
         )
 
 
@@ -47,16 +69,9 @@ def no_such_topic(facts: WhyFacts) -> Iterator[Cause]:
     """The source has no topic of that name; brokers may serve it all the same."""
     if facts.traces is None or facts.live is not None or facts.is_deleting:
         return
-    serving = [b for b, view in facts.views.items() if isinstance(view, BrokerView) and facts.topic in view.topics]
+    serving = sorted(broker for broker, view in facts.views.items() if facts.topic in view.topics)
     if serving:
-        yield Cause(
-            id="znode-removed",
-            kind=CauseKind.STUCK,
-            message=f"{brokers_text(serving)} still tell clients of it, and {topic_path(facts)} does not exist: "
-            "somebody removed the znode by hand",
-            way_out="restart these brokers, one after the other; then the topic is gone, and its logs may be removed",
-            read_from=(topic_path(facts), *(f"metadata of broker {b}" for b in sorted(serving))),
-        )
+        yield _znode_removed(facts, serving)
     else:
         leftover = " Only its config is left." if facts.traces.has_config_znode else ""
         yield Cause(
@@ -66,3 +81,35 @@ def no_such_topic(facts: WhyFacts) -> Iterator[Cause]:
             way_out="create it, if it should exist: topicops plan shows whether a file describes it",
             read_from=read_from(facts, topic_path(facts), "/admin/delete_topics"),
         )
+
+
+def _znode_removed(facts: WhyFacts, serving: Sequence[int]) -> Cause:
+    """What the brokers tell of the topic is enough to write its znode again, but for its configs."""
+    restart = "restart these brokers, one after the other"
+    message = f"{brokers_text(serving)} still {'tell' if serving[1:] else 'tells'} clients of it"
+    if not facts.has_zookeeper:
+        return Cause(
+            id="znode-removed",
+            kind=CauseKind.STUCK,
+            message=f"{message}, and the broker that was read does not know it",
+            way_out=f"ask again; if it stays so, {restart}",
+            read_from=metadata_of(serving),
+        )
+    view = facts.views[serving[0]]
+    value: dict[str, object] = {
+        "version": 1,
+        "partitions": {str(p): list(found.replicas) for p, found in sorted(view.topics[facts.topic].items())},
+    }
+    if topic_id := view.topic_ids.get(facts.topic):
+        value |= {"version": 3, "topic_id": topic_id, "adding_replicas": {}, "removing_replicas": {}}
+    data = json.dumps(value, separators=(",", ":"))
+    return Cause(
+        id="znode-removed",
+        kind=CauseKind.STUCK,
+        message=f"{message}, and {topic_path(facts)} does not exist: somebody removed the znode by hand",
+        way_out=f"to keep the topic, write its znode again from what they tell, and {restart}; its own configs are not "
+        f"in it. To let it go, {restart}, and remove its logs",
+        commands=(zookeeper_shell(facts, "create", topic_path(facts), data),),
+        caution="do not restart a broker before you have decided: without the znode the records are out of reach then",
+        read_from=(topic_path(facts), *metadata_of(serving)),
+    )

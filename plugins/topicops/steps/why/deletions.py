@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from topicops.model.release import DELETES_NEVER_LED
-from topicops.model.why_facts import Cause, CauseKind, WhyFacts
+from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.steps.verifying.observation import partition_names
+from topicops.steps.why.control import no_controller
 from topicops.steps.why.wording import (
     are,
     at,
     brokers_text,
     config_path,
     marker_path,
+    new_controller,
     read_from,
     remove_all,
     topic_path,
@@ -21,7 +23,9 @@ from topicops.steps.why.wording import (
     zookeeper_shell,
 )
 
-BY_HAND = "if that broker never comes back: remove the topic's znodes, and have a new controller elected"
+BY_HAND = "remove the topic's znodes, and have a new controller elected"
+USUALLY_ENDS_MS = 5 * 60_000
+"""A deletion that nothing holds up ends in seconds; one that is older is stuck, as in quality rule Q14."""
 
 
 def waits_for_brokers(facts: WhyFacts) -> Iterator[Cause]:
@@ -38,11 +42,14 @@ def waits_for_brokers(facts: WhyFacts) -> Iterator[Cause]:
         yield Cause(
             id="deletion-waits-for-broker",
             kind=CauseKind.WAITS,
-            message=f"the deletion, asked for{at(marked)}, cannot finish: {partition_names(partitions)} {verb} "
+            message=f"the deletion asked for{at(marked)} cannot finish: {partition_names(partitions)} {verb} "
             f"a replica on broker {broker}, which is not registered",
-            way_out=f"it goes on by itself when broker {broker} is back, also with an empty disk; {BY_HAND}",
+            way_out=f"it goes on by itself when broker {broker} is back, also with an empty disk",
+            last_resort=BY_HAND if facts.has_zookeeper else "",
             commands=by_hand(facts),
-            caution=f"if broker {broker} comes back after the commands, it still has the logs on its disk",
+            caution=""
+            if not facts.has_zookeeper
+            else f"if broker {broker} comes back after the commands, it still has the logs on its disk",
             read_from=read_from(facts, marker_path(facts), topic_path(facts), "/brokers/ids"),
         )
 
@@ -58,7 +65,7 @@ def never_led_and_old(facts: WhyFacts) -> Iterator[Cause]:
             kind=CauseKind.STUCK,
             message=f"the deletion cannot finish: {partition_names(never_led)} never had a leader, "
             f"and a controller of Kafka {facts.release} cannot delete such a partition",
-            way_out="remove the topic's znodes, and have a new controller elected",
+            way_out=BY_HAND,
             commands=by_hand(facts),
             read_from=read_from(facts, marker_path(facts), f"{topic_path(facts)}/partitions"),
         )
@@ -77,28 +84,35 @@ def waits_for_a_move(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def runs(facts: WhyFacts) -> Iterator[Cause]:
-    """Nothing holds it up: brokers delete the logs, or a controller has not read the marker yet."""
-    if not facts.is_deleting or any(waits_for_brokers(facts)) or any(never_led_and_old(facts)):
+    """Nothing that was read holds it up: brokers delete the logs, or a controller has not read the marker yet."""
+    held_up = (waits_for_brokers, never_led_and_old, waits_for_a_move, no_controller)
+    if not facts.is_deleting or any(any(rule(facts)) for rule in held_up):
         return
-    marked = facts.times.marker if facts.times else None
-    silent = [broker for broker, view in facts.views.items() if isinstance(view, str)]
-    wait = f"; {brokers_text(silent)} {are(silent)} registered and gives no answer" if silent else ""
+    times = facts.times or TopicTimes()
+    is_old = times.now is not None and times.marker is not None and times.now - times.marker > USUALLY_ENDS_MS
+    silent = sorted(facts.silent) if facts.views else []
+    answers = f"; {brokers_text(silent)} {are(silent)} registered and {'give' if silent[1:] else 'gives'} no answer"
     yield Cause(
         id="deletion-runs",
-        kind=CauseKind.WAITS,
-        message=f"the deletion runs, asked for{at(marked)}{wait}",
-        way_out="it ends within seconds, unless a broker does not answer: then restart that broker",
+        kind=CauseKind.STUCK if is_old else CauseKind.WAITS,
+        message=f"the deletion asked for{at(times.marker)} runs{answers if silent else ''}"
+        + (", and should be over: it takes seconds" if is_old else ""),
+        way_out="restart the broker that gives no answer"
+        if silent
+        else "look for a failed log directory in the logs of the topic's brokers, then in the log of the controller"
+        if is_old
+        else "it ends within seconds",
         read_from=read_from(facts, marker_path(facts)),
     )
 
 
 def by_hand(facts: WhyFacts) -> tuple[str, ...]:
     """The znodes in the order in which the controller would remove them, then the controller's own."""
-    if facts.times is None:
+    if not facts.has_zookeeper:
         return ()
     return (
         remove_all(facts, topic_path(facts)),
         remove_all(facts, config_path(facts)),
         zookeeper_shell(facts, "delete", marker_path(facts)),
-        zookeeper_shell(facts, "delete", "/controller"),
+        *new_controller(facts),
     )

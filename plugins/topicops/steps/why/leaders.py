@@ -2,93 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
+from topicops.controller.context import UNCLEAN_ELECTION
 from topicops.controller.elections import offline_election
-from topicops.model.cluster.snapshot import PartitionState
+from topicops.model.release import ELECTS_BY_TOOL
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
 from topicops.steps.why.wording import (
     are,
-    at,
     brokers_text,
+    configure,
     kafka_tool,
+    new_controller,
+    partitions_file,
     read_from,
+    since,
     state_path,
     state_time,
     topic_path,
     unregistered,
+    zookeeper_tool,
 )
 
-COMMANDS = 5
-"""How many partitions get a command of their own."""
+ZNODES = 5
+"""How many znodes of a kind one cause names."""
 
 
 def no_leader(facts: WhyFacts) -> Iterator[Cause]:
-    """The leader died, and no replica of the ISR lives; the last member of the ISR has all records."""
-    if facts.live is None or facts.is_deleting:
-        return
-    for p, state in sorted(facts.states.items()):
-        if p in facts.live.assignment and state.leader not in facts.brokers:
-            yield _no_leader(facts, p, facts.live.assignment[p], state)
+    """The leader died, and no replica of the ISR lives; the last members of the ISR have all records."""
+    waiting: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
+    for p in _without_leader(facts):
+        if not facts.brokers & set(facts.states[p].isr):
+            live = sorted(facts.brokers & set(_row(facts, p)))
+            waiting[tuple(unregistered(facts, facts.states[p].isr)), tuple(live)].append(p)
+    for (awaited, others), partitions in sorted(waiting.items()):
+        yield _no_leader(facts, partitions, awaited, others)
 
 
-def _no_leader(facts: WhyFacts, p: int, row: tuple[int, ...], state: PartitionState) -> Cause:
-    where = read_from(facts, state_path(facts, p), "/brokers/ids")
-    since = at(state_time(facts, [p]))
-    awaited = unregistered(facts, state.isr)
-    if not awaited:
-        ready = sorted(set(state.isr) & facts.brokers)
-        return Cause(
-            id="no-election",
-            kind=CauseKind.WAITS,
-            message=f"partition {p} has no leader{since}, although {brokers_text(ready)} of its ISR "
-            f"{are(ready)} registered",
-            way_out="the controller elects one within seconds; if it does not, the disk of the broker failed, or no "
-            "controller is active: look at the broker's log, and restart the broker",
-            read_from=where,
-        )
-    message = f"partition {p} has no leader{since}: it waits for {brokers_text(awaited)}, last in its ISR"
-    way_out = f"it is led again by itself when {'one of them' if awaited[1:] else 'it'} "
-    others = offline_election(row, state.isr, facts.brokers, unclean=True)
-    if others is None:
-        return Cause(
-            id="no-leader",
-            kind=CauseKind.WAITS,
-            message=f"{message}; none of its replicas {list(row)} is registered",
-            way_out=f"{way_out}is back",
-            read_from=where,
-        )
-    words = ["--election-type", "unclean", "--topic", facts.topic, "--partition", str(p)]
+def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int], others: Sequence[int]) -> Cause:
+    verb, waits = ("have", "they wait") if partitions[1:] else ("has", "it waits")
+    leaders = {
+        elected.leader
+        for p in partitions
+        if (elected := offline_election(_row(facts, p), facts.states[p].isr, facts.brokers, unclean=True))
+    }
     return Cause(
         id="no-leader",
         kind=CauseKind.WAITS,
-        message=f"{message}; {brokers_text(set(row) & facts.brokers)} live, but not in sync",
-        way_out=f"{way_out}is back; if that cannot be, an unclean election makes broker {others.leader} the leader",
-        commands=(kafka_tool(facts, "kafka-leader-election", *words),),
-        caution=f"an unclean election loses every record that broker {others.leader} did not copy in time",
-        read_from=where,
+        message=f"{partition_names(partitions)} {verb} no leader{since(state_time(facts, partitions))}: "
+        + (f"{waits} for {brokers_text(awaited)}, last in the ISR; " if awaited else "the ISR is empty; ")
+        + (f"{brokers_text(others)} {are(others)} live, but not in sync" if others else "no other replica is live"),
+        way_out=f"a leader is elected when {'one of ' if awaited[1:] else ''}{brokers_text(awaited)} is back"
+        if awaited
+        else "none but the last resort: no broker is known to have all records",
+        last_resort=f"an unclean election makes {brokers_text(leaders)} the leader" if leaders else "",
+        commands=_unclean_election(facts, partitions) if leaders else (),
+        caution=_price(facts, partitions, leaders) if leaders else "",
+        read_from=_states_and_brokers(facts, partitions),
     )
+
+
+def no_election(facts: WhyFacts) -> Iterator[Cause]:
+    """A replica of the ISR lives, and nobody made it the leader."""
+    left = [p for p in _without_leader(facts) if facts.brokers & set(facts.states[p].isr)]
+    if left:
+        ready = sorted({broker for p in left for broker in facts.brokers & set(facts.states[p].isr)})
+        yield Cause(
+            id="no-election",
+            kind=CauseKind.WAITS,
+            message=f"{partition_names(left)} {'have' if left[1:] else 'has'} no leader"
+            f"{since(state_time(facts, left))}, although {brokers_text(ready)} of the ISR {are(ready)} registered",
+            way_out="an active controller elects one within seconds; if there is one, a disk failed: look at the log "
+            f"of {brokers_text(ready)}, and restart that broker",
+            read_from=_states_and_brokers(facts, left),
+        )
 
 
 def no_state(facts: WhyFacts) -> Iterator[Cause]:
     """A partition gets its first state when one of its replicas lives."""
     if facts.live is None or facts.is_deleting or facts.live.states is None:
         return
+    awaited: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for p in sorted(facts.live.assignment.keys() - facts.states.keys()):
-        row = facts.live.assignment[p]
-        there = sorted(set(row) & facts.brokers)
-        reason = f"none of its replicas {list(row)} is registered"
-        way_out = f"it is led by itself when one of {brokers_text(row)} registers; it cannot be moved before that"
-        if there:
-            reason = f"{brokers_text(there)} {are(there)} registered, and no controller has made its state"
-            way_out = "the controller makes it within a second when it is active"
+        row = set(_row(facts, p))
+        awaited[() if row & facts.brokers else tuple(sorted(row))].append(p)
+    for brokers, without_state in sorted(awaited.items()):
+        reason = f"none of the replicas, on {brokers_text(brokers)}, is registered"
+        way_out = f"a leader is elected when {'one of ' if brokers[1:] else ''}{brokers_text(brokers)} registers"
+        if not brokers:
+            reason = "no controller has written the first state, although a replica is registered"
+            way_out = "an active controller writes it within a second"
         yield Cause(
             id="no-state",
             kind=CauseKind.WAITS,
-            message=f"partition {p} never had a leader: {reason}",
+            message=f"{partition_names(without_state)} never had a leader: {reason}",
             way_out=way_out,
-            read_from=read_from(facts, topic_path(facts), state_path(facts, p), "/brokers/ids"),
+            read_from=read_from(
+                facts, topic_path(facts), *(state_path(facts, p) for p in without_state[:ZNODES]), "/brokers/ids"
+            ),
         )
 
 
@@ -96,19 +109,84 @@ def not_preferred(facts: WhyFacts) -> Iterator[Cause]:
     """Leaders that an election moved; with ``auto.leader.rebalance.enable`` they move back within minutes."""
     if facts.live is None or facts.is_deleting or facts.live.is_reassigning:
         return
-    moved = [
+    able = [
         p
         for p, state in sorted(facts.states.items())
-        if (row := facts.live.assignment.get(p)) and state.leader in facts.brokers and state.leader != row[0]
+        if (row := _row(facts, p)) and state.leader in facts.brokers and state.leader != row[0] and row[0] in state.isr
     ]
-    able = [p for p in moved if facts.live.assignment[p][0] in facts.states[p].isr]
     if able:
-        words = ["--election-type", "preferred", "--topic", facts.topic, "--partition"]
         yield Cause(
             id="not-preferred",
             kind=CauseKind.NOTE,
             message=f"{partition_names(able)}: not led by the first replica, although that is in sync",
             way_out="the controller moves leaders back within 5 minutes, if more than a tenth of a broker's are away",
-            commands=tuple(kafka_tool(facts, "kafka-leader-election", *words, str(p)) for p in able[:COMMANDS]),
-            read_from=read_from(facts, *(state_path(facts, p) for p in able[:COMMANDS])),
+            commands=_preferred_election(facts, able),
+            read_from=read_from(facts, *(state_path(facts, p) for p in able[:ZNODES])),
         )
+
+
+def _without_leader(facts: WhyFacts) -> list[int]:
+    if facts.is_deleting:
+        return []
+    return [p for p, state in sorted(facts.states.items()) if _row(facts, p) and state.leader not in facts.brokers]
+
+
+def _row(facts: WhyFacts, p: int) -> tuple[int, ...]:
+    return facts.live.assignment.get(p, ()) if facts.live else ()
+
+
+def _states_and_brokers(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
+    return read_from(facts, *(state_path(facts, p) for p in partitions[:ZNODES]), "/brokers/ids")
+
+
+def _price(facts: WhyFacts, partitions: Sequence[int], leaders: set[int]) -> str:
+    loss = f"an unclean election loses every record that {brokers_text(leaders)} did not copy in time"
+    others = facts.live is not None and len(facts.live.assignment) > len(partitions)
+    return (
+        f"{loss}; until the last command, it may happen to every partition of the topic"
+        if (others and facts.release < ELECTS_BY_TOOL)
+        else loss
+    )
+
+
+def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
+    """Before 2.4 a new controller does it, where the topic's config allows it.
+
+    Source: kafka.controller.KafkaController#onControllerFailover, PartitionStateMachine#startup (1.0 to 2.3).
+    """
+    if facts.release >= ELECTS_BY_TOOL:
+        return _election(facts, "unclean", partitions)
+    own = facts.live.overrides.get(UNCLEAN_ELECTION) if facts.live else None
+    back = ("--delete-config", UNCLEAN_ELECTION) if own is None else ("--add-config", f"{UNCLEAN_ELECTION}={own}")
+    return (
+        configure(facts, "--add-config", f"{UNCLEAN_ELECTION}=true"),
+        *new_controller(facts),
+        configure(facts, *back),
+    )
+
+
+def _preferred_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
+    if facts.release >= ELECTS_BY_TOOL:
+        return _election(facts, "preferred", partitions)
+    name = _file(facts)
+    return (
+        partitions_file(facts, name, {p: {} for p in partitions}),
+        zookeeper_tool(facts, "kafka-preferred-replica-election", "--path-to-json-file", name),
+    )
+
+
+def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[str, ...]:
+    """Its option for a login is another than that of Kafka's other tools. Source: LeaderElectionCommand (2.8, 3.9)."""
+    tool, words = "kafka-leader-election", ("--election-type", kind)
+    if len(partitions) == 1:
+        one = ("--topic", facts.topic, "--partition", str(partitions[0]))
+        return (kafka_tool(facts, tool, *words, *one, login="--admin.config"),)
+    name = _file(facts)
+    return (
+        partitions_file(facts, name, {p: {} for p in partitions}),
+        kafka_tool(facts, tool, *words, "--path-to-json-file", name, login="--admin.config"),
+    )
+
+
+def _file(facts: WhyFacts) -> str:
+    return f"elect-{facts.topic}.json"

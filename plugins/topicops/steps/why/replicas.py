@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
-from topicops.steps.why.wording import at, read_from, state_path, state_time
+from topicops.steps.why.wording import config_path, metadata_of, read_from, since, state_path, state_time
 
 
 def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
@@ -22,25 +22,24 @@ def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
             if broker not in state.isr and broker not in moving and state.leader in facts.brokers:
                 missing[broker].append(p)
     for broker, partitions in sorted(missing.items()):
-        view = facts.views.get(broker)
-        since = at(state_time(facts, partitions))
         if broker not in facts.brokers:
             why, way_out = "it is not registered", f"it is in sync again by itself soon after broker {broker} is back"
-        elif isinstance(view, str):
-            why = f"it is registered, and gives no answer: {view}"
+        elif broker in facts.silent and facts.views:
+            why = f"it is registered, and gives no answer: {facts.silent[broker]}"
             way_out = f"look whether broker {broker} hangs or is cut off, and restart it"
         else:
-            answers = " and answers" if view is not None else ""
+            answers = " and answers" if broker in facts.views else ""
             why = f"it is registered{answers}, but does not copy as fast as the leader writes"
             way_out = f"it joins by itself when it has caught up; look at disk, network and log of broker {broker}"
         yield Cause(
             id="not-in-sync",
             kind=CauseKind.WAITS,
-            message=f"broker {broker} is not in the ISR of {partition_names(partitions)}{since}: {why}",
+            message=f"broker {broker} is not in the ISR of {partition_names(partitions)}"
+            f"{since(state_time(facts, partitions))}: {why}",
             way_out=way_out,
             read_from=(
                 *read_from(facts, *(state_path(facts, p) for p in partitions[:3]), "/brokers/ids"),
-                *([f"metadata of broker {broker}"] if view is not None else []),
+                *metadata_of({broker} & (facts.views.keys() | facts.silent.keys())),
             ),
         )
 
@@ -50,16 +49,19 @@ def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
     if facts.live is None or facts.is_deleting:
         return
     least = min_insync_replicas(facts.live.overrides, facts.broker_defaults)
+    short: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for p, state in sorted(facts.states.items()):
         row = facts.live.assignment.get(p, ())
         needed = needed_in_sync(least, len(row), facts.releases)
         size = sum(broker in facts.brokers for broker in state.isr)
         if state.leader in facts.brokers and size < needed <= len(row):
-            yield Cause(
-                id="below-min-isr",
-                kind=CauseKind.WAITS,
-                message=f"producers with acks=all fail on partition {p}: {size} of {needed} in-sync replicas that "
-                f"{MIN_ISR} asks for",
-                way_out="it ends when the followers named above are in sync again",
-                read_from=read_from(facts, state_path(facts, p), f"/config/topics/{facts.topic}"),
-            )
+            short[size, needed].append(p)
+    for (size, needed), partitions in sorted(short.items()):
+        yield Cause(
+            id="below-min-isr",
+            kind=CauseKind.WAITS,
+            message=f"producers with acks=all fail on {partition_names(partitions)}: {size} of {needed} in-sync "
+            f"replicas that {MIN_ISR} asks for",
+            way_out="it ends when the followers named above are in sync again",
+            read_from=read_from(facts, *(state_path(facts, p) for p in partitions[:3]), config_path(facts)),
+        )

@@ -2,49 +2,89 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
-from topicops.model.ports import BrokerLogs, BrokerView
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.ports import BrokerLogs
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
-from topicops.steps.why.wording import are, brokers_text, topic_path, zookeeper_shell
+from topicops.steps.why.wording import (
+    brokers_text,
+    metadata_of,
+    new_controller,
+    read_from,
+    topic_path,
+    zookeeper_shell,
+)
 
 
 def unknown_to_brokers(facts: WhyFacts) -> Iterator[Cause]:
     """The controller tells every broker of a new topic; one that did not hear answers UNKNOWN_TOPIC_OR_PARTITION."""
     if facts.live is None or facts.is_deleting or not facts.states:
         return
-    known = {b: view for b, view in facts.views.items() if isinstance(view, BrokerView)}
-    deaf = sorted(broker for broker, view in known.items() if facts.topic not in view.topics)
+    deaf = sorted(broker for broker, view in facts.views.items() if facts.topic not in view.topics)
     if deaf:
+        commands = new_controller(facts)
         yield Cause(
             id="unknown-to-broker",
             kind=CauseKind.STUCK,
-            message=f"{brokers_text(deaf)} {are(deaf)} not told of the topic: clients that ask "
+            message=f"{brokers_text(deaf)} {'do' if deaf[1:] else 'does'} not know the topic: clients that ask "
             f"{'them' if deaf[1:] else 'it'} get UNKNOWN_TOPIC_OR_PARTITION (3)",
-            way_out="a new topic is known everywhere within a second; else have a new controller elected, which tells "
-            "every broker of everything",
-            commands=(zookeeper_shell(facts, "delete", "/controller"),) if facts.times is not None else (),
-            caution="a new controller reads every topic first, which takes some seconds in a large cluster",
-            read_from=(topic_path(facts), *(f"metadata of broker {broker}" for broker in deaf)),
+            way_out="a new topic is known everywhere within a second; else "
+            + (
+                "have a new controller elected, which tells every broker of everything"
+                if commands
+                else f"look at the log of {brokers_text(deaf)}: it does not hear of changes"
+            ),
+            commands=commands,
+            caution="a new controller reads every topic first, which takes some seconds in a large cluster"
+            if commands
+            else "",
+            read_from=(*read_from(facts, topic_path(facts)), *metadata_of(deaf)),
         )
 
 
 def other_topic_id(facts: WhyFacts) -> Iterator[Cause]:
-    """Brokers serve the topic that had the name before: its znode was made again, or lost its id."""
-    if facts.live is None or facts.is_deleting:
+    """Brokers serve the topic that had the name before: its znode was made again, or lost its id.
+
+    They refuse what a new controller tells them of the id in the znode. Source: kafka.server.ReplicaManager
+    #becomeLeaderOrFollower, INCONSISTENT_TOPIC_ID (2.8 to 3.9).
+    """
+    if facts.live is None or facts.is_deleting or facts.live.topic_id is None:
         return
-    for broker, view in sorted(facts.views.items()):
-        known = view.topic_ids.get(facts.topic) if isinstance(view, BrokerView) else None
-        if known is not None and facts.live.topic_id is not None and known != facts.live.topic_id:
-            yield Cause(
-                id="other-topic-id",
-                kind=CauseKind.STUCK,
-                message=f"broker {broker} knows the topic by id {known}, its znode has {facts.live.topic_id}",
-                way_out="have a new controller elected; if a log is not served then, delete and create the topic",
-                commands=(zookeeper_shell(facts, "delete", "/controller"),) if facts.times is not None else (),
-                read_from=(topic_path(facts), f"metadata of broker {broker}"),
-            )
+    ids = {broker: known for broker, view in facts.views.items() if (known := view.topic_ids.get(facts.topic))}
+    others = sorted(broker for broker, known in ids.items() if known != facts.live.topic_id)
+    if not others:
+        return
+    same = next(iter(set(ids.values()))) if len(set(ids.values())) == 1 and facts.has_zookeeper else None
+    known = ", ".join(sorted({ids[broker] for broker in others}))
+    place = "its znode" if facts.has_zookeeper else "another broker"
+    yield Cause(
+        id="other-topic-id",
+        kind=CauseKind.STUCK,
+        message=f"{brokers_text(others)} {'know' if others[1:] else 'knows'} the topic by id {known}, {place} has "
+        f"{facts.live.topic_id}; the next controller tells them of an id that they refuse, and they stop serving it",
+        way_out="write the id of the brokers back to the znode, then have a new controller elected"
+        if same
+        else "find out which id the records have, in partition.metadata of the logs; no command is safe before",
+        commands=(zookeeper_shell(facts, "set", topic_path(facts), _znode(facts.live, same)), *new_controller(facts))
+        if same
+        else (),
+        caution="to delete the topic and create it again loses all its records",
+        read_from=(*read_from(facts, topic_path(facts)), *metadata_of(others)),
+    )
+
+
+def _znode(live: LiveTopic, topic_id: str) -> str:
+    """The topic's znode as it is, but for the id."""
+    moves = {
+        "adding_replicas": {str(p): list(row) for p, row in sorted(live.adding.items())},
+        "removing_replicas": {str(p): list(row) for p, row in sorted(live.removing.items())},
+    }
+    partitions = {str(p): list(row) for p, row in sorted(live.assignment.items())}
+    value = {"version": 3, "topic_id": topic_id, "partitions": partitions, **moves}
+    return json.dumps(value, separators=(",", ":"))
 
 
 def log_not_served(facts: WhyFacts) -> Iterator[Cause]:
@@ -61,20 +101,34 @@ def log_not_served(facts: WhyFacts) -> Iterator[Cause]:
                 id="log-not-served",
                 kind=CauseKind.STUCK,
                 message=f"broker {broker} {both}: the log is of another topic id, or its disk failed",
-                way_out=f"look at the log of broker {broker}; if the topic's id is another one there, delete the topic "
-                "and create it again",
+                way_out=f"look at the log of broker {broker}; where another replica is in sync, move the partition's "
+                "folder there away and restart the broker: it copies the records anew",
+                caution="to delete the topic and create it again loses all its records",
                 read_from=(f"log directories and end offsets of broker {broker}",),
             )
 
 
 def silent_brokers(facts: WhyFacts) -> Iterator[Cause]:
-    """A broker that is registered and does not answer clients."""
-    for broker, view in sorted(facts.views.items()):
-        if isinstance(view, str) and broker in facts.brokers:
+    """A broker that is registered and does not answer clients, while others do."""
+    for broker, reason in sorted(facts.silent.items()):
+        if facts.views:
             yield Cause(
                 id="silent-broker",
                 kind=CauseKind.STUCK,
-                message=f"broker {broker} is registered, and gives no answer: {view}",
+                message=f"broker {broker} is registered, and gives no answer: {reason}",
                 way_out=f"look whether broker {broker} hangs or is cut off, and restart it",
-                read_from=(f"/brokers/ids/{broker}", f"metadata of broker {broker}"),
+                read_from=(*read_from(facts, f"/brokers/ids/{broker}"), *metadata_of([broker])),
             )
+
+
+def no_broker_answers(facts: WhyFacts) -> Iterator[Cause]:
+    """Then it may be our login, our rights or the network between, and nothing is known of the brokers."""
+    if facts.silent and not facts.views:
+        reason = facts.silent[min(facts.silent)]
+        yield Cause(
+            id="no-broker-answers",
+            kind=CauseKind.STUCK,
+            message=f"no registered broker gives an answer, so what they know of the topic is not looked at: {reason}",
+            way_out="topicops doctor says whether it is the login, a right or the network; else the brokers hang",
+            read_from=(*read_from(facts, "/brokers/ids"), *metadata_of(facts.silent)),
+        )

@@ -7,16 +7,25 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from topicops.model.release import REASSIGNMENTS_IN_TOPICS
+from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS
 from topicops.model.why_facts import WhyFacts
 
 CLIENT_PROPERTIES = "client.properties"
 """The file with a login, which the person who types a command has."""
 
 
-def at(ms: int | None) -> str:
+def since(ms: int | None) -> str:
     """`` since 2024-05-01 12:00 UTC``; empty where it is not known."""
-    return f" since {datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M} UTC" if ms else ""
+    return f" since {_shown(ms)}" if ms else ""
+
+
+def at(ms: int | None) -> str:
+    """`` at 2024-05-01 12:00 UTC``; empty where it is not known."""
+    return f" at {_shown(ms)}" if ms else ""
+
+
+def _shown(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def brokers_text(brokers: Iterable[int]) -> str:
@@ -47,7 +56,11 @@ def config_path(facts: WhyFacts) -> str:
 
 def read_from(facts: WhyFacts, *paths: str) -> tuple[str, ...]:
     """Znodes, where ZooKeeper was read; else the brokers' metadata."""
-    return paths if facts.times is not None else ("the brokers' metadata",)
+    return paths if facts.has_zookeeper else ("the brokers' metadata",)
+
+
+def metadata_of(brokers: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"metadata of broker {broker}" for broker in sorted(brokers))
 
 
 def zookeeper_shell(facts: WhyFacts, *words: str) -> str:
@@ -59,14 +72,33 @@ def remove_all(facts: WhyFacts, path: str) -> str:
     return zookeeper_shell(facts, "deleteall" if facts.release >= REASSIGNMENTS_IN_TOPICS else "rmr", path)
 
 
-def kafka_tool(facts: WhyFacts, name: str, *words: str) -> str:
-    login = ["--command-config", CLIENT_PROPERTIES] if facts.command_config else []
-    return shlex.join([f"{name}.sh", "--bootstrap-server", facts.bootstrap_servers, *login, *words])
+def new_controller(facts: WhyFacts) -> tuple[str, ...]:
+    """Have another controller elected, which tells every broker of everything; nothing under KRaft."""
+    return (zookeeper_shell(facts, "delete", "/controller"),) if facts.has_zookeeper else ()
 
 
-def json_file(name: str, value: Mapping[str, object]) -> str:
-    """A command that writes the file a tool wants."""
-    return f"echo {shlex.quote(json.dumps(value))} > {shlex.quote(name)}"
+def kafka_tool(facts: WhyFacts, name: str, *words: str, login: str = "--command-config") -> str:
+    """One of Kafka's scripts that asks brokers; ``login`` is the option with which it takes client properties."""
+    properties = [login, CLIENT_PROPERTIES] if facts.command_config else []
+    return shlex.join([f"{name}.sh", "--bootstrap-server", facts.bootstrap_servers, *properties, *words])
+
+
+def zookeeper_tool(facts: WhyFacts, name: str, *words: str) -> str:
+    """One of Kafka's scripts that old releases give ZooKeeper's address."""
+    return shlex.join([f"{name}.sh", "--zookeeper", facts.zookeeper_hosts, *words])
+
+
+def configure(facts: WhyFacts, *words: str) -> str:
+    """``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
+    words = ("--alter", "--entity-type", "topics", "--entity-name", facts.topic, *words)
+    tool = kafka_tool if facts.release >= CONFIGURES_TOPICS_BY_BROKERS else zookeeper_tool
+    return tool(facts, "kafka-configs", *words)
+
+
+def partitions_file(facts: WhyFacts, name: str, rows: Mapping[int, Mapping[str, object]], **more: object) -> str:
+    """A command that writes the file a tool wants, with these partitions and what is known of each."""
+    partitions = [{"topic": facts.topic, "partition": p, **row} for p, row in sorted(rows.items())]
+    return f"echo {shlex.quote(json.dumps({**more, 'partitions': partitions}))} > {shlex.quote(name)}"
 
 
 def unregistered(facts: WhyFacts, brokers: Iterable[int]) -> list[int]:

@@ -147,7 +147,7 @@ def loss_lines(table: RackLossTable | None, *changes: Change) -> list[str]:
     plan = plan_of(*changes)
     plan = replace(plan, change_set=replace(plan.change_set, rack_losses=table))
     text = comment_parts(content_of(plan))[0]
-    _, _, below = text.partition("#### If a rack is lost, once all of it runs\n\n")
+    _, _, below = text.partition("#### If a rack is lost after the plan has run\n\n")
     return [line for line in below.partition("\n\n")[0].splitlines() if line]
 
 

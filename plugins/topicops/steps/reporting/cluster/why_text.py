@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import printable_lines
+from topicops.model.printable import printable
 from topicops.model.why_facts import Cause
 from topicops.steps.reporting.json_text import json_text
 
@@ -22,10 +22,10 @@ class WhyJson(TypedDict):
 
 def why_text(environment: str, topic: str, causes: Sequence[Cause]) -> str:
     """A part for each cause: what is so, what ends it, what to type, and where it was read."""
+    name = printable(f"{topic} in {environment}:")
     if not causes:
-        return printable_lines(f"{topic} in {environment}: nothing is wrong with it, in its znodes and on its brokers.")
-    parts = ["\n".join(_lines(cause)) for cause in causes]
-    return printable_lines("\n\n".join([f"{topic} in {environment}:", *parts]))
+        return f"{name} nothing is wrong with it, in its znodes and on its brokers."
+    return "\n\n".join([name, *("\n".join(map(printable, _lines(cause))) for cause in causes)])
 
 
 def why_json(environment: str, topic: str, causes: Sequence[Cause]) -> str:
@@ -41,6 +41,8 @@ def why_json(environment: str, topic: str, causes: Sequence[Cause]) -> str:
 def _lines(cause: Cause) -> Iterator[str]:
     yield f"{cause.kind}: {cause.message}"
     yield f"  way out: {cause.way_out}"
+    if cause.last_resort:
+        yield f"  last resort: {cause.last_resort}"
     yield from (f"    {command}" for command in cause.commands)
     if cause.caution:
         yield f"  careful: {cause.caution}"

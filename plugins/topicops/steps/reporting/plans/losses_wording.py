@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
 
-LOSSES_TITLE = "If a rack is lost, once all of it runs"
+LOSSES_TITLE = "If a rack is lost after the plan has run"
 
 LONGEST_RACK = 60
 """Characters of a rack's name that a line shows, so that its counts are never cut off."""
