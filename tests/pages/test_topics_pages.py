@@ -112,6 +112,15 @@ def test_a_topic_whose_deletion_waits_says_for_which_broker(tmp_path: Path) -> N
     assert "has a replica on broker 3, which is not registered" in text
 
 
+def test_a_topic_whose_deletion_was_read_without_states_has_the_command_that_says_why(tmp_path: Path) -> None:
+    going = live_topic("going", assignment={0: (1, 2)}, states=None)
+    live = builders.snapshot(going, racks={1: "r1", 2: "r2"}, deleting={"going": 7})
+    write_topic_index(tmp_path, head_of(live), indexed_topics(live, {}, {}, {}))
+    html = topic_page(read_topic(tmp_path, "local", "going"))
+    assert 'id="why"' in html
+    assert "topicops why going --environment local" in Seen(html).text
+
+
 def test_of_many_causes_the_first_are_shown_and_the_others_counted(tmp_path: Path) -> None:
     rows = {p: (3 + p,) for p in range(CAUSES_SHOWN + 5)}
     wide = live_topic("wide", assignment=rows, states={p: partition_state(row) for p, row in rows.items()})

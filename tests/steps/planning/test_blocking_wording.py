@@ -56,7 +56,8 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP418",
                 "the topic is marked for deletion but still exists",
-                "wait until the deletion has ended, then plan again; if it does not end, a replica's broker is down",
+                "wait until the deletion has ended, then plan again; topicops why a --environment local says what holds "
+                "it up",
                 4,
             ),
             id="a deletion under way",
@@ -202,7 +203,12 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
         pytest.param(
             desired_topic("a", 4),
             snapshot(live_topic("a"), reassigning=frozenset({"a"})),
-            ("TOP419", "a reassignment of this topic is running", "wait until it has ended, then plan again", 4),
+            (
+                "TOP419",
+                "a reassignment of this topic is running",
+                "wait until it has ended, then plan again; topicops why a --environment local says what it waits for",
+                4,
+            ),
             id="a reassignment",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_bo
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
-from topicops.steps.reporting.why_commands import MOST, why_command
+from topicops.steps.why_commands import MOST, why_command
 
 _SUITES = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),

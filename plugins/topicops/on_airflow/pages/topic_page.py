@@ -15,9 +15,9 @@ from topicops.on_airflow.pages.topics_frame import broker_link, topics_document,
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.reporting.plans.config_wording import in_units
-from topicops.steps.reporting.why_commands import why_command
 from topicops.steps.topic_listing import ListedPartition, listed_partitions
 from topicops.steps.why import causes_as_read
+from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200
 CAUSES_SHOWN = 20
@@ -62,12 +62,10 @@ def _about(indexed: Indexed, topic: IndexedTopic) -> Html | None:
 
 def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Iterator[Html | None]:
     """What is wrong, what ends each of it, and the command that asks the cluster again."""
-    if topic.live is None:
-        return
     is_going = topic.name in live.deleting
-    found = [] if is_going else list(health_lines(live, topic.live))
-    causes = causes_as_read(live, topic.live) if topic.live.states is not None else ()
-    if not (found or causes):
+    found = list(health_lines(live, topic.live)) if topic.live and not is_going else []
+    causes = causes_as_read(live, topic.live) if topic.live and topic.live.states is not None else ()
+    if not (is_going or found or causes):
         return
     yield tag("h2", "Why it is still there" if is_going else "Why it is not healthy", id="why")
     yield tag("ul", *(tag("li", line) for line in found), cls="card bad") if found else None

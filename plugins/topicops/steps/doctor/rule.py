@@ -9,7 +9,7 @@ from topicops.model.cluster.doctor_facts import Area, DoctorFacts, Finding, Kafk
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
-from topicops.steps.reporting.why_commands import why_command
+from topicops.steps.why_commands import why_command
 
 NAMED = 3
 """How many places a sentence names; it counts the rest."""

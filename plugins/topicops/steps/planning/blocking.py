@@ -22,6 +22,7 @@ from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, configs
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
 from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
+from topicops.steps.why_commands import why_command
 
 ZNODE_LIMIT_BYTES = 800_000
 """ZooKeeper closes a connection that writes 1 MiB; a reassignment writes some rows twice."""
@@ -123,7 +124,7 @@ def being_deleted(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP418",
         reason="the topic is marked for deletion but still exists",
-        way_out="wait until the deletion has ended, then plan again; if it does not end, a replica's broker is down",
+        way_out=f"wait until the deletion has ended, then plan again; {_asked_why(situation)} says what holds it up",
     )
 
 
@@ -281,8 +282,12 @@ def _reassigning(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP419",
         reason="a reassignment of this topic is running",
-        way_out="wait until it has ended, then plan again",
+        way_out=f"wait until it has ended, then plan again; {_asked_why(situation)} says what it waits for",
     )
+
+
+def _asked_why(situation: Situation) -> str:
+    return why_command(situation.desired.name, situation.environment.name)
 
 
 def _reassigning_meanwhile(situation: Situation) -> Finding | None:

@@ -21,7 +21,7 @@ from topicops.steps.reporting.runs.run_report import (
     report_text,
     verdict_table,
 )
-from topicops.steps.reporting.why_commands import MOST
+from topicops.steps.why_commands import MOST
 from topicops.testing.changes import create_topic, plan_of
 
 DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN

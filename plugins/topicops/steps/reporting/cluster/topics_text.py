@@ -8,8 +8,8 @@ from typing import NotRequired, TypedDict
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.steps.reporting.json_text import json_text
-from topicops.steps.reporting.why_commands import why_command, why_commands
 from topicops.steps.topic_listing import ListedPartition, ListedTopic, Listing
+from topicops.steps.why_commands import why_command, why_commands
 
 FORMAT_VERSION = "1.1"
 """1.1 added ``why``."""
@@ -36,7 +36,7 @@ class TopicJson(TypedDict):
     matching_partitions: Sequence[PartitionJson] | None
     """None: no filter of partitions was asked for."""
     why: NotRequired[str | None]
-    """The command that says why; None: no partition of it is listed that is not healthy. Since 1.1."""
+    """The command that says why; None: it is not being deleted, and no partition is listed that is not healthy."""
 
 
 class TopicsJson(TypedDict):
@@ -73,8 +73,12 @@ def topics_summary(listing: Listing) -> str:
 
 
 def topics_ways(listing: Listing) -> list[str]:
-    """The command that says why, for each listed topic that is not healthy."""
-    return why_commands((topic.live.name for topic in listing.topics if topic.is_unhealthy), listing.environment)
+    """The command that says why, for each listed topic that is not healthy or still being deleted."""
+    return why_commands((topic.live.name for topic in listing.topics if _asks_why(topic)), listing.environment)
+
+
+def _asks_why(topic: ListedTopic) -> bool:
+    return topic.is_unhealthy or topic.is_deleting
 
 
 def _lines(topic: ListedTopic) -> Iterator[str]:
@@ -130,7 +134,7 @@ def _topic_as_json(listing: Listing, topic: ListedTopic) -> TopicJson:
         "matching_partitions": None
         if topic.partitions is None
         else [_partition_as_json(partition) for partition in topic.partitions],
-        "why": why_command(live.name, listing.environment) if topic.is_unhealthy else None,
+        "why": why_command(live.name, listing.environment) if _asks_why(topic) else None,
     }
 
 

@@ -26,7 +26,7 @@ from topicops.steps.reporting.facts_wording import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
-from topicops.steps.reporting.why_commands import why_command, why_commands
+from topicops.steps.why_commands import why_command, why_commands
 
 FORMAT_VERSION = "1.3"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``; 1.3 added ``why``."""
