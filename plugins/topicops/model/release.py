@@ -62,6 +62,8 @@ CONFIG_SOURCES = Release(1, 1)
 """DescribeConfigs tells where each value comes from (KIP-226); before, only whether it is a default."""
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
+ELECTS_WHEN_ALLOWED = Release(2, 1)
+"""A topic gets unclean leaders as soon as its config allows them (KAFKA-6835); before, at the next election."""
 SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)
