@@ -178,7 +178,7 @@ def _worst_first(found: Rehearsal) -> list[RehearsedChange]:
 
 def _topic_lines(topic: RehearsedTopic) -> Iterator[str]:
     if not topic.partitions:
-        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'gone'}"
+        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
         return
     yield f"  {topic.topic}"
     for partition in topic.partitions:
