@@ -59,19 +59,26 @@ def test_leaders_isrs_and_stuck_deletes_are_as_rehearsed(cluster: LocalCluster, 
                 assert send(admin, change).kind is AnswerKind.ACCEPTED
             until(lambda: is_at_rest(look(cluster), BROKERS) and not look(cluster).deleting)
             lose(cluster, lost)
-            answers = [send(admin, change) for change in changes[step:]]
+            unsent = [*foretold.with_effect(Effect.HANGS), *foretold.with_effect(Effect.REFUSED)]
+            left = [change for change in changes[step:] if change.topic in {one.topic for one in unsent}]
+            for change in changes[step:]:
+                if change not in left:
+                    assert send(admin, change).kind is not AnswerKind.FAILED
             until(lambda: is_at_rest(look(cluster), set(BROKERS) - {lost}))
             after = look(cluster)
+            # Apply would not send these: deletes that wait for the lost broker, and partitions that Kafka refuses.
+            answers = [(change, send(admin, change)) for change in left if not isinstance(change, CreateTopic)]
+            until(lambda: is_at_rest(look(cluster), set(BROKERS) - {lost}))
+            stuck = {*look(cluster).deleting}
         finally:
             cluster.start_broker(lost)
             until(lambda: is_at_rest(look(cluster), BROKERS))
             remove_topics(cluster, [name for name in look(cluster).topics if name.startswith("r")])
 
     assert seen(after) == {**untouched(before, changes, lost), **told(foretold)}
-    assert {*after.deleting} == {change.topic for change in foretold.with_effect(Effect.HANGS)}
-    refused = {change.topic for change in foretold.with_effect(Effect.REFUSED)}
-    later = zip(changes[step:], answers, strict=True)
-    assert {change.topic for change, answer in later if answer.kind is AnswerKind.FAILED} == refused
+    assert (after.deleting, stuck) == ({}, {change.topic for change in foretold.with_effect(Effect.HANGS)})
+    refused = {change.topic for change in foretold.with_effect(Effect.REFUSED) if change.action == "expand"}
+    assert {change.topic for change, answer in answers if answer.kind is AnswerKind.FAILED} == refused
 
 
 def some_topic(chance: Random, name: str) -> CreateTopic:

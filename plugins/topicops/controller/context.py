@@ -16,6 +16,11 @@ from topicops.model.release import USUAL, Release
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
+def elects_unclean(value: str | None, *, default: bool = False) -> bool:
+    """What a value of ``UNCLEAN_ELECTION`` says, as brokers read it; the default where there is none."""
+    return default if value is None else value.strip().lower() == "true"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
     """The settings of the brokers that decide what the controller does."""
@@ -92,8 +97,8 @@ class ControllerContext:
         return [replica for replica in self.all_replicas() if replica.broker in brokers]
 
     def elects_unclean(self, topic: str) -> bool:
-        value = self.znodes.configs.get(topic, {}).get(UNCLEAN_ELECTION)
-        return self.settings.unclean_leader_election_enable if value is None else value.strip().lower() == "true"
+        own = self.znodes.configs.get(topic, {}).get(UNCLEAN_ELECTION)
+        return elects_unclean(own, default=self.settings.unclean_leader_election_enable)
 
     def read_state(self, tp: TopicPartition) -> PartitionState | None:
         """The state from its znode. None: there is none, or a later controller wrote it."""

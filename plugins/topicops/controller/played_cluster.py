@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from topicops.controller.assignments import ReplicaAssignment, TopicPartition
-from topicops.controller.context import ControllerSettings
+from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings, elects_unclean
 from topicops.controller.controller import Controller
 from topicops.controller.elections import Election
 from topicops.controller.events import (
@@ -25,9 +25,11 @@ from topicops.controller.events import (
     ReplicasDeleted,
     ShutdownAsked,
     TopicsChanged,
+    UncleanElectionAllowed,
 )
 from topicops.controller.requests import DeletionsOutbox, StopReplica
 from topicops.controller.znodes import TopicZnode, Znodes
+from topicops.model.release import ELECTS_WHEN_ALLOWED
 
 
 class PlayedCluster:
@@ -68,9 +70,14 @@ class PlayedCluster:
         self._play(PartitionsChanged(topic), [topic])
 
     def configure(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Set these overrides, or with None remove them."""
+        """Set these overrides, or with None remove them.
+
+        Source: kafka.server.TopicConfigHandler#processConfigChanges (3.9).
+        """
         merged = {**self.znodes.configs.get(topic, {}), **configs}
-        self.znodes.configs[topic] = {name: value for name, value in merged.items() if value is not None}
+        kept = self.znodes.configs[topic] = {name: value for name, value in merged.items() if value is not None}
+        if elects_unclean(kept.get(UNCLEAN_ELECTION)) and self._settings.release >= ELECTS_WHEN_ALLOWED:
+            self._play(UncleanElectionAllowed(topic), [topic])
 
     def delete(self, topic: str) -> None:
         self.znodes.markers[topic] = None

@@ -15,8 +15,8 @@ from topicops.steps.planning.plan import plan
 from topicops.steps.rehearsing.each_rack import RackLosses, without_each_rack
 from topicops.steps.rehearsing.planned_losses import planned_losses
 from topicops.steps.rehearsing.rehearse import after_plan
-from topicops.testing.builders import NOW, healthy_states, live_topic, snapshot
-from topicops.testing.changes import create_topic, delete_topic
+from topicops.testing.builders import NOW, healthy_states, live_topic, partition_state, snapshot
+from topicops.testing.changes import create_topic, delete_topic, expand_topic
 
 RACKS = {1: "r1", 2: "r2", 3: "r3"}
 
@@ -41,6 +41,16 @@ def test_a_plan_may_make_the_loss_of_one_rack_worse_and_of_another_better() -> N
     offline = {row.rack: (row.before.offline, row.after.offline) for row in found.racks}
     assert offline == {"r1": (0, 0), "r2": (1, 0), "r3": (0, 1)}
     assert [row.brokers for row in found.racks] == [1, 1, 1]
+
+
+def test_an_expansion_lets_no_follower_of_an_old_partition_catch_up() -> None:
+    late = live_topic("late", assignment={0: (2, 3, 1)}, states={0: partition_state((2,))})
+    found = planned_losses(snapshot(late, racks=RACKS), [expand_topic(late, (3, 1, 2))])
+    assert {row.rack: (row.before.offline, row.after.offline) for row in found.racks} == {
+        "r1": (0, 0),
+        "r2": (1, 1),
+        "r3": (0, 0),
+    }
 
 
 @pytest.mark.parametrize(

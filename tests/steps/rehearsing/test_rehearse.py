@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import UsageError
+from topicops.model.plans.changes import Change
 from topicops.model.release import Release, Releases
 from topicops.steps.rehearsing.each_rack import without_each_rack
 from topicops.steps.rehearsing.partitions import PartitionName
 from topicops.steps.rehearsing.rehearse import Effect, Rehearsal, after_plan, rehearse
-from topicops.steps.reporting.cluster.rehearsal_text import rehearsal_markdown, rehearsal_text
+from topicops.steps.reporting.cluster.rehearsal_text import racks_markdown, rehearsal_markdown, rehearsal_text
 from topicops.testing.builders import healthy_states, live_topic, partition_state, snapshot
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
 
@@ -57,12 +60,107 @@ def test_brokers_that_are_lost_first_hold_up_deletes_and_refuse_expansions() -> 
 
     found = rehearse(LIVE, changes, environment="local", lost=[2], step=0)
 
-    assert effects(found) == {"new": "skewed", "orders": "refused", "old": "hangs"}
-    assert leaders(found, "new") == [1]
+    assert effects(found) == {"new": "refused", "orders": "refused", "old": "hangs"}
     assert [change.reason for change in found.changes] == [
-        "it has replicas on broker 2; apply refuses it (TOP427)",
-        "it has new replicas on broker 2: brokers answer INVALID_REPLICA_ASSIGNMENT (39)",
+        "it has new replicas on broker 2; apply refuses it (TOP427)",
+        "it has new replicas on broker 2; apply refuses it (TOP427)",
         "it waits for broker 2; apply does not begin it (TOP421)",
+    ]
+
+
+def test_what_apply_does_not_begin_leaves_its_topic_as_it_is() -> None:
+    changes = [create_topic("new", (2, 1)), expand_topic(ORDERS, (2, 1)), delete_topic(OLD)]
+
+    found = rehearse(LIVE, changes, environment="local", lost=[2], step=0)
+
+    assert {topic.topic: leaders(found, topic.topic) for topic in found.topics} == {
+        "new": [],
+        "old": [3],
+        "orders": [1, 3],
+    }
+    unplanned = rehearse(LIVE, [], environment="local", lost=[2])
+    assert (found.load, found.partitions) == (unplanned.load, unplanned.partitions)
+
+
+@pytest.mark.parametrize(
+    ("change", "effect", "reason"),
+    [
+        pytest.param(
+            create_topic("old", (1, 2)),
+            "refused",
+            "the topic changed since the plan (TOP501): topic: planned absent, live present; "
+            "replicas of partition 0: planned [1, 2], live [2, 3]; plan again",
+            id="another topic of the name",
+        ),
+        pytest.param(create_topic("old", (2, 3)), "done", "already so", id="created"),
+        pytest.param(expand_topic(topic("old"), (2, 3)), "done", "already so", id="expanded"),
+        pytest.param(
+            expand_topic(topic("absent", (1,)), (2,)),
+            "refused",
+            "the topic changed since the plan (TOP501): topic: planned present, live absent; plan again",
+            id="nothing to expand",
+        ),
+        pytest.param(
+            configure_topic(topic("absent"), {"retention.ms": "1"}),
+            "refused",
+            "the topic changed since the plan (TOP501): topic: planned present, live absent; plan again",
+            id="nothing to configure",
+        ),
+        pytest.param(delete_topic(topic("absent")), "done", "already so", id="deleted"),
+    ],
+)
+def test_a_change_whose_topic_is_not_as_planned_any_more_is_not_played(
+    change: Change, effect: str, reason: str
+) -> None:
+    found = rehearse(LIVE, [change], environment="local")
+
+    assert [(one.effect.value, one.reason) for one in found.changes] == [(effect, reason)]
+    after = after_plan(LIVE, [change])
+    assert {name: (one.assignment, one.overrides) for name, one in after.topics.items()} == {
+        name: (one.assignment, one.overrides) for name, one in LIVE.topics.items()
+    }
+
+
+def test_a_topic_without_an_id_is_known_by_its_czxid() -> None:
+    plain = replace(OLD, topic_id=None, czxid=7)
+    found = rehearse(snapshot(plain, racks=RACKS), [expand_topic(plain, (3, 1))], environment="local")
+    assert effects(found) == {"old": "done"}
+
+
+def test_a_partition_that_lost_its_followers_goes_offline_with_its_leader_although_its_topic_is_expanded() -> None:
+    late = live_topic("late", assignment={0: (2, 3, 1)}, states={0: partition_state((2,))})
+    found = rehearse(snapshot(late, racks=RACKS), [expand_topic(late, (3, 1, 2))], environment="local", lost=[2])
+    assert (leaders(found, "late"), found.offline) == ([None, 3], (PartitionName("late", 0),))
+
+
+def test_followers_stay_out_of_the_isr_when_another_controller_is_elected() -> None:
+    late = live_topic(
+        "late", assignment={0: (3, 1)}, states={0: partition_state((3,))}, overrides={"min.insync.replicas": "2"}
+    )
+    live = snapshot(late, racks=RACKS, controller_id=2)
+    found = rehearse(live, [configure_topic(late, {"retention.ms": "1"})], environment="local", lost=[2])
+    assert found.below_min_isr == (PartitionName("late", 0),)
+    assert found.topics[0].partitions[0].isr == (3,)
+
+
+@pytest.mark.parametrize(
+    "release", [pytest.param(Release(2, 0), id="the next one"), pytest.param(Release(2, 1), id="at once")]
+)
+def test_the_isr_is_that_of_after_an_unclean_election(release: Release) -> None:
+    thin = live_topic("thin", assignment={0: (2, 3)}, states={0: partition_state((2,))})
+    change = configure_topic(thin, {"unclean.leader.election.enable": "true"})
+    live = snapshot(thin, racks=RACKS, releases=Releases(release, release))
+    found = rehearse(live, [change], environment="local", lost=[2], step=0)
+    [partition] = found.topics[0].partitions
+    assert (partition.leader, partition.isr) == (3, (3,))
+
+
+def test_an_expansion_is_skewed_by_its_own_partitions_alone() -> None:
+    changes = [expand_topic(ORDERS, (2, 1), (3, 1)), expand_topic(STRICT, (1, 3))]
+    found = rehearse(LIVE, changes, environment="local", lost=[2])
+    assert [(change.topic, change.effect.value, change.reason) for change in found.changes] == [
+        ("orders", "skewed", "the first replica does not lead 1 new partition"),
+        ("strict", "done", ""),
     ]
 
 
@@ -155,6 +253,36 @@ def test_racks_count_as_after_the_plan_where_there_is_one() -> None:
     assert [loss.offline for loss in found.racks] == [0, 0, 1]
 
 
+def test_a_marker_without_a_topic_does_not_count_as_a_topic() -> None:
+    live = snapshot(ORDERS, SINGLE, racks=RACKS, deleting={"single": 1, "gone": 1})
+    assert without_each_rack(live, environment="local").topics == 1
+
+
+def test_a_marked_topic_that_the_brokers_delete_has_no_marker_after_the_plan() -> None:
+    live = snapshot(ORDERS, SINGLE, OLD, racks=RACKS, deleting={"single": 7, "old": 7})
+    planned = after_plan(live, [delete_topic(SINGLE)])
+    assert (sorted(planned.topics), planned.deleting) == (["old", "orders"], {"old": 7})
+
+
+def test_the_markdown_of_the_racks_tells_where_when_and_what_is_left_out() -> None:
+    dead = live_topic("dead", assignment={0: (9,)}, states={0: partition_state((9,), leader=-1)})
+    live = snapshot(dead, ORDERS, racks={1: "r1", 2: "r2", 3: None})
+    found = without_each_rack(live, environment="_local_", after_plan=True)
+    assert racks_markdown(found) == (
+        "\\_local\\_, after the plan: 2 topics, 3 partitions; now 1 offline, 0 below min.insync.replicas, "
+        "at most 1 leaders on a broker.\n"
+        "\n"
+        "Brokers without a rack stay in each line: 3\n"
+        "\n"
+        "#### If a rack is lost\n"
+        "\n"
+        "| without rack | offline | below min ISR | leaders that move | most leaders of a broker |\n"
+        "|---|---|---|---|---|\n"
+        "| r1 | 0 | 0 | 1 | 2 |\n"
+        "| r2 | 0 | 0 | 1 | 1 |\n"
+    )
+
+
 def test_one_rack_alone_is_refused() -> None:
     with pytest.raises(UsageError, match="fewer than two racks"):
         without_each_rack(snapshot(ORDERS, racks={1: "a", 2: "a", 3: "a"}), environment="local")
@@ -166,20 +294,21 @@ def test_the_text_tells_the_story_the_changes_and_what_is_lost() -> None:
         "Rehearsal in local: 2 changes; broker 2 (r2) is lost after change 1.\n"
         "\n"
         "Changes:\n"
-        "  create new: skewed: 1 of its partitions are not led by their first replica\n"
+        "  create new: skewed: the first replica does not lead 1 new partition\n"
         "  delete old: hangs: it waits for broker 2; apply does not begin it (TOP421)\n"
         "\n"
         "Topics afterwards:\n"
         "  new\n"
         "    partition 0: leader 1, replicas 2,1, ISR 1\n"
-        "  old: marked for deletion\n"
+        "  old\n"
+        "    partition 0: leader 3 (was 2), replicas 2,3, ISR 3\n"
         "\n"
         "Load afterwards:\n"
         "  broker 1 (r1): leaders 2 -> 3, replicas 2 -> 3\n"
         "  broker 2 (r2): lost, with 3 leaders before\n"
-        "  broker 3 (r3): leaders 0 -> 1, replicas 2 -> 1\n"
+        "  broker 3 (r3): leaders 0 -> 2, replicas 2\n"
         "\n"
-        "Afterwards, of 5 partitions:\n"
+        "Afterwards, of 6 partitions:\n"
         "  1 offline (0 before) (single-0)\n"
         "  1 below min.insync.replicas (0 before) (strict-0)\n"
         "  1 delete that would hang: old"

@@ -268,6 +268,16 @@ class ClusterSnapshot:
     def _offline(self, topic: LiveTopic) -> int:
         return sum(not self.has_live_leader(topic, p) for p in topic.assignment)
 
+    def traces(self, topic: str) -> TopicTraces:
+        """What it has under this name; a live topic is taken to have a config znode."""
+        live = self.topics.get(topic)
+        return TopicTraces(
+            live=live,
+            has_config_znode=live is not None,
+            is_deleting=topic in self.deleting,
+            is_in_reassignment=topic in self.reassigning,
+        )
+
     def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
         """Whether the state names a leader that is registered; a state may name a dead broker for a while."""
         state = (topic.states or {}).get(partition)

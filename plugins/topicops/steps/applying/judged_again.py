@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import assert_never
 
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, TopicTraces
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -149,20 +149,12 @@ def _gate_verdict(entry: GatedChange) -> Verdict:
 
 def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
     """Why no plan of now has this change: it is done, the topic changed, it is blocked, or no file asks for it."""
-    topic = change.topic
-    found = TopicTraces(
-        live=live.topics.get(topic),
-        has_config_znode=False,
-        is_deleting=topic in live.deleting,
-        is_in_reassignment=topic in live.reassigning,
-    )
-    comparison = compare(change, found)
+    comparison = compare(change, live.traces(change.topic))
     match comparison.match:
         case Match.AFTER:
             return IN_EFFECT
         case Match.CHANGED:
-            differences = "; ".join(comparison.differences)
-            return OutcomeStatus.REFUSED, f"the topic changed since the plan (TOP501): {differences}; plan again"
+            return OutcomeStatus.REFUSED, comparison.refusal
         case Match.BEFORE:
             return OutcomeStatus.REFUSED, _obstacle(obstacle) if obstacle else _why_unasked(change, desired)
     assert_never(comparison.match)

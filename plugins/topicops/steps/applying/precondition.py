@@ -34,6 +34,11 @@ class Comparison:
     differences: tuple[str, ...] = ()
     """Only when changed: one ``field: planned x, live y`` for each field that is not as the plan saw it."""
 
+    @property
+    def refusal(self) -> str:
+        """Only when changed: why the change is not sent."""
+        return f"the topic changed since the plan (TOP501): {'; '.join(self.differences)}; plan again"
+
 
 def compare(change: Change, traces: TopicTraces) -> Comparison:
     """Compare one change with what the cluster has under the topic's name right now."""

@@ -124,7 +124,7 @@ class Sender:
         self, change: Change, comparison: Comparison, traces: TopicTraces, brokers: Mapping[int, Broker]
     ) -> str | None:
         if comparison.match is Match.CHANGED:
-            return f"the topic changed since the plan (TOP501): {'; '.join(comparison.differences)}; plan again"
+            return comparison.refusal
         if dead := _dead_brokers(change, traces, brokers):
             return _dead_brokers_message(change, dead)
         return self.in_use.reason(change) if isinstance(change, DeleteTopic) else None

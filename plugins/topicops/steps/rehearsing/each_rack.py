@@ -66,7 +66,7 @@ def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bo
         environment=environment,
         cluster_id=live.cluster_id,
         after_plan=after_plan,
-        topics=len(live.topics) - len(live.deleting),
+        topics=len(live.topics.keys() - live.deleting.keys()),
         partitions=kinds.partitions,
         offline_now=sum(len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is None),
         below_min_isr_now=sum(

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from topicops.controller.context import UNCLEAN_ELECTION
+from topicops.controller.context import UNCLEAN_ELECTION, elects_unclean
 from topicops.controller.losses import after_loss
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.specs.topic_config import canonical_overrides, min_insync_replicas, needed_in_sync
+from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
 
 class Kind(NamedTuple):
@@ -34,7 +34,8 @@ class Fate(NamedTuple):
 
     leader: int | None
     """None: offline."""
-    in_sync: int
+    isr: tuple[int, ...]
+    """Of live brokers."""
     is_below_min_isr: bool
     """Or offline: producers with ``acks=all`` fail."""
 
@@ -96,7 +97,8 @@ class PartitionKinds:
 def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kind]]:
     """The kind of each partition, by id."""
     least = min_insync_replicas(topic.overrides, live.broker_defaults)
-    unclean = elects_unclean(topic, live.broker_defaults)
+    default = elects_unclean((live.broker_defaults or {}).get(UNCLEAN_ELECTION))
+    unclean = elects_unclean(topic.overrides.get(UNCLEAN_ELECTION), default=default)
     states = topic.states or {}
     for p, replicas in topic.assignment.items():
         state = states.get(p)
@@ -116,19 +118,13 @@ def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kin
 def fate_of(kind: Kind, live: Collection[int]) -> Fate:
     """What becomes of a partition of this kind. One that never had a leader gets none by a loss."""
     if not kind.has_state:
-        return Fate(leader=None, in_sync=0, is_below_min_isr=True)
+        return Fate(leader=None, isr=(), is_below_min_isr=True)
     before = PartitionState(leader=kind.leader, isr=kind.isr, leader_epoch=0, controller_epoch=0, version=0)
     gone = [broker for broker in kind.replicas if broker not in live]
     state = after_loss(before, kind.replicas, live=live, lost=gone, unclean=kind.unclean)
-    in_sync = sum(broker in live for broker in state.isr)
+    isr = tuple(broker for broker in state.isr if broker in live)
     leader = state.leader if state.leader in live else None
-    return Fate(leader, in_sync, is_below_min_isr=leader is None or in_sync < kind.needed)
-
-
-def elects_unclean(topic: LiveTopic, broker_defaults: Mapping[str, str] | None) -> bool:
-    own = topic.overrides.get(UNCLEAN_ELECTION)
-    value = (broker_defaults or {}).get(UNCLEAN_ELECTION, "false") if own is None else own
-    return canonical_overrides({UNCLEAN_ELECTION: value})[UNCLEAN_ELECTION] == "true"
+    return Fate(leader, isr, is_below_min_isr=leader is None or len(isr) < kind.needed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings
+from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings, elects_unclean
 from topicops.controller.played_cluster import PlayedCluster
 from topicops.controller.znodes import Znodes
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.printable import plural
 from topicops.model.release import USUAL
-from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.applying.precondition import Match, compare
 from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName, fate_of, kinds_of
 
 
@@ -24,11 +26,11 @@ class Effect(StrEnum):
 
     DONE = "done"
     SKEWED = "skewed"
-    """Done, but a partition of it is led by another broker than planned, or by none."""
+    """Done, but a partition that it makes is led by another broker than planned, or by none."""
     HANGS = "hangs"
-    """A deletion that waits for a broker."""
+    """A deletion that would wait for a broker; apply does not begin it."""
     REFUSED = "refused"
-    """The brokers or topicops refuse it."""
+    """Apply refuses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class RehearsedChange:
     action: Action
     effect: Effect
     reason: str = ""
-    """Empty when it is done."""
+    """Empty when it is done as planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class RehearsedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsedTopic:
-    """A topic that the plan changes, after the plan and the loss; without partitions if it is gone."""
+    """A topic that the plan changes, after the plan and the loss; without partitions if it is absent."""
 
     topic: str
     is_deleting: bool
@@ -131,7 +133,16 @@ def rehearse(
     played += [stage.play(change) for change in changes[step:]]
     before = PartitionKinds.of(live, live.topics.values())
     others = PartitionKinds.of(live, [topic for name, topic in live.topics.items() if name not in touched])
-    return _assembled(stage, environment=environment, lost=lost, step=step, played=played, before=before, others=others)
+    return _assembled(
+        stage,
+        environment=environment,
+        lost=lost,
+        step=step,
+        changes=changes,
+        played=played,
+        before=before,
+        others=others,
+    )
 
 
 def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
@@ -140,9 +151,8 @@ def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bo
     for change in changes:
         stage.play(change)
     others = {name: topic for name, topic in live.topics.items() if name not in stage.touched}
-    return replace(
-        live, topics={**others, **stage.topics}, deleting={**live.deleting, **dict.fromkeys(stage.deleting, 0)}
-    )
+    deleting = {name: age for name, age in live.deleting.items() if name in others or name in stage.deleting}
+    return replace(live, topics={**others, **stage.topics}, deleting=deleting)
 
 
 class Stage:
@@ -154,43 +164,61 @@ class Stage:
         self.touched = touched
         self.there = {name: live.topics[name] for name in sorted(touched) if name in live.topics}
         self.cluster = PlayedCluster(Znodes.of(live, self.there), settings=_settings(live))
+        self.cluster.slow |= live.brokers.keys()  # followers that are not in sync now stay so
 
     @property
-    def brokers(self) -> Collection[int]:
+    def brokers(self) -> AbstractSet[int]:
         return self.cluster.znodes.brokers.keys()
 
     def lose(self, brokers: Collection[int]) -> None:
         self.cluster.stop(sorted(brokers))
 
     def play(self, change: Change) -> RehearsedChange:
-        """Do what the brokers would do, and tell what apply does where it would not ask them."""
-        missing = sorted(_brokers_of(change, self.topics) - set(self.brokers))
+        """Do what the brokers would do, unless apply would not ask them: then the cluster stays as it is."""
+        found = self._unsent(change)
+        if found is None:
+            self._send(change)
+        effect, reason = found or (Effect.DONE, "")
+        return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
+
+    def _unsent(self, change: Change) -> tuple[Effect, str] | None:
+        """What becomes of a change that apply does not send, and why. None: it sends it."""
+        comparison = compare(change, self.live.traces(change.topic))
+        if comparison.match is Match.AFTER:
+            return Effect.DONE, "already so"
+        if comparison.match is Match.CHANGED:
+            return Effect.REFUSED, comparison.refusal
+        missing = sorted(self._brokers_of(change) - self.brokers)
+        if not missing:
+            return None
         names = ", ".join(f"broker {broker}" for broker in missing)
-        effect, reason = Effect.DONE, ""
+        if isinstance(change, DeleteTopic):
+            return Effect.HANGS, f"it waits for {names}; apply does not begin it (TOP421)"
+        return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it (TOP427)"
+
+    def _brokers_of(self, change: Change) -> set[int]:
+        """The brokers that a change needs: those of its new replicas, and of a delete all that hold the topic."""
+        rows: Assignment = {}
+        if isinstance(change, CreateTopic | ExpandTopic):
+            rows = change.assignment
+        elif isinstance(change, DeleteTopic) and not self._is_kraft:
+            rows = self.there[change.topic].assignment
+        return {broker for row in rows.values() for broker in row}
+
+    def _send(self, change: Change) -> None:
         match change:
             case CreateTopic():
                 self.cluster.create(change.topic, change.assignment, change.configs)
-                if missing:
-                    effect, reason = Effect.SKEWED, f"it has replicas on {names}; apply refuses it (TOP427)"
             case ExpandTopic():
-                if missing:
-                    effect = Effect.REFUSED
-                    reason = f"it has new replicas on {names}: brokers answer INVALID_REPLICA_ASSIGNMENT (39)"
-                elif change.topic not in self.cluster.znodes.topics:
-                    effect, reason = Effect.REFUSED, "the topic does not exist"
-                else:
-                    self.cluster.expand(change.topic, change.assignment)
+                self.cluster.expand(change.topic, change.assignment)
             case ConfigureTopic():
                 self.cluster.configure(change.topic, change.configs)
             case DeleteTopic() if self._is_kraft:
                 self.cluster.remove(change.topic)
             case DeleteTopic():
                 self.cluster.delete(change.topic)
-                if missing:
-                    effect, reason = Effect.HANGS, f"it waits for {names}; apply does not begin it (TOP421)"
             case _:
                 assert_never(change)
-        return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
 
     @property
     def topics(self) -> dict[str, LiveTopic]:
@@ -214,21 +242,10 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
 
 
 def _settings(live: ClusterSnapshot) -> ControllerSettings:
-    default = (live.broker_defaults or {}).get(UNCLEAN_ELECTION, "false")
     return ControllerSettings(
         release=live.releases.oldest if live.releases else USUAL,
-        unclean_leader_election_enable=canonical_overrides({UNCLEAN_ELECTION: default})[UNCLEAN_ELECTION] == "true",
+        unclean_leader_election_enable=elects_unclean((live.broker_defaults or {}).get(UNCLEAN_ELECTION)),
     )
-
-
-def _brokers_of(change: Change, topics: Mapping[str, LiveTopic]) -> set[int]:
-    """The brokers that a change needs: those of its new replicas, and of a delete all that hold the topic."""
-    rows: Assignment = {}
-    if isinstance(change, CreateTopic | ExpandTopic):
-        rows = change.assignment
-    elif isinstance(change, DeleteTopic) and change.topic in topics:
-        rows = topics[change.topic].assignment
-    return {broker for row in rows.values() for broker in row}
 
 
 def _assembled(
@@ -237,6 +254,7 @@ def _assembled(
     environment: str,
     lost: Collection[int],
     step: int,
+    changes: Sequence[Change],
     played: Sequence[RehearsedChange],
     before: PartitionKinds,
     others: PartitionKinds,
@@ -254,7 +272,7 @@ def _assembled(
         brokers={broker: found.rack for broker, found in sorted(live.brokers.items())},
         lost=tuple(sorted(lost)),
         step=step,
-        changes=_with_skew(played, touched, brokers),
+        changes=tuple(_with_skew(changes, played, touched, brokers)),
         topics=tuple(_topic(stage, after, name, brokers) for name in sorted(stage.touched)),
         load=tuple(_load(live, before, others, touched, brokers)),
         partitions=others.partitions + touched.partitions,
@@ -268,25 +286,23 @@ def _assembled(
 
 
 def _with_skew(
-    played: Sequence[RehearsedChange], touched: PartitionKinds, brokers: Collection[int]
-) -> tuple[RehearsedChange, ...]:
-    """Creates and expansions that were done, and whose leaders moved by a loss that came later."""
-    moved = Counter(
-        name.topic
+    changes: Sequence[Change], played: Sequence[RehearsedChange], touched: PartitionKinds, brokers: Collection[int]
+) -> Iterator[RehearsedChange]:
+    """The changes in their order; creates and expansions that are done may have leaders elsewhere than planned."""
+    moved = {
+        name
         for kind, fate, names in touched.fates(brokers)
         if kind.replicas and fate.leader != kind.replicas[0]
         for name in names
-    )
-    return tuple(
-        replace(
-            change,
-            effect=Effect.SKEWED,
-            reason=f"{moved[change.topic]} of its partitions are not led by their first replica",
-        )
-        if change.effect is Effect.DONE and change.action == "create" and moved[change.topic]
-        else change
-        for change in played
-    )
+    }
+    for change, found in zip(changes, played, strict=True):
+        rows = change.assignment if isinstance(change, CreateTopic | ExpandTopic) else {}
+        skewed = sum(PartitionName(change.topic, p) in moved for p in rows)
+        if skewed and found.effect is Effect.DONE:
+            reason = f"the first replica does not lead {plural(skewed, 'new partition')}"
+            yield replace(found, effect=Effect.SKEWED, reason=reason)
+        else:
+            yield found
 
 
 def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[int]) -> RehearsedTopic:
@@ -299,22 +315,20 @@ def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[
         topic=name,
         is_deleting=False,
         partitions=tuple(
-            _partition(stage.live, earlier, p, kind, fate_of(kind, brokers), brokers)
+            _partition(stage.live, earlier, p, kind, fate_of(kind, brokers))
             for p, kind in sorted(kinds_of(after, topic))
         ),
     )
 
 
-def _partition(
-    live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate, brokers: Collection[int]
-) -> RehearsedPartition:
+def _partition(live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate) -> RehearsedPartition:
     had_leader = earlier is not None and p in earlier.assignment and live.has_live_leader(earlier, p)
     return RehearsedPartition(
         partition=p,
         replicas=kind.replicas,
         leader_before=(earlier.states or {})[p].leader if earlier and had_leader else None,
         leader=fate.leader,
-        isr=tuple(broker for broker in kind.isr if broker in brokers),
+        isr=fate.isr,
         is_below_min_isr=fate.is_below_min_isr,
     )
 

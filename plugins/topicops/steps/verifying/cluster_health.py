@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, TopicTraces
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import BrokerMetadata, BrokerView
 from topicops.model.runs.results import Check, Verdict
 from topicops.steps.verifying.broker_checks import SOURCE_NAMES
@@ -68,17 +68,11 @@ def _observations(
 
 
 def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Observation:
-    live = snapshot.topics.get(topic)
     deleting = topic in snapshot.deleting
     return Observation(
         # Of a topic that is marked for deletion only what keeps it alive matters, not its health.
         expected=Expectation(topic=topic, absent=deleting),
-        traces=TopicTraces(
-            live=live,
-            has_config_znode=live is not None,
-            is_deleting=deleting,
-            is_in_reassignment=topic in snapshot.reassigning,
-        ),
+        traces=snapshot.traces(topic),
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,
         cluster_id=snapshot.cluster_id,

@@ -110,12 +110,7 @@ def rehearsal_text(found: Rehearsal) -> str:
 
 
 def racks_text(found: RackLosses) -> str:
-    head = (
-        f"{found.environment}{', after the plan' if found.after_plan else ''}: {plural(found.topics, 'topic')}, "
-        f"{plural(found.partitions, 'partition')}; now {found.offline_now} offline, "
-        f"{found.below_min_isr_now} below min.insync.replicas, at most {found.most_leaders_now} leaders on a broker."
-    )
-    return printable_lines("\n".join([head, "", *map(_rack_line, found.racks), *_rackless(found)]))
+    return printable_lines("\n".join([_racks_head(found), "", *map(_rack_line, found.racks), *_rackless(found)]))
 
 
 def rehearsal_markdown(found: Rehearsal) -> str:
@@ -148,7 +143,8 @@ def racks_markdown(found: RackLosses) -> str:
         for loss in found.racks
     )
     section = Section(title="If a rack is lost", head=_RACKS_TABLE, rows=rows, noun="racks")
-    return "\n".join(fitted([section], MARKDOWN_LIMIT)).rstrip("\n") + "\n"
+    head = [line for text in (_racks_head(found), *_rackless(found)) for line in (markdown(text), "")]
+    return "\n".join([*head, *fitted([section], MARKDOWN_LIMIT - size(head))]).rstrip("\n") + "\n"
 
 
 def _story(found: Rehearsal) -> str:
@@ -182,7 +178,7 @@ def _worst_first(found: Rehearsal) -> list[RehearsedChange]:
 
 def _topic_lines(topic: RehearsedTopic) -> Iterator[str]:
     if not topic.partitions:
-        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'gone'}"
+        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
         return
     yield f"  {topic.topic}"
     for partition in topic.partitions:
@@ -221,6 +217,14 @@ def _loss_lines(found: Rehearsal) -> Iterator[str]:
     )
     if hanging := found.with_effect(Effect.HANGS):
         yield f"  {plural(len(hanging), 'delete')} that would hang: {', '.join(change.topic for change in hanging)}"
+
+
+def _racks_head(found: RackLosses) -> str:
+    return (
+        f"{found.environment}{', after the plan' if found.after_plan else ''}: {plural(found.topics, 'topic')}, "
+        f"{plural(found.partitions, 'partition')}; now {found.offline_now} offline, "
+        f"{found.below_min_isr_now} below min.insync.replicas, at most {found.most_leaders_now} leaders on a broker."
+    )
 
 
 def _rack_line(loss: RackLoss) -> str:
