@@ -150,7 +150,7 @@ def _reasons(changes: Sequence[GatedChange]) -> Iterator[str]:
         yield ""
     for reason, titles in held.items():
         who = "all of them" if len(titles) == len(changes) > 1 else some(titles)
-        yield f"- {markdown(reason)}: {markdown(who)}"
+        yield f"- {markdown(who)}: {markdown(reason)}"
     if held:
         yield ""
 

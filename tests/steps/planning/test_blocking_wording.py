@@ -56,8 +56,8 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP418",
                 "the topic is marked for deletion but still exists",
-                "wait until the deletion has ended, then plan again; topicops why a --environment local says what holds "
-                "it up",
+                "wait until the deletion has ended, then plan again; topicops why a --environment local says what "
+                "holds it up",
                 4,
             ),
             id="a deletion under way",
