@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -14,6 +13,7 @@ from topicops.steps.why.wording import (
     read_from,
     remove_all,
     topic_path,
+    topic_znode,
     zookeeper_shell,
 )
 
@@ -96,13 +96,8 @@ def _znode_removed(facts: WhyFacts, serving: Sequence[int]) -> Cause:
             read_from=metadata_of(serving),
         )
     view = facts.views[serving[0]]
-    value: dict[str, object] = {
-        "version": 1,
-        "partitions": {str(p): list(found.replicas) for p, found in sorted(view.topics[facts.topic].items())},
-    }
-    if topic_id := view.topic_ids.get(facts.topic):
-        value |= {"version": 3, "topic_id": topic_id, "adding_replicas": {}, "removing_replicas": {}}
-    data = json.dumps(value, separators=(",", ":"))
+    rows = {p: found.replicas for p, found in view.topics[facts.topic].items()}
+    data = topic_znode(rows, view.topic_ids.get(facts.topic))
     return Cause(
         id="znode-removed",
         kind=CauseKind.STUCK,

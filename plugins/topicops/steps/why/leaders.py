@@ -43,11 +43,9 @@ def no_leader(facts: WhyFacts) -> Iterator[Cause]:
 
 def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int], others: Sequence[int]) -> Cause:
     verb, waits = ("have", "they wait") if partitions[1:] else ("has", "it waits")
-    leaders = {
-        elected.leader
-        for p in partitions
-        if (elected := offline_election(_row(facts, p), facts.states[p].isr, facts.brokers, unclean=True))
-    }
+    rows = ((_row(facts, p), facts.states[p].isr) for p in partitions)
+    found = (offline_election(row, isr, facts.brokers, unclean=True) for row, isr in rows)
+    leaders = sorted({elected.leader for elected in found if elected})
     return Cause(
         id="no-leader",
         kind=CauseKind.WAITS,
@@ -57,7 +55,9 @@ def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int
         way_out=f"a leader is elected when {'one of ' if awaited[1:] else ''}{brokers_text(awaited)} is back"
         if awaited
         else "none but the last resort: no broker is known to have all records",
-        last_resort=f"an unclean election makes {brokers_text(leaders)} the leader" if leaders else "",
+        last_resort=f"an unclean election makes {brokers_text(leaders)} the leader{'s' if leaders[1:] else ''}"
+        if leaders
+        else "",
         commands=_unclean_election(facts, partitions) if leaders else (),
         caution=_price(facts, partitions, leaders) if leaders else "",
         read_from=_states_and_brokers(facts, partitions),
@@ -139,14 +139,11 @@ def _states_and_brokers(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str
     return read_from(facts, *(state_path(facts, p) for p in partitions[:ZNODES]), "/brokers/ids")
 
 
-def _price(facts: WhyFacts, partitions: Sequence[int], leaders: set[int]) -> str:
+def _price(facts: WhyFacts, partitions: Sequence[int], leaders: Sequence[int]) -> str:
     loss = f"an unclean election loses every record that {brokers_text(leaders)} did not copy in time"
-    others = facts.live is not None and len(facts.live.assignment) > len(partitions)
-    return (
-        f"{loss}; until the last command, it may happen to every partition of the topic"
-        if (others and facts.release < ELECTS_BY_TOOL)
-        else loss
-    )
+    if facts.release < ELECTS_BY_TOOL and facts.live is not None and len(facts.live.assignment) > len(partitions):
+        return f"{loss}; until the last command it is allowed for every partition of the topic"
+    return loss
 
 
 def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:

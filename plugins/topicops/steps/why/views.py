@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
-from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import BrokerLogs
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
@@ -15,6 +13,7 @@ from topicops.steps.why.wording import (
     new_controller,
     read_from,
     topic_path,
+    topic_znode,
     zookeeper_shell,
 )
 
@@ -51,40 +50,29 @@ def other_topic_id(facts: WhyFacts) -> Iterator[Cause]:
     They refuse what a new controller tells them of the id in the znode. Source: kafka.server.ReplicaManager
     #becomeLeaderOrFollower, INCONSISTENT_TOPIC_ID (2.8 to 3.9).
     """
-    if facts.live is None or facts.is_deleting or facts.live.topic_id is None:
+    live = facts.live
+    if live is None or facts.is_deleting or live.topic_id is None:
         return
     ids = {broker: known for broker, view in facts.views.items() if (known := view.topic_ids.get(facts.topic))}
-    others = sorted(broker for broker, known in ids.items() if known != facts.live.topic_id)
+    others = sorted(broker for broker, known in ids.items() if known != live.topic_id)
     if not others:
         return
     same = next(iter(set(ids.values()))) if len(set(ids.values())) == 1 and facts.has_zookeeper else None
     known = ", ".join(sorted({ids[broker] for broker in others}))
+    znode = topic_znode(live.assignment, same, adding=live.adding, removing=live.removing)
     place = "its znode" if facts.has_zookeeper else "another broker"
     yield Cause(
         id="other-topic-id",
         kind=CauseKind.STUCK,
         message=f"{brokers_text(others)} {'know' if others[1:] else 'knows'} the topic by id {known}, {place} has "
-        f"{facts.live.topic_id}; the next controller tells them of an id that they refuse, and they stop serving it",
+        f"{live.topic_id}; the next controller tells them of an id that they refuse, and they stop serving it",
         way_out="write the id of the brokers back to the znode, then have a new controller elected"
         if same
         else "find out which id the records have, in partition.metadata of the logs; no command is safe before",
-        commands=(zookeeper_shell(facts, "set", topic_path(facts), _znode(facts.live, same)), *new_controller(facts))
-        if same
-        else (),
+        commands=(zookeeper_shell(facts, "set", topic_path(facts), znode), *new_controller(facts)) if same else (),
         caution="to delete the topic and create it again loses all its records",
         read_from=(*read_from(facts, topic_path(facts)), *metadata_of(others)),
     )
-
-
-def _znode(live: LiveTopic, topic_id: str) -> str:
-    """The topic's znode as it is, but for the id."""
-    moves = {
-        "adding_replicas": {str(p): list(row) for p, row in sorted(live.adding.items())},
-        "removing_replicas": {str(p): list(row) for p, row in sorted(live.removing.items())},
-    }
-    partitions = {str(p): list(row) for p, row in sorted(live.assignment.items())}
-    value = {"version": 3, "topic_id": topic_id, "partitions": partitions, **moves}
-    return json.dumps(value, separators=(",", ":"))
 
 
 def log_not_served(facts: WhyFacts) -> Iterator[Cause]:

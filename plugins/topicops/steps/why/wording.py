@@ -101,6 +101,23 @@ def partitions_file(facts: WhyFacts, name: str, rows: Mapping[int, Mapping[str, 
     return f"echo {shlex.quote(json.dumps({**more, 'partitions': partitions}))} > {shlex.quote(name)}"
 
 
+def topic_znode(
+    rows: Mapping[int, Sequence[int]],
+    topic_id: str | None,
+    *,
+    adding: Mapping[int, Sequence[int]] | None = None,
+    removing: Mapping[int, Sequence[int]] | None = None,
+) -> str:
+    """The data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
+    partitions, *moves = (
+        {str(p): list(row) for p, row in sorted((by or {}).items())} for by in (rows, adding, removing)
+    )
+    value: dict[str, object] = {"version": 1, "partitions": partitions}
+    if topic_id is not None:
+        value |= {"version": 3, "topic_id": topic_id, "adding_replicas": moves[0], "removing_replicas": moves[1]}
+    return json.dumps(value, separators=(",", ":"))
+
+
 def unregistered(facts: WhyFacts, brokers: Iterable[int]) -> list[int]:
     return sorted(set(brokers) - facts.brokers)
 
