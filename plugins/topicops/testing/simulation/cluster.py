@@ -13,13 +13,14 @@ from topicops.controller.controller import Controller
 from topicops.controller.events import (
     BrokersChanged,
     DeletionsMarked,
-    ElectionsAsked,
+    ElectionsWritten,
     Event,
     IsrAltered,
     MovesAsked,
     MovesWritten,
     PartitionsChanged,
     ReplicasDeleted,
+    ShutdownAsked,
     TopicsChanged,
 )
 from topicops.controller.requests import BrokerRequest, LeaderAndIsr, StopReplica, UpdateMetadata
@@ -84,6 +85,12 @@ class SimulatedCluster:
             self._stop(broker)
             delay_s = self.world.random.uniform(0.1, SESSION_S) if session_s is None else session_s
             self.world.after(delay_s, lambda: self._end_session(broker))
+
+    def shut_down(self, broker: int) -> None:
+        """Stop it as a person does: it first has its partitions led by others, and ends its session itself."""
+        if self.controller is not None and self.brokers[broker].is_up:
+            self._handle(ShutdownAsked(broker))
+        self.kill(broker, session_s=0.0)
 
     def start(self, broker: int) -> None:
         if not self.brokers[broker].is_up:
@@ -309,7 +316,7 @@ class SimulatedCluster:
     def write_election(self, tp: TopicPartition) -> None:
         """Write ``/admin/preferred_replica_election``."""
         self.znodes.elections[tp] = None
-        self.notify(ElectionsAsked((tp,)))
+        self.notify(ElectionsWritten())
 
     def write_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """Write ``/admin/reassign_partitions``."""
@@ -332,6 +339,8 @@ class SimulatedCluster:
     def wipe(self, topic: str) -> None:
         """Remove a topic with all traces, in ZooKeeper and on all brokers, as if it had been deleted before."""
         self.znodes.remove_topic_by_hand(topic)
+        if self.controller is not None:
+            self.controller.context.forget_states(topic)
         self.notify(TopicsChanged())
         for broker in self.brokers.values():
             broker.logs = {tp for tp in broker.logs if tp.topic != topic}
