@@ -62,6 +62,7 @@ class SimulatedBrokersApi:
         return RequestChecks(
             release=settings.release,
             deletes_topics=settings.delete_topic_enable,
+            topics=self.cluster.znodes.topics,
             is_anything_moving=bool(self.cluster.znodes.moves),
         )
 
