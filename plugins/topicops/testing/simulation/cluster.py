@@ -109,6 +109,8 @@ class SimulatedCluster:
     def go_on(self, broker: int) -> None:
         found = self.brokers[broker]
         found.is_silent = False
+        if self.controller is None:
+            self.world.after(ELECTION_S, self._elect)
         waiting, found.unread = found.unread, []
         for message in waiting:
             self._receive(broker, message)
