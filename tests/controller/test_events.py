@@ -21,6 +21,7 @@ from topicops.controller.events import (
     ShutdownAsked,
     UncleanElectionAllowed,
 )
+from topicops.controller.played_cluster import PlayedCluster
 from topicops.controller.requests import StopReplica
 from topicops.controller.znodes import TopicZnode, Znodes
 from topicops.model.cluster.snapshot import PartitionState
@@ -72,12 +73,12 @@ def delete(controller: Controller) -> None:
 def test_an_election_that_is_asked_for_leaves_alone_what_is_led_as_it_wants(
     election: Election, leader: int, isr: tuple[int, ...], live: tuple[int, ...], elected: int | None
 ) -> None:
-    controller = controller_of(found := znodes(leader=leader, isr=isr, live=live))
-    before = found.states[TP]
+    cluster = PlayedCluster(znodes(leader=leader, isr=isr, live=live))
+    before = cluster.znodes.states[TP]
 
-    controller.handle(ElectionsAsked((TP,), election))
+    cluster.elect(TP, election=election)
 
-    after = found.states[TP]
+    after = cluster.znodes.states[TP]
     assert (after == before) if elected is None else (after.leader == elected)
 
 
