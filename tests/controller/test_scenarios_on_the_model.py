@@ -120,6 +120,40 @@ def test_the_dead_broker_leaves_isrs_also_where_no_controller_saw_it_die(release
 
 
 @pytest.mark.parametrize("release", [OLD, NEW], ids=str)
+def test_a_broker_that_is_shut_down_gives_up_what_it_leads_but_for_what_it_has_alone(release: Release) -> None:
+    states = state_after("shut down 3", scripts.a_broker_is_shut_down_and_comes_back, release)
+
+    assert states["shut.down"].partitions == {
+        0: partition(3, 2, 1, leader=2, isr=(1, 2), epoch=1),
+        1: partition(2, 3, 1, leader=2, isr=(1, 2), epoch=1),
+    }
+    assert states["shut.down.thin"].partitions == {0: partition(3, leader=-1, isr=(3,), epoch=1)}
+
+
+@pytest.mark.parametrize(
+    ("release", "epoch"),
+    [
+        pytest.param(OLD, 0, id="left alone in 1.0"),
+        pytest.param(Release(1, 1), 1, id="elected again since 1.1"),
+        pytest.param(Release(2, 1), 1, id="elected again up to 2.1"),
+        pytest.param(Release(2, 2), 0, id="left alone since 2.2"),
+    ],
+)
+def test_a_preferred_election_where_the_preferred_replica_leads(release: Release, epoch: int) -> None:
+    script = scripts.a_leader_is_elected_where_the_preferred_one_leads
+    states = state_after("elect elected.again", script, release)
+    assert states["elected.again"].partitions == {0: partition(1, 2, leader=1, isr=(1, 2), epoch=epoch)}
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=str)
+def test_a_topic_that_is_removed_by_hand_and_made_again_waits_for_another_controller(release: Release) -> None:
+    moments = played(scripts.a_topic_is_removed_by_hand_and_made_again, release).moments
+
+    assert moments[2].topics["removed"].partitions == {0: PartitionEnd(replicas=(2, 3))}
+    assert moments[3].topics["removed"].partitions == {0: partition(2, 3, leader=2, isr=(2, 3), epoch=0)}
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=str)
 def test_a_deletion_waits_for_the_broker_that_is_down_over_a_failover(release: Release) -> None:
     script = scripts.the_controller_fails_over_while_a_deletion_waits
     waiting = state_after("fail over", script, release)["failed.over.deletion"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from topicops.model.release import Release
 from topicops.testing.builders import live_topic
-from topicops.testing.changes import create_topic
+from topicops.testing.changes import configure_topic, create_topic, expand_topic
 from topicops.testing.create_request import CreateRequest
-from topicops.testing.request_checks import RequestChecks
+from topicops.testing.request_checks import UNKNOWN_TOPIC, RequestChecks
 
 ROWS = {0: (1, 2)}
 
@@ -38,6 +41,18 @@ def name_of(request: CreateRequest, checks: RequestChecks | None = None, *, exis
         ),
         pytest.param(
             CreateRequest(topic="a", partitions=0, timeout_ms=0), False, "INVALID_PARTITIONS", id="no time for an error"
+        ),
+        pytest.param(CreateRequest(topic="a b", partitions=0), False, "INVALID_PARTITIONS", id="counts before names"),
+        pytest.param(CreateRequest(topic="a b"), False, "INVALID_TOPIC_EXCEPTION", id="a space"),
+        pytest.param(CreateRequest(topic=""), False, "INVALID_TOPIC_EXCEPTION", id="no name"),
+        pytest.param(CreateRequest(topic=".."), False, "INVALID_TOPIC_EXCEPTION", id="a folder"),
+        pytest.param(CreateRequest(topic="a" * 250), False, "INVALID_TOPIC_EXCEPTION", id="too long"),
+        pytest.param(CreateRequest(topic="a" * 249), False, "", id="the longest name"),
+        pytest.param(
+            CreateRequest(topic="a", assignment={0: (1,), 2: (2,)}), False, "INVALID_REPLICA_ASSIGNMENT", id="a gap"
+        ),
+        pytest.param(
+            CreateRequest(topic="a", assignment={-1: (1,), 0: (1,), 3: (2,)}), False, "", id="ids of the right sum"
         ),
     ],
 )
@@ -83,3 +98,60 @@ def test_our_own_requests_are_asked_about_too() -> None:
     checks = RequestChecks(create_policy=lambda request: f"{len(request.assignment)} rows")
     error = checks.error_of(create_topic("a", (1, 2), (2, 1)), None, is_deleting=False, brokers=(1, 2))
     assert error == "POLICY_VIOLATION (44): 2 rows"
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        pytest.param(Release(2, 2), "", id="before 2.3"),
+        pytest.param(Release(2, 3), "INVALID_REPLICA_ASSIGNMENT", id="since"),
+    ],
+)
+def test_ids_with_a_gap_are_refused_since_2_3(release: Release, name: str) -> None:
+    assert name_of(CreateRequest(topic="a", assignment={0: (1,), 2: (2,)}), RequestChecks(release=release)) == name
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [
+        pytest.param("a_b", "INVALID_TOPIC_EXCEPTION", id="a twin"),
+        pytest.param("a-b", "", id="another name"),
+        pytest.param("A_b", "", id="case counts"),
+    ],
+)
+def test_a_name_that_another_topic_has_in_metrics_is_refused(topic: str, name: str) -> None:
+    assert name_of(CreateRequest(topic=topic), RequestChecks(topics=("a.b", "c"))) == name
+
+
+def test_a_topic_that_waits_for_its_deletion_exists_after_the_counts_were_checked() -> None:
+    names = []
+    for partitions in (0, 1):
+        request = CreateRequest(topic="a", partitions=partitions)
+        answer = RequestChecks(topics=("a",)).answer_to_create(request, live_topic("a"), is_deleting=True, brokers=(1,))
+        names.append((answer.error or "").partition(" (")[0])
+    assert names == ["INVALID_PARTITIONS", "TOPIC_ALREADY_EXISTS"]
+
+
+@pytest.mark.parametrize(
+    ("release", "error"),
+    [pytest.param(Release(2, 5), None, id="before 2.6"), pytest.param(Release(2, 6), UNKNOWN_TOPIC, id="since 2.6")],
+)
+def test_a_topic_that_waits_for_its_deletion_is_not_configured(release: Release, error: str | None) -> None:
+    change = configure_topic(live_topic("a"), {"retention.ms": "1000"})
+    checks = RequestChecks(release=release)
+    assert checks.error_of(change, live_topic("a"), is_deleting=True, brokers=(1, 2, 3)) == error
+
+
+def test_a_config_that_the_release_does_not_know_is_refused() -> None:
+    request = CreateRequest(topic="a", configs={"compression.gzip.level": "5"})
+    assert [name_of(request, RequestChecks(release=r)) for r in (Release(3, 7), Release(3, 8))] == [
+        "INVALID_CONFIG",
+        "",
+    ]
+
+
+def test_a_topic_without_partition_0_cannot_be_expanded() -> None:
+    live = live_topic("a", assignment={1: (1, 2)})
+    change = replace(expand_topic(live, (2, 3)), partitions=2, assignment={2: (2, 3)})
+    error = RequestChecks().error_of(change, live, is_deleting=False, brokers=(1, 2, 3))
+    assert (error or "").startswith("UNKNOWN_SERVER_ERROR (-1)")

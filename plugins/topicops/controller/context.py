@@ -119,14 +119,23 @@ class ControllerContext:
         self.replica_status.pop(replica, None)
 
     def forget_topic(self, topic: str) -> None:
+        """Forget all but the states of its partitions and replicas, which a deletion has ended before.
+
+        So a topic that somebody removed by hand, and made again, gets no leader until another controller is elected.
+        Source: kafka.controller.ControllerContext#removeTopic (3.9).
+        """
         self.deleting.discard(topic)
         self.deletion_started.discard(topic)
         self.ineligible.pop(topic, None)
         for p in self.assignments.pop(topic, {}):
             tp = TopicPartition(topic, p)
             self.states.pop(tp, None)
-            self.partition_status.pop(tp, None)
             self.moving.discard(tp)
+
+    def forget_states(self, topic: str) -> None:
+        """As after its deletion."""
+        self.partition_status = {tp: status for tp, status in self.partition_status.items() if tp.topic != topic}
+        self.replica_status = {r: status for r, status in self.replica_status.items() if r.topic != topic}
 
     def send_leader_and_isr(self, brokers: Iterable[int], tp: TopicPartition) -> None:
         """To these replicas, if they live; and to every broker what clients should know."""

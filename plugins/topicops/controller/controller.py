@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from topicops.controller.assignments import Replica, TopicPartition
@@ -13,9 +13,9 @@ from topicops.controller.events import (
     BrokersChanged,
     DeletionsMarked,
     ElectionsAsked,
+    ElectionsWritten,
     Event,
     IsrAltered,
-    LeadersUnbalanced,
     LogsFailed,
     MovesAsked,
     MovesWritten,
@@ -34,10 +34,14 @@ from topicops.controller.replica_state_machine import ReplicaStateMachine
 from topicops.controller.replica_states import ReplicaStatus
 from topicops.controller.requests import BrokerRequest, Outbox
 from topicops.controller.znodes import Znodes
-from topicops.model.release import KNOWS_BOUNCED_BROKERS, RESTORES_ROWS, TOPIC_IDS
-
-MOST_IMBALANCE = 0.1
-"""The part of a broker's preferred partitions that others may lead: ``leader.imbalance.per.broker.percentage``."""
+from topicops.model.release import (
+    ALTERS_ISRS,
+    KNOWS_BOUNCED_BROKERS,
+    LEAVES_LEADERS,
+    REPEATS_ELECTIONS,
+    RESTORES_ROWS,
+    TOPIC_IDS,
+)
 
 
 class Controller:
@@ -94,11 +98,11 @@ class Controller:
             case MovesAsked(targets):
                 self.context.znodes.remove_moves([tp for tp in targets if tp in self.context.znodes.moves])
                 self._moves.begin(targets)
+            case ElectionsWritten():
+                self._hold_elections(list(self.context.znodes.elections), Election.PREFERRED)
+                self.context.znodes.remove_elections()
             case ElectionsAsked(partitions, election):
-                known = [tp for tp in partitions if self.context.replicas(tp) and tp.topic not in self.context.deleting]
-                self.partitions.bring_online(known, election)
-                if self.context.znodes.elections:
-                    self.context.znodes.remove_elections()
+                self._hold_elections(partitions, election)
             case ShutdownAsked(broker):
                 self._shut_down(broker)
             case IsrAltered(partition, isr):
@@ -109,10 +113,7 @@ class Controller:
                 self.context.failed_logs.setdefault(broker, set()).update(partitions)
                 self._go_offline([Replica(*tp, broker) for tp in partitions])
             case UncleanElectionAllowed(topic):
-                waiting = [tp for tp in self.context.partitions([topic]) if self._is_offline(tp)]
-                self.partitions.bring_online(waiting, Election.OFFLINE)
-            case LeadersUnbalanced():
-                self._balance()
+                self.partitions.elect_where_offline([topic])
             case _:
                 assert_never(event)
 
@@ -267,32 +268,24 @@ class Controller:
 
     # --- leaders ------------------------------------------------------------------------------------------------
 
+    def _hold_elections(self, partitions: Sequence[TopicPartition], election: Election) -> None:
+        """Elect where it is needed, and not in topics that are being deleted.
+
+        Source: kafka.controller.KafkaController#processReplicaLeaderElection (3.9), and in 2.1 what handles
+        PreferredReplicaLeaderElection.
+        """
+        context = self.context
+        able = [tp for tp in partitions if context.replicas(tp) and tp.topic not in context.deleting]
+        if not REPEATS_ELECTIONS <= context.release < LEAVES_LEADERS:
+            able = [tp for tp in able if self.partitions.needs(election, tp)]
+        self.partitions.bring_online(able, election)
+
     def _isr_altered(self, tp: TopicPartition, isr: tuple[int, ...]) -> None:
         context = self.context
         state = context.znodes.states.get(tp)
         if state is None or tp.topic in context.deleting or not context.replicas(tp):
             return
-        context.write_state(tp, altered_by_leader(state, isr))
+        epoch = context.epoch if context.release >= ALTERS_ISRS else state.controller_epoch
+        context.write_state(tp, altered_by_leader(state, isr, controller_epoch=epoch))
         context.send_metadata([tp])
         self._moves.end_if_complete(tp)
-
-    def _is_offline(self, tp: TopicPartition) -> bool:
-        return self.context.partition_status.get(tp) is PartitionStatus.OFFLINE
-
-    def _balance(self) -> None:
-        """Move leaders back to preferred replicas, for brokers that lead too few of theirs.
-
-        Source: kafka.controller.KafkaController#checkAndTriggerAutoLeaderRebalance (3.9).
-        """
-        context = self.context
-        preferred: dict[int, list[TopicPartition]] = {}
-        for tp in context.partitions():
-            if context.replicas(tp) and tp.topic not in context.deleting:
-                preferred.setdefault(context.replicas(tp)[0], []).append(tp)
-        for broker, partitions in sorted(preferred.items()):
-            if broker not in context.live:
-                continue
-            lost = [tp for tp in partitions if tp in context.states and context.states[tp].leader != broker]
-            if len(lost) / len(partitions) > MOST_IMBALANCE:
-                able = [tp for tp in lost if tp not in context.moving and broker in context.states[tp].isr]
-                self.partitions.bring_online(able, Election.PREFERRED)

@@ -44,8 +44,13 @@ class MovesAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ElectionsWritten:
+    """``/admin/preferred_replica_election`` was created."""
+
+
+@dataclass(frozen=True, slots=True)
 class ElectionsAsked:
-    """ElectLeaders since 2.2, or ``/admin/preferred_replica_election``."""
+    """ElectLeaders, since 2.2."""
 
     partitions: tuple[TopicPartition, ...]
     election: Election = Election.PREFERRED
@@ -90,11 +95,6 @@ class UncleanElectionAllowed:
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeadersUnbalanced:
-    """The check of ``auto.leader.rebalance.enable`` is due, by default every 5 minutes."""
-
-
 Event = (
     BrokersChanged
     | TopicsChanged
@@ -102,11 +102,11 @@ Event = (
     | DeletionsMarked
     | MovesWritten
     | MovesAsked
+    | ElectionsWritten
     | ElectionsAsked
     | ShutdownAsked
     | IsrAltered
     | ReplicasDeleted
     | LogsFailed
     | UncleanElectionAllowed
-    | LeadersUnbalanced
 )

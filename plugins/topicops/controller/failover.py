@@ -5,7 +5,6 @@ Source: kafka.controller.KafkaController#onControllerFailover (1.0 to 3.9).
 
 from __future__ import annotations
 
-from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerContext
 from topicops.controller.deletion import OFFLINE_REPLICAS, REASSIGNMENT, TopicDeletion
 from topicops.controller.elections import Election
@@ -31,7 +30,8 @@ def take_over(
     moves.resume_all()
     if context.settings.delete_topic_enable:
         deletion.go_on()
-    partitions.bring_online(_wanted_elections(context), Election.PREFERRED)
+    wanted = [tp for tp in context.znodes.elections if context.replicas(tp) and tp.topic not in context.deleting]
+    partitions.bring_online([tp for tp in wanted if partitions.needs(Election.PREFERRED, tp)], Election.PREFERRED)
     if context.znodes.elections:
         context.znodes.remove_elections()
 
@@ -49,24 +49,12 @@ def read_znodes(context: ControllerContext) -> None:
 def ineligible_topics(context: ControllerContext) -> dict[str, str]:
     """Topics that could not be deleted now, with the reason: a replica is offline, or a partition is being moved.
 
-    Source: kafka.controller.KafkaController#fetchTopicDeletionsInProgress (3.9; as in 1.0).
+    Since 2.4 ``/admin/reassign_partitions`` does not count: it is read later, and then refused for these topics.
+    Source: kafka.controller.KafkaController#fetchTopicDeletionsInProgress (3.9, and 2.3 for brokers before 2.4).
     """
-    found = {tp.topic: REASSIGNMENT for tp in {*context.moving, *context.znodes.moves}}
+    moving = context.moving if context.release >= REASSIGNMENTS_IN_TOPICS else context.znodes.moves
+    found = {tp.topic: REASSIGNMENT for tp in moving}
     for topic in context.assignments:
         if any(not context.is_online(replica.broker, replica.of) for replica in context.replicas_of(topic)):
             found[topic] = OFFLINE_REPLICAS
     return found
-
-
-def _wanted_elections(context: ControllerContext) -> list[TopicPartition]:
-    """Preferred elections that a znode asks for; those of a topic that goes or is led so already are done."""
-    return [
-        tp
-        for tp in context.znodes.elections
-        if context.replicas(tp) and tp.topic not in context.deleting and not _is_led_as_preferred(context, tp)
-    ]
-
-
-def _is_led_as_preferred(context: ControllerContext, tp: TopicPartition) -> bool:
-    state = context.states.get(tp)
-    return state is not None and state.leader == context.replicas(tp)[0]

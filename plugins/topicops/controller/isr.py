@@ -51,12 +51,15 @@ def without_replica(
     return _written(state, leader, isr, controller_epoch)
 
 
-def altered_by_leader(state: PartitionState, isr: Sequence[int]) -> PartitionState:
+def altered_by_leader(state: PartitionState, isr: Sequence[int], *, controller_epoch: int | None) -> PartitionState:
     """The leader adds followers that have caught up, or removes those that have not: no new leader epoch.
 
-    Source: kafka.cluster.Partition#maybeExpandIsr and #maybeShrinkIsr (3.9; before 2.7 leaders write the znode).
+    Args:
+        controller_epoch: Of the controller since 2.7, which writes the znode; before, leaders write the one they know.
+
+    Source: kafka.cluster.Partition#maybeExpandIsr and #maybeShrinkIsr (3.9).
     """
-    return replace(state, isr=tuple(isr), version=(state.version or 0) + 1)
+    return replace(state, isr=tuple(isr), controller_epoch=controller_epoch, version=(state.version or 0) + 1)
 
 
 def _written(state: PartitionState, leader: int, isr: tuple[int, ...], controller_epoch: int) -> PartitionState:

@@ -5,7 +5,7 @@ Source: kafka.controller.ZkPartitionStateMachine (3.9; as in 1.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerContext
@@ -40,15 +40,34 @@ class PartitionStateMachine:
                 context.partition_status[tp] = PartitionStatus.OFFLINE
         self.elect_where_offline()
 
-    def elect_where_offline(self) -> None:
-        """Elect a leader for each new and offline partition; topics that are being deleted are left alone."""
+    def elect_where_offline(self, topics: Collection[str] | None = None) -> None:
+        """Elect a leader for each new and offline partition; topics that are being deleted are left alone.
+
+        Args:
+            topics: Leave out all other topics.
+        """
         context = self._context
         waiting = [
             tp
             for tp, status in context.partition_status.items()
-            if status in (PartitionStatus.OFFLINE, PartitionStatus.NEW) and tp.topic not in context.deleting
+            if status in (PartitionStatus.OFFLINE, PartitionStatus.NEW)
+            and tp.topic not in context.deleting
+            and (topics is None or tp.topic in topics)
         ]
         self.bring_online(waiting, Election.OFFLINE)
+
+    def needs(self, election: Election, tp: TopicPartition) -> bool:
+        """Whether an election that somebody asks for would change the leader; else Kafka answers ELECTION_NOT_NEEDED.
+
+        Source: kafka.controller.KafkaController#processReplicaLeaderElection (3.9).
+        """
+        context = self._context
+        if tp not in context.states:
+            return False
+        leader = context.states[tp].leader
+        if election is Election.PREFERRED:
+            return leader != context.replicas(tp)[0]
+        return leader not in context.live or leader in context.shutting_down
 
     def move(self, partitions: Iterable[TopicPartition], to: PartitionStatus) -> None:
         """Any change but to Online; a partition that may not come there stays as it is."""

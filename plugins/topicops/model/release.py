@@ -52,6 +52,12 @@ RESTORES_ROWS = Release(2, 0)
 """A topic that is being deleted gets its rows back when its znode changes. Source: KafkaController, 1.1.1 and 2.0.1."""
 DELETES_NEVER_LED = Release(2, 0)
 """A topic that never had a leader can be deleted. Source: kafka.controller.ReplicaStateMachine of each release."""
+REPEATS_ELECTIONS = Release(1, 1)
+"""A preferred election elects the leader again that leads already. Source: KafkaController, 1.1.1 to 2.1.1; in 1.0.2
+kafka.controller.PreferredReplicaPartitionLeaderSelector refuses.
+"""
+LEAVES_LEADERS = Release(2, 2)
+"""An election leaves alone what is led as it wants, and may be asked for by a request (KIP-183)."""
 KNOWS_BOUNCED_BROKERS = Release(2, 2)
 """The controller notices a broker that restarts between two reads. Source: kafka.controller.KafkaController."""
 DEAD_REPLICAS_INELIGIBLE = Release(2, 3)
@@ -68,14 +74,26 @@ SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)
 """Brokers tell what an identity may do (KIP-430), and so whether it sees every group."""
+CHECKS_IDS = Release(2, 3)
+"""Brokers create no topic whose partitions are not numbered from 0. Source: kafka.zk.AdminZkClient, 2.2.2 and 2.3.1."""
 ELECTS_BY_TOOL = Release(2, 4)
 """Kafka's own tools: ``kafka-leader-election`` (KIP-460); before, ``kafka-preferred-replica-election`` alone."""
 CONFIGURES_TOPICS_BY_BROKERS = Release(2, 5)
 """Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 asks for ``--zookeeper``, 2.5 does not."""
 REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
+CONFIGURES_KNOWN = Release(2, 6)
+"""Brokers configure no topic that is being deleted: their metadata does not have it.
+
+Source: kafka.server.AdminManager#alterTopicConfigs, 2.5.1 and 2.6.3.
+"""
 CANCELS_MOVES = Release(2, 6)
 """Kafka's own tool, not its brokers: ``kafka-reassign-partitions`` has ``--cancel`` (KIP-455)."""
+ALTERS_ISRS = Release(2, 7)
+"""Protocol. Leaders ask the controller to change an ISR (KIP-497); before, they write the state themselves.
+
+Source: kafka.controller.KafkaController#processAlterIsr, which 2.6.3 lacks and 2.7.2 has.
+"""
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 NEWEST_RECORDS = Release(3, 0)

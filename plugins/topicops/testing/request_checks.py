@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_CONFIGS, USUAL, Release
+from topicops.model.release import (
+    CHECKS_IDS,
+    CONFIGURES_KNOWN,
+    REASSIGNMENTS_IN_TOPICS,
+    SINGLE_CONFIGS,
+    USUAL,
+    Release,
+)
 from topicops.model.specs.config_checks import config_problem
 from topicops.testing.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
 
@@ -26,6 +34,8 @@ class RequestChecks:
     release: Release = USUAL
     deletes_topics: bool = True
     """``delete.topic.enable``."""
+    topics: Collection[str] = ()
+    """Names of all topics that exist."""
     is_anything_moving: bool = False
     """``/admin/reassign_partitions`` is there."""
     default_partitions: int = 1
@@ -52,7 +62,7 @@ class RequestChecks:
             case ExpandTopic():
                 return self._expand_error(change, live, is_deleting=is_deleting, brokers=brokers)
             case ConfigureTopic():
-                return self._alter_error(change, live)
+                return self._alter_error(change, live, is_deleting=is_deleting)
             case DeleteTopic():
                 return self._delete_error(change, live, is_deleting=is_deleting)
 
@@ -71,14 +81,18 @@ class RequestChecks:
             return "NOT_CONTROLLER (41): This is not the correct controller for this cluster."
         if request.topic == METADATA_TOPIC:
             return f"INVALID_REQUEST (42): Creation of internal topic {METADATA_TOPIC} is prohibited."
-        if live is not None or is_deleting:
-            return f"TOPIC_ALREADY_EXISTS (36): Topic '{request.topic}' already exists."
+        if live is not None and not is_deleting:
+            return _exists_error(request.topic)
         resolved = self._resolved(request)
         return (
             _counts_error(request, resolved, brokers=brokers)
+            or _name_error(request.topic)
+            or (_exists_error(request.topic) if is_deleting else None)
+            or _collision_error(request.topic, self.topics)
             # Unknown brokers are accepted: under ZooKeeper a broker does not check them on create.
             or (_rows_error(request.assignment.values()) if request.assignment else None)
-            or _config_error(request.configs)
+            or (_ids_error(request.assignment) if self.release >= CHECKS_IDS else None)
+            or self._config_error(request.configs)
             or self._policy_error(resolved)
         )
 
@@ -111,14 +125,22 @@ class RequestChecks:
             return f"INVALID_PARTITIONS (37): The topic currently has {live.partitions} partitions."
         if unknown := {broker for row in change.assignment.values() for broker in row} - set(brokers):
             return f"INVALID_REPLICA_ASSIGNMENT (39): Unknown broker(s) in replica assignment: {sorted(unknown)}"
+        if 0 not in live.assignment:
+            return "UNKNOWN_SERVER_ERROR (-1): Unexpected existing replica assignment, partition id 0 is missing."
         return _rows_error([live.assignment[0], *change.assignment.values()])
 
-    def _alter_error(self, change: ConfigureTopic, live: LiveTopic | None) -> str | None:
-        if live is None:
+    def _alter_error(self, change: ConfigureTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
+        if live is None or (is_deleting and self.release >= CONFIGURES_KNOWN):
             return UNKNOWN_TOPIC
         if self.release < SINGLE_CONFIGS and not change.precondition.all_overrides:
             return "_UNSUPPORTED_FEATURE (-165): IncrementalAlterConfigs (KIP-339) not supported by broker"
-        return _config_error(change.configs)
+        return self._config_error(change.configs)
+
+    def _config_error(self, configs: Mapping[str, str | None]) -> str | None:
+        for name, value in configs.items():
+            if value is not None and (problem := config_problem(name, value, self.release)):
+                return f"INVALID_CONFIG (40): {problem}"
+        return None
 
     def _delete_error(self, change: DeleteTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
         if not self.deletes_topics:
@@ -155,8 +177,27 @@ def _rows_error(rows: Iterable[Sequence[int]]) -> str | None:
     return None
 
 
-def _config_error(configs: Mapping[str, str | None]) -> str | None:
-    for name, value in configs.items():
-        if value is not None and (problem := config_problem(name, value, USUAL)):
-            return f"INVALID_CONFIG (40): {problem}"
+def _ids_error(rows: Assignment) -> str | None:
+    """As Kafka checks it: by the sum of the ids."""
+    if sum(p for p in rows if p >= 0) != len(rows) * (len(rows) - 1) // 2:
+        return "INVALID_REPLICA_ASSIGNMENT (39): partitions should be a consecutive 0-based integer sequence"
     return None
+
+
+def _exists_error(topic: str) -> str:
+    return f"TOPIC_ALREADY_EXISTS (36): Topic '{topic}' already exists."
+
+
+def _name_error(topic: str) -> str | None:
+    """Source: org.apache.kafka.common.internals.Topic#validate."""
+    if topic in (".", "..") or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", topic):
+        return f"INVALID_TOPIC_EXCEPTION (17): Topic name is invalid: '{topic}'"
+    return None
+
+
+def _collision_error(topic: str, others: Iterable[str]) -> str | None:
+    """Source: org.apache.kafka.common.internals.Topic#hasCollisionChars and #hasCollision."""
+    if not {".", "_"} & {*topic}:
+        return None
+    twins = sorted(other for other in others if other.replace(".", "_") == topic.replace(".", "_"))
+    return f"INVALID_TOPIC_EXCEPTION (17): Topic '{topic}' collides with existing topics: {twins}" if twins else None

@@ -115,7 +115,7 @@ class RestingCluster(SimulatedPorts):
 
     def pause_broker(self, broker: int) -> None:
         """Stop its answers; it stays registered, leads, and is in the ISR."""
-        self.cluster.stand_still(broker)
+        self.cluster.stand_still(broker, session_s=None)
 
     def resume_broker(self, broker: int) -> None:
         self.cluster.go_on(broker)

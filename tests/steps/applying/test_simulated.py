@@ -10,8 +10,11 @@ import pytest
 
 from fixtures.simulation.planted_bugs import BUGS
 from fixtures.simulation.scripts import CHANGES, Happening, Planning, Script, What, script_of
-from fixtures.simulation.shrinking import broken, every_crash_point, shortest
+from fixtures.simulation.shrinking import broken, every_crash_point, invariant_of, shortest
 from fixtures.simulation.stage import play
+from topicops.model.errors import ClusterUnreachableError
+from topicops.testing.simulation.cluster import SimulatedCluster
+from topicops.testing.simulation.process import SimulatedProcess
 
 SEEDS = range(400)
 FOUND_WITHIN = 3_000
@@ -64,4 +67,23 @@ def test_each_planted_bug_is_found_and_its_story_is_short(bug: str, monkeypatch:
     story = shortest(script)
 
     assert len(story.happenings) <= LONGEST_STORY
-    assert play(story).violations[0].partition(" ")[0] == found[0].partition(" ")[0]
+    assert invariant_of(play(story).violations[0]) == invariant_of(found[0])
+
+
+def test_a_story_that_breaks_off_is_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: SimulatedCluster) -> None:
+        raise KeyError(1)
+
+    monkeypatch.setattr(SimulatedCluster, "heal", fail)
+    assert [(script.seed, found) for script, found in broken([17])] == [
+        (17, ["I0: the story broke off with KeyError(1)"])
+    ]
+
+
+def test_a_story_in_which_no_run_can_do_anything_breaks_an_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: SimulatedProcess) -> bool:
+        raise ClusterUnreachableError("no ZooKeeper")
+
+    monkeypatch.setattr(SimulatedProcess, "take_lease", fail)
+    found = play(Script(1, ("create new",))).violations
+    assert "I4: no run came to its end on the healed cluster" in found

@@ -13,6 +13,7 @@ from topicops.testing.request_checks import IS_MOVING, RequestChecks
 from topicops.testing.simulation.cluster import SimulatedCluster
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
+TIMED_OUT = Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")
 CLIENT_TIMEOUT_S = 30.0
 LATEST_S = 28.0
 """How long after the client's timeout a request may still arrive: apply reads back for 60 s after it was sent."""
@@ -62,6 +63,7 @@ class SimulatedBrokersApi:
         return RequestChecks(
             release=settings.release,
             deletes_topics=settings.delete_topic_enable,
+            topics=self.cluster.znodes.topics,
             is_anything_moving=bool(self.cluster.znodes.moves),
         )
 
@@ -93,7 +95,10 @@ class SimulatedBrokersApi:
                 cluster.die_while_writing(world.random.randrange(4))
             case _:
                 pass
-        if cluster.controller is None:
+        asked = cluster.controller
+        if asked is not None and not self._hears(asked.broker):
+            return [TIMED_OUT] * len(changes)
+        if asked is None or cluster.controller is not asked:
             error = "NOT_CONTROLLER (41): This is not the correct controller for this cluster. (TOP508)"
             return [Answer(AnswerKind.CONTROLLER_MOVED, error)] * len(changes)
         answers = [self._handle(change, by) for change in changes]
@@ -107,10 +112,16 @@ class SimulatedBrokersApi:
 
     def _timed_out(self, changes: Sequence[Change]) -> list[Answer]:
         self.cluster.world.pass_time(CLIENT_TIMEOUT_S)
-        return [Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")] * len(changes)
+        return [TIMED_OUT] * len(changes)
+
+    def _hears(self, broker: int) -> bool:
+        """Wait until a broker that stands still goes on or dies; False: the client does not wait so long."""
+        asked = self.cluster.brokers[broker]
+        return self.cluster.world.wait_until(lambda: not asked.is_silent, limit_s=CLIENT_TIMEOUT_S)
 
     def _arrive_late(self, changes: Sequence[Change], by: str) -> None:
-        if self.cluster.controller is not None:
+        controller = self.cluster.controller
+        if controller is not None and self.cluster.brokers[controller.broker].answers:
             for change in changes:
                 self._handle(change, by)
 
@@ -143,7 +154,7 @@ class SimulatedBrokersApi:
         """Brokers answer when the change is done as they see it, or when their patience ends."""
         if self.cluster.world.wait_until(lambda: self._is_done(change), limit_s=CLIENT_TIMEOUT_S):
             return ACCEPTED
-        return Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")
+        return TIMED_OUT
 
     def _is_done(self, change: Change) -> bool:
         cluster = self.cluster

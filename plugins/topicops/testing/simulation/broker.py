@@ -36,7 +36,7 @@ class SimulatedBroker:
     rack: str | None
     is_up: bool = True
     is_silent: bool = False
-    """It stands still as after SIGSTOP: it keeps its session, and does nothing that it is told."""
+    """It stands still as after SIGSTOP, and does nothing that it is told."""
     is_slow: bool = False
     """Its followers do not catch up."""
     is_behind: bool = False

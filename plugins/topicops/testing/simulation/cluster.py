@@ -13,13 +13,14 @@ from topicops.controller.controller import Controller
 from topicops.controller.events import (
     BrokersChanged,
     DeletionsMarked,
-    ElectionsAsked,
+    ElectionsWritten,
     Event,
     IsrAltered,
     MovesAsked,
     MovesWritten,
     PartitionsChanged,
     ReplicasDeleted,
+    ShutdownAsked,
     TopicsChanged,
 )
 from topicops.controller.requests import BrokerRequest, LeaderAndIsr, StopReplica, UpdateMetadata
@@ -66,6 +67,8 @@ class SimulatedCluster:
         """Topics whose new replicas do not catch up."""
         self.end_offsets: dict[str, dict[int, int]] = {}
         """By topic and partition; a topic keeps them when it is deleted."""
+        self._held: list[Callable[[], None]] = []
+        """What comes when the controller's broker goes on."""
         self._choose = choose or world.random.choice
         for broker in self.brokers:
             self.znodes.register(broker)
@@ -80,10 +83,16 @@ class SimulatedCluster:
     def kill(self, broker: int, *, session_s: float | None = None) -> None:
         """It stops at once; ZooKeeper notices when its session ends, which is after some seconds if not given."""
         if self.brokers[broker].is_up:
-            self.world.tell(f"broker {broker} dies{' (the controller)' if self._is_controller(broker) else ''}")
+            self.world.tell(f"broker {broker} dies{self._named_controller(broker)}")
             self._stop(broker)
             delay_s = self.world.random.uniform(0.1, SESSION_S) if session_s is None else session_s
             self.world.after(delay_s, lambda: self._end_session(broker))
+
+    def shut_down(self, broker: int) -> None:
+        """Stop it as a person does: it first has its partitions led by others, and ends its session itself."""
+        if self.controller is not None and self.brokers[broker].is_up:
+            self._handle(ShutdownAsked(broker))
+        self.kill(broker, session_s=0.0)
 
     def start(self, broker: int) -> None:
         if not self.brokers[broker].is_up:
@@ -95,16 +104,26 @@ class SimulatedCluster:
             if self.controller is None:
                 self.world.after(ELECTION_S, self._elect)
 
-    def stand_still(self, broker: int) -> None:
-        """As after SIGSTOP, for less than its session; leaders do not notice either."""
+    def stand_still(self, broker: int, *, session_s: float | None = SESSION_S) -> None:
+        """As after SIGSTOP; leaders do not notice. Its session ends some time later, or with None does not."""
         self.brokers[broker].is_silent = True
+        if session_s is not None:
+            self.world.after(session_s, lambda: self._expire(broker))
 
     def go_on(self, broker: int) -> None:
         found = self.brokers[broker]
         found.is_silent = False
+        if found.is_up and broker not in self.znodes.brokers:
+            self.znodes.register(broker)
+            self.notify(BrokersChanged())
+        if self.controller is None:
+            self.world.after(ELECTION_S, self._elect)
         waiting, found.unread = found.unread, []
         for message in waiting:
             self._receive(broker, message)
+        held, self._held = self._held, []
+        for action in held:
+            action()
         # Its followers have asked it all the time.
         for follower in self.brokers:
             self._follow_again(follower)
@@ -145,7 +164,17 @@ class SimulatedCluster:
 
     def _end_session(self, broker: int) -> None:
         """Of the process that died; a process that was started since has its own."""
-        if broker not in self.znodes.brokers or self.brokers[broker].is_up:
+        if not self.brokers[broker].is_up:
+            self._unregister(broker)
+
+    def _expire(self, broker: int) -> None:
+        """End the session of a process that stands still."""
+        if self.brokers[broker].is_silent:
+            self.world.tell(f"the session of broker {broker} ends{self._named_controller(broker)}")
+            self._unregister(broker)
+
+    def _unregister(self, broker: int) -> None:
+        if broker not in self.znodes.brokers:
             return
         del self.znodes.brokers[broker]
         if self.znodes.controller == broker:
@@ -179,6 +208,16 @@ class SimulatedCluster:
     def _is_controller(self, broker: int) -> bool:
         return self.controller is not None and self.controller.broker == broker
 
+    def _named_controller(self, broker: int) -> str:
+        return " (the controller)" if self._is_controller(broker) else ""
+
+    def _is_held(self, action: Callable[[], None]) -> bool:
+        """Whether the controller's broker stands still: then the action comes when it goes on."""
+        if self.controller is None or self.brokers[self.controller.broker].answers:
+            return False
+        self._held.append(action)
+        return True
+
     # --- the controller and what it sends -----------------------------------------------------------------------
 
     def notify(self, event: Event) -> None:
@@ -186,7 +225,7 @@ class SimulatedCluster:
         self.world.soon(lambda: self._handle(event))
 
     def _handle(self, event: Event) -> None:
-        if self.controller is None:
+        if self.controller is None or self._is_held(partial(self._handle, event)):
             return
         controller = self.controller
         try:
@@ -258,6 +297,8 @@ class SimulatedCluster:
                 self._follow(broker, tp)
 
     def _catch_up(self, broker: int, tp: TopicPartition) -> None:
+        if self._is_held(partial(self._catch_up, broker, tp)):
+            return
         state, found = self.znodes.states.get(tp), self.brokers[broker]
         if state is None or broker in state.isr or not self._is_led(state) or tp.topic in self.held_moves:
             return
@@ -266,6 +307,8 @@ class SimulatedCluster:
 
     def _check_isr(self, tp: TopicPartition) -> None:
         """What a leader does twice in ``LAG_S``: followers that are dead or too slow leave the ISR."""
+        if self._is_held(partial(self._check_isr, tp)):
+            return
         state = self.znodes.states.get(tp)
         if state is None or not self._is_led(state):
             return
@@ -309,7 +352,7 @@ class SimulatedCluster:
     def write_election(self, tp: TopicPartition) -> None:
         """Write ``/admin/preferred_replica_election``."""
         self.znodes.elections[tp] = None
-        self.notify(ElectionsAsked((tp,)))
+        self.notify(ElectionsWritten())
 
     def write_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """Write ``/admin/reassign_partitions``."""
@@ -332,6 +375,8 @@ class SimulatedCluster:
     def wipe(self, topic: str) -> None:
         """Remove a topic with all traces, in ZooKeeper and on all brokers, as if it had been deleted before."""
         self.znodes.remove_topic_by_hand(topic)
+        if self.controller is not None:
+            self.controller.context.forget_states(topic)
         self.notify(TopicsChanged())
         for broker in self.brokers.values():
             broker.logs = {tp for tp in broker.logs if tp.topic != topic}
@@ -386,6 +431,15 @@ class SimulatedCluster:
         known = broker.metadata.get(tp)
         return known is not None and (known.view.leader, known.view.isr) == (state.leader, state.isr)
 
+    def _forget_what_is_gone(self, broker: int) -> None:
+        """Restart a broker that knows topics which were deleted while it had no session: nobody tells it of them.
+
+        Source: kafka.server.metadata.ZkMetadataCache#updateMetadata (3.9), which adds to what it knows (KAFKA-15799).
+        """
+        if any(tp.topic not in self.znodes.topics for tp in self.brokers[broker].metadata):
+            self.kill(broker, session_s=0.0)
+            self.start(broker)
+
     def heal(self) -> None:
         """Start what is dead, and wait until all is well."""
         self.znodes.writes_left = None
@@ -393,6 +447,7 @@ class SimulatedCluster:
             self.start(broker)
             self.go_on(broker)
             self.brokers[broker].catch_up_with_metadata()
+            self._forget_what_is_gone(broker)
         self.world.wait_until(self.is_at_rest, limit_s=120.0, step_s=0.5)
 
 

@@ -168,11 +168,11 @@ class SimulatedProcess(SimulatedPorts):
 
     def _send(self, changes: Sequence[Change]) -> Sequence[Answer]:
         if self.lease_node.holder != self.name:
-            self.violations.append(f"{changes[0].action} {changes[0].topic} was sent without the lease")
+            self.violations.append(f"I2: {changes[0].action} {changes[0].topic} was sent without the lease")
         for change in changes:
             digest = self.digests[change.action, change.topic]
             if digest not in self.disk.intents.get(self.name, ()):
-                self.violations.append(f"{change.action} {change.topic} was sent without a durable intent")
+                self.violations.append(f"I5: {change.action} {change.topic} was sent without a durable intent")
             self.sent.append(digest)
         # What happens from here on, no process can know before its request has left.
         with self._call(f"{changes[0].action} {', '.join(change.topic for change in changes)}"):

@@ -1,0 +1,136 @@
+"""What the simulated cluster does when brokers stand still."""
+
+from __future__ import annotations
+
+import pytest
+
+from topicops.controller.assignments import TopicPartition
+from topicops.model.ports import AnswerKind
+from topicops.testing.changes import create_topic
+from topicops.testing.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
+from topicops.testing.simulation.cluster import LAG_S, SimulatedCluster
+from topicops.testing.simulation.world import World
+
+TP = TopicPartition("t", 0)
+SHORT_S, LONG_S = 4.0, 10.0
+"""Less than a session, and more than that."""
+
+
+@pytest.fixture
+def cluster() -> SimulatedCluster:
+    """At rest; broker 1 has the controller."""
+    found = SimulatedCluster(World(1), choose=min)
+    found.heal()
+    return found
+
+
+def test_a_cluster_whose_brokers_all_stood_still_gets_a_controller_when_one_goes_on(cluster: SimulatedCluster) -> None:
+    for broker in cluster.brokers:
+        cluster.stand_still(broker)
+    cluster.fail_over()
+    cluster.world.pass_time(1.0)
+    assert cluster.controller is None
+
+    cluster.go_on(2)
+    cluster.world.pass_time(1.0)
+
+    assert cluster.controller is not None
+    assert cluster.controller.broker == 2
+
+
+def stand_still(cluster: SimulatedCluster, broker: int, seconds: float) -> None:
+    cluster.stand_still(broker)
+    cluster.world.after(seconds, lambda: cluster.go_on(broker))
+
+
+def test_a_controller_that_stands_still_does_nothing_until_it_goes_on(cluster: SimulatedCluster) -> None:
+    stand_still(cluster, 1, SHORT_S)
+    cluster.write_topic("t", {0: (2, 3)})
+    cluster.world.pass_time(SHORT_S - 1)
+    assert cluster.znodes.states == {}
+
+    cluster.world.pass_time(2.0)
+    assert cluster.znodes.states[TP].leader == 2
+    assert (cluster.znodes.controller, cluster.znodes.controller_epoch) == (1, 1)
+
+
+def test_a_controller_that_stands_still_for_too_long_is_followed_by_another_one(cluster: SimulatedCluster) -> None:
+    stand_still(cluster, 1, LONG_S)
+    cluster.write_topic("t", {0: (2, 3)})
+    cluster.world.pass_time(LONG_S - 1)
+    assert (cluster.znodes.controller, [*cluster.znodes.brokers]) == (2, [2, 3])
+    assert cluster.znodes.states[TP].leader == 2
+
+    cluster.world.pass_time(2.0)
+    assert (cluster.znodes.controller, sorted(cluster.znodes.brokers)) == (2, [1, 2, 3])
+
+
+def test_a_follower_that_catches_up_joins_the_isr_that_is_left_when_the_controller_goes_on() -> None:
+    cluster = SimulatedCluster(World(1), racks=dict.fromkeys((1, 2, 3, 4)), choose=min)
+    cluster.write_topic("t", {0: (2, 3, 4)})
+    cluster.world.pass_time(1.0)
+    cluster.slow_down(4)
+    cluster.world.pass_time(15.0)
+
+    stand_still(cluster, 1, SHORT_S)
+    cluster.kill(3, session_s=0.0)
+    cluster.speed_up(4)
+    cluster.world.pass_time(SHORT_S - 1)
+    assert cluster.znodes.states[TP].isr == (2, 3)
+    cluster.world.pass_time(2.0)
+    assert cluster.znodes.states[TP].isr == (2, 4)
+
+
+def test_a_follower_that_was_late_while_the_controller_stood_still_stays_in_the_isr(cluster: SimulatedCluster) -> None:
+    cluster.write_topic("t", {0: (2, 3)})
+    cluster.world.pass_time(30.0)
+    cluster.slow_down(3)
+    cluster.world.pass_time(LAG_S - 1)
+    stand_still(cluster, 1, SHORT_S)
+    cluster.world.pass_time(2.0)
+    cluster.speed_up(3)
+
+    cluster.world.pass_time(30.0)
+    assert cluster.znodes.states[TP].isr == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kind", "is_there"),
+    [
+        pytest.param(SHORT_S, AnswerKind.ACCEPTED, True, id="it goes on"),
+        pytest.param(LONG_S, AnswerKind.CONTROLLER_MOVED, False, id="it is no longer the controller"),
+        pytest.param(40.0, AnswerKind.UNCLEAR, False, id="the client waits no longer"),
+    ],
+)
+def test_a_request_to_a_controller_that_stands_still_waits_for_it(
+    cluster: SimulatedCluster, seconds: float, kind: AnswerKind, is_there: bool
+) -> None:
+    stand_still(cluster, 1, seconds)
+    [answer] = SimulatedBrokersApi(cluster).send([create_topic("t", (2, 3))], by="run", mishap=Mishap.NONE)
+    assert (answer.kind, cluster.world.now > SHORT_S) == (kind, True)
+
+    cluster.world.pass_time(60.0)
+    assert (cluster.live("t") is not None) == is_there
+
+
+def test_a_late_request_that_comes_to_a_controller_that_stands_still_is_lost(cluster: SimulatedCluster) -> None:
+    cluster.world.after(CLIENT_TIMEOUT_S, lambda: cluster.stand_still(1, session_s=None))
+    cluster.world.after(CLIENT_TIMEOUT_S + LATEST_S + 1, lambda: cluster.go_on(1))
+    SimulatedBrokersApi(cluster).send([create_topic("t", (2, 3))], by="run", mishap=Mishap.LATE)
+    cluster.world.pass_time(60.0)
+    assert cluster.live("t") is None
+
+
+def test_a_broker_without_a_session_does_not_hear_of_a_deletion_before_it_is_restarted(
+    cluster: SimulatedCluster,
+) -> None:
+    cluster.write_topic("t", {0: (1, 2)})
+    cluster.world.pass_time(1.0)
+    stand_still(cluster, 3, LONG_S)
+    cluster.world.pass_time(LONG_S - 1)
+    cluster.write_marker("t")
+    cluster.world.pass_time(5.0)
+    assert (cluster.live("t"), cluster.brokers[3].knows("t")) == (None, True)
+
+    cluster.heal()
+    assert not cluster.brokers[3].knows("t")
