@@ -209,9 +209,13 @@ def test_a_minimum_above_the_number_of_replicas_counts_as_that_number_since_3_7(
     assert (below(Release(3, 6)), below(Release(3, 7))) == (1, 0)
 
 
-def test_a_controller_of_kraft_deletes_without_its_brokers() -> None:
-    found = rehearse(LIVE, [delete_topic(OLD)], environment="local", lost=[2], step=0, is_kraft=True)
-    assert effects(found) == {"old": "done"}
+def test_under_kraft_a_delete_does_not_hang_and_apply_refuses_it_all_the_same() -> None:
+    before, after = (
+        rehearse(LIVE, [delete_topic(OLD)], environment="local", lost=[2], step=step, is_kraft=True) for step in (0, 1)
+    )
+    assert effects(before) == {"old": "refused"}
+    assert before.changes[0].reason == "it has replicas on broker 2; apply refuses it (TOP421)"
+    assert effects(after) == {"old": "done"}
 
 
 def test_a_topic_that_is_being_deleted_counts_nowhere() -> None:

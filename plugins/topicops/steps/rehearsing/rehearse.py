@@ -192,6 +192,8 @@ class Stage:
         if not missing:
             return None
         names = ", ".join(f"broker {broker}" for broker in missing)
+        if isinstance(change, DeleteTopic) and self._is_kraft:
+            return Effect.REFUSED, f"it has replicas on {names}; apply refuses it (TOP421)"
         if isinstance(change, DeleteTopic):
             return Effect.HANGS, f"it waits for {names}; apply does not begin it (TOP421)"
         return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it (TOP427)"
@@ -201,7 +203,7 @@ class Stage:
         rows: Assignment = {}
         if isinstance(change, CreateTopic | ExpandTopic):
             rows = change.assignment
-        elif isinstance(change, DeleteTopic) and not self._is_kraft:
+        elif isinstance(change, DeleteTopic):
             rows = self.there[change.topic].assignment
         return {broker for row in rows.values() for broker in row}
 
