@@ -69,7 +69,10 @@ CONFIG_SOURCES = Release(1, 1)
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
 ELECTS_WHEN_ALLOWED = Release(2, 1)
-"""A topic gets unclean leaders as soon as its config allows them (KAFKA-6835); before, at the next election."""
+"""A topic gets unclean leaders as soon as its config allows them (KAFKA-6835); before, at the next election.
+
+Source: kafka.controller.KafkaController$TopicUncleanLeaderElectionEnable, which 2.0.1 lacks and 2.1.1 has.
+"""
 SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)
