@@ -38,13 +38,16 @@ def why(run: Run, topic: str) -> tuple[Cause, ...]:
     with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         unreadable: dict[str, UnreadableZnode] = {}
+        traces = _read(lambda: reader.traces([topic], states=True)[topic], unreadable)
+        times = _read(lambda: access.topic_times(reader, topic), unreadable)
+        brokers = reader.brokers()
         facts = WhyFacts(
             topic=topic,
             source=environment.spec.cluster.source,
-            traces=_read(lambda: reader.traces([topic], states=True)[topic], unreadable),
-            times=_read(lambda: access.topic_times(reader, topic), unreadable),
+            traces=traces,
+            times=times,
             unreadable=tuple(unreadable.values()),
-            brokers=frozenset(brokers := reader.brokers()),
+            brokers=frozenset(brokers),
             controller_id=reader.controller_id(),
             written_release=Release.parse(environment.spec.cluster.kafka_version) or USUAL,
             bootstrap_servers=_bootstrap_servers(environment, brokers),
@@ -69,7 +72,7 @@ def _with_brokers(access: Access, facts: WhyFacts) -> WhyFacts:
     try:
         properties = access.kafka("reader")
     except TopicopsError as error:
-        return replace(facts, silent=dict.fromkeys(sorted(facts.brokers), f"it cannot be asked: {error}"))
+        return replace(facts, silent=dict.fromkeys(sorted(facts.brokers), str(error)))
     with access.questions() as questions, access.broker_views() as metadata:
         answers = metadata.views(sorted(facts.brokers), [facts.topic])
         views = {broker: view for broker, view in answers.items() if isinstance(view, BrokerView)}

@@ -27,7 +27,7 @@ def test_what_took_effect_is_done_and_was_a_mutation(cluster: RestingCluster) ->
     assert (found.outcome.status, found.outcome.sent) == (OutcomeStatus.DONE, True)
     assert found.sentence == "run cli/1 ended before it knew what came of create new: it is in effect"
     assert (found.mutation.id_before, found.mutation.id_after) == (None, live.identity)
-    assert found.mutation.answer == "none recorded; it is in effect, as run cli/2 found"
+    assert found.mutation.answer == "none recorded; run cli/2 found: it is in effect"
 
 
 def test_what_is_not_in_effect_may_still_arrive_and_has_a_line(cluster: RestingCluster) -> None:
@@ -36,7 +36,10 @@ def test_what_is_not_in_effect_may_still_arrive_and_has_a_line(cluster: RestingC
     for change in (create_topic("new", (1, 2)), expand_topic(live, (2, 1)), delete_topic(live)):
         found = recovered(cluster, change)
         assert found.outcome.status is OutcomeStatus.UNKNOWN
-        assert "not in effect; if it was on its way then, it takes effect within 60 s" in found.mutation.answer
+        assert (
+            "not in effect; a request that was on its way when the run ended arrives within 60 s"
+            in found.mutation.answer
+        )
         assert found.sentence.endswith("or never")
 
 

@@ -312,6 +312,10 @@ def test_before_2_4_replicas_are_moved_back_to_those_that_are_in_no_target_or_in
     assert "those of other topics too" in cause.caution
 
 
+def test_a_move_of_a_partition_that_the_topic_does_not_have_is_none() -> None:
+    assert causes(times(facts(), targets={9: (1, 9)})) == ()
+
+
 def test_where_no_broker_answers_none_is_to_be_restarted() -> None:
     found = causes(silent(facts(topic(BEHIND)), 1, 2, 3))
     assert not any("restart" in cause.way_out for cause in found)

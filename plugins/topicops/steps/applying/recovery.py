@@ -49,7 +49,7 @@ def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Re
     change, comparison = gated.change, compare(gated.change, traces)
     found = _found(comparison)
     status = OutcomeStatus.DONE if comparison.match is Match.AFTER else OutcomeStatus.UNKNOWN
-    outcome = Outcome.of(gated, status, f"{found}, as run {by} found", sent=True)
+    outcome = Outcome.of(gated, status, f"run {by} found: {found}", sent=True)
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
     return RecoveredIntent(outcome=outcome, mutation=_mutation(change, outcome, traces), sentence=sentence)
 
@@ -59,7 +59,10 @@ def _found(comparison: Comparison) -> str:
         case Match.AFTER:
             return "it is in effect"
         case Match.BEFORE:
-            return f"it is not in effect; if it was on its way then, it takes effect within {UNCLEAR_S:g} s, or never"
+            return (
+                "it is not in effect; a request that was on its way when the run ended arrives within "
+                f"{UNCLEAR_S:g} s of that, or never"
+            )
         case Match.CHANGED:
             return f"the topic is neither as before nor as planned: {'; '.join(comparison.differences)}"
 

@@ -10,6 +10,7 @@ from topicops.steps.why.wording import (
     brokers_text,
     config_path,
     metadata_of,
+    new_controller,
     read_from,
     remove_all,
     topic_path,
@@ -51,7 +52,7 @@ def no_controller(facts: WhyFacts) -> Iterator[Cause]:
     if facts.times is None or (facts.controller_id is not None and facts.controller_id in facts.brokers):
         return
     named = facts.times.controller
-    commands = (zookeeper_shell(facts, "delete", "/controller"),) if named is not None else ()
+    commands = new_controller(facts) if named is not None else ()
     who = "there is no /controller" if named is None else f"/controller names broker {named}, which is not registered"
     yield Cause(
         id="no-controller",

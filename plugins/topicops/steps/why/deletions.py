@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from topicops.model.release import DELETES_NEVER_LED
+from topicops.model.runs.quality_rows import STUCK_AFTER_MS
 from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.steps.verifying.observation import partition_names
 from topicops.steps.why.control import no_controller
@@ -24,8 +25,6 @@ from topicops.steps.why.wording import (
 )
 
 BY_HAND = "remove the topic's znodes, and have a new controller elected"
-USUALLY_ENDS_MS = 5 * 60_000
-"""A deletion that nothing holds up ends in seconds; one that is older is stuck, as in quality rule Q14."""
 
 
 def waits_for_brokers(facts: WhyFacts) -> Iterator[Cause]:
@@ -37,6 +36,7 @@ def waits_for_brokers(facts: WhyFacts) -> Iterator[Cause]:
         for broker in unregistered(facts, row):
             held[broker].append(p)
     marked = facts.times.marker if facts.times else None
+    commands = by_hand(facts)
     for broker, partitions in sorted(held.items()):
         verb = "has" if len(partitions) == 1 else "have"
         yield Cause(
@@ -45,11 +45,11 @@ def waits_for_brokers(facts: WhyFacts) -> Iterator[Cause]:
             message=f"the deletion asked for{at(marked)} cannot finish: {partition_names(partitions)} {verb} "
             f"a replica on broker {broker}, which is not registered",
             way_out=f"it goes on by itself when broker {broker} is back, also with an empty disk",
-            last_resort=BY_HAND if facts.has_zookeeper else "",
-            commands=by_hand(facts),
-            caution=""
-            if not facts.has_zookeeper
-            else f"if broker {broker} comes back after the commands, it still has the logs on its disk",
+            last_resort=BY_HAND if commands else "",
+            commands=commands,
+            caution=f"if broker {broker} comes back after the commands, it still has the logs on its disk"
+            if commands
+            else "",
             read_from=read_from(facts, marker_path(facts), topic_path(facts), "/brokers/ids"),
         )
 
@@ -89,7 +89,7 @@ def runs(facts: WhyFacts) -> Iterator[Cause]:
     if not facts.is_deleting or any(any(rule(facts)) for rule in held_up):
         return
     times = facts.times or TopicTimes()
-    is_old = times.now is not None and times.marker is not None and times.now - times.marker > USUALLY_ENDS_MS
+    is_old = times.now is not None and times.marker is not None and times.now - times.marker >= STUCK_AFTER_MS
     silent = sorted(facts.silent) if facts.views else []
     answers = f"; {brokers_text(silent)} {are(silent)} registered and {'give' if silent[1:] else 'gives'} no answer"
     yield Cause(

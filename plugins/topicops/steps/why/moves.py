@@ -60,10 +60,11 @@ def runs(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _targets(facts: WhyFacts) -> Mapping[int, tuple[int, ...]]:
-    """Where partitions move, by id."""
+    """Where partitions of the topic move, by id."""
     if facts.live is None:
         return {}
-    live, targets = facts.live, dict(facts.times.targets if facts.times else {})
+    live, asked = facts.live, facts.times.targets if facts.times else {}
+    targets = {p: target for p, target in asked.items() if p in live.assignment}
     for p in live.assignment:
         if live.adding.get(p) or live.removing.get(p):
             targets[p] = live.target_assignment[p]
@@ -82,7 +83,7 @@ def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
     """Reassign to the replicas of before. Not with ``--cancel``: that of 3.9 finds no move that only adds replicas.
 
     Before 2.4 a controller forgets a move whose znode is gone only when another one is elected, and the topic keeps
-    the replicas of both sides: so they are moved back then. Played with ``controller.reassignment`` of 1.1 and 2.3.
+    the replicas of both sides: so they are moved back then. Seen on brokers of 1.0.2.
     """
     name = f"move-back-{facts.topic}.json"
     rows = {p: {"replicas": list(_origin(facts, p))} for p in partitions}
@@ -111,7 +112,7 @@ def _origin(facts: WhyFacts, p: int) -> tuple[int, ...]:
     Before 2.4 the znode does not tell: the topic has the replicas of both sides. Those that are not in the target were
     there before; then, up to as many as the target has, those in sync. A replica that never was in sync was not.
     """
-    if facts.live is None or p not in facts.live.assignment:
+    if facts.live is None:
         return ()
     row, target = facts.live.assignment[p], _targets(facts)[p]
     if facts.release >= REASSIGNMENTS_IN_TOPICS:

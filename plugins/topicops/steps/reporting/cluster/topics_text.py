@@ -36,7 +36,8 @@ class TopicJson(TypedDict):
     matching_partitions: Sequence[PartitionJson] | None
     """None: no filter of partitions was asked for."""
     why: NotRequired[str | None]
-    """The command that says why; None: it is not being deleted, and no partition is listed that is not healthy."""
+    """The command that says why; None: it is not being deleted, and no partition is listed that is not healthy.
+    Since 1.1."""
 
 
 class TopicsJson(TypedDict):
