@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
@@ -119,7 +120,7 @@ def test_a_plan_shows_the_groups_of_a_topic_with_their_state_and_their_lag(
 class OldBrokers(BrokerConnections):
     """Connections that know no request of Kafka 3.0."""
 
-    def know(self, request: type, version: int) -> bool:
+    def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         return False
 
 

@@ -35,7 +35,7 @@ class Broker:
     def brokers(self) -> Mapping[int, str]:
         return {1: "127.0.0.1:9092"}
 
-    def know(self, request: type, version: int) -> bool:
+    def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         return True
 
     def ask(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import error_of
@@ -194,6 +194,8 @@ class BrokerConnections:
             names = {name: other for name, other in TRANSLATED.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
+        self._offered: dict[Any, Mapping[int, int]] = {}
+        """The last version of each request by API key, as each broker said when its connection began."""
         self._net_client._net.start()  # noqa: SLF001
 
     def brokers(self) -> dict[int, str]:
@@ -242,9 +244,23 @@ class BrokerConnections:
         answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough or len(requests))
         return answers
 
-    def know(self, request: type, version: int) -> bool:
-        """Whether the brokers take this version of a request, as far as the first one that answered shows."""
-        return int(self._manager.broker_version_data.api_version(request)) >= version
+    def offers(self, broker: int, request: Any, version: int = 0) -> bool:
+        """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
+
+        Raises:
+            ClusterUnreachableError: The broker gives no such answer, so that nothing is known.
+        """
+        offered = self.offered([broker])[broker]
+        if isinstance(offered, str):
+            raise ClusterUnreachableError(f"broker {broker} {offered}")
+        return offered.get(int(request.API_KEY), -1) >= version
+
+    def offered(self, brokers: Iterable[int], *, timeout_s: float | None = None) -> dict[int, Mapping[int, int] | str]:
+        """The last version of each request that a broker takes, by API key; a sentence where it does not answer."""
+        # Version 0, because brokers before 2.0 answer a later one with an error and no list.
+        asked = {broker: ApiVersionsRequest(version=0) for broker in brokers if broker not in self._offered}
+        answers = self.ask(asked, timeout_s=timeout_s) if asked else {}
+        return {b: self._offered.get(b) or str(answers.get(b, "gave no list of its requests")) for b in brokers}
 
     def close(self) -> None:
         with contextlib.suppress(KafkaPythonError, OSError, RuntimeError):
@@ -256,10 +272,18 @@ class BrokerConnections:
         futures = {node: self._send(node, request, deadline) for node, request in requests.items()}
         while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough):
             await self._net_client._net.sleep(POLL_S)  # noqa: SLF001
+        self._offered |= {node: offered for node in requests if (offered := self._offered_by(node))}
         return {node: _answer_or_problem(future) for node, future in futures.items()}
+
+    def _offered_by(self, node: Any) -> dict[int, int]:
+        connection = self._manager._conns.get(node)  # noqa: SLF001
+        versions = connection and connection.broker_version_data
+        return {key: last for key, (_, last) in versions.api_versions.items()} if versions else {}
 
     def _send(self, node: Any, request: Any, deadline: float) -> Any:
         timeout_ms = max(1.0, (deadline - time.monotonic()) * 1000)
+        # Otherwise a new connection believes that its broker takes what the first broker takes.
+        self._manager.broker_version_data = None
         try:
             return self._manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
         except KafkaPythonError as error:

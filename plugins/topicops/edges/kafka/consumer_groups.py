@@ -112,7 +112,7 @@ class ConsumerGroups:
 
     def _committed(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, int, int]]:
         """Group, topic, partition and offset of each commit."""
-        many = self.connections.know(OffsetFetchRequest, MANY_GROUPS)
+        many = all(self.connections.offers(broker, OffsetFetchRequest, MANY_GROUPS) for broker in states)
         parts = self._in_parts(
             {broker: list(of_broker) for broker, of_broker in states.items()},
             GROUPS_A_REQUEST if many else 1,

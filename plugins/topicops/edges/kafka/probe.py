@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.config_sources import is_written
-from topicops.edges.kafka.releases import offered_requests, settings_of, settings_request, versions_request
+from topicops.edges.kafka.releases import settings_of, settings_request
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
@@ -88,15 +88,15 @@ def kafka_facts(
 def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: float) -> dict[int, BrokerFacts]:
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         brokers = sorted(connections.brokers())
-        versions = connections.ask({broker: versions_request() for broker in brokers})
+        offered = connections.offered(brokers)
         configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
-    return {broker: _broker(versions[broker], configs[broker]) for broker in brokers}
+    return {broker: _broker(offered[broker], configs[broker]) for broker in brokers}
 
 
-def _broker(versions: Any, configs: Any) -> BrokerFacts:
-    release = release_of(offered_requests(versions), settings_of(configs))
-    if isinstance(versions, str):
-        return BrokerFacts(problem=versions)
+def _broker(offered: Mapping[int, int] | str, configs: Any) -> BrokerFacts:
+    if isinstance(offered, str):
+        return BrokerFacts(problem=offered)
+    release = release_of(offered, settings_of(configs))
     if isinstance(configs, str):
         return BrokerFacts(release=release, problem=f"its settings: {configs}")
     result = configs.results[0]

@@ -9,9 +9,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, named
-from topicops.edges.kafka.releases import offered_requests, versions_request
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -43,11 +43,11 @@ def ask_quorum(connections: BrokerConnections) -> Quorum | None:
 
     Source: a broker offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
     """
-    questions = {broker: versions_request() for broker in connections.brokers()}
-    offers = _answered(connections.ask(questions, enough=1))
-    if DescribeQuorumRequest.API_KEY not in offered_requests(next(iter(offers.values()))):
+    questions = {broker: ApiVersionsRequest(version=0) for broker in connections.brokers()}
+    answering = _answered(connections.ask(questions, enough=1))
+    if not connections.offers(next(iter(answering)), DescribeQuorumRequest):
         return None
-    return _decoded(_answered(connections.ask({broker: _request() for broker in offers}, enough=1)))
+    return _decoded(_answered(connections.ask({broker: _request() for broker in answering}, enough=1)))
 
 
 def _request() -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeConfigsRequest
-from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.model.release import LIKE_3_4, SETTING_OF_3_4, Release, release_of
@@ -23,24 +22,14 @@ def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int
     Raises:
         ClusterUnreachableError: No broker gives the list of brokers.
     """
-    brokers = sorted(connections.brokers())
-    versions = connections.ask({b: versions_request() for b in brokers}, timeout_s=min(ANSWER_S, deadline.left_s))
-    found = {b: release_of(offered) for b, answer in versions.items() if (offered := offered_requests(answer))}
+    answers = connections.offered(sorted(connections.brokers()), timeout_s=min(ANSWER_S, deadline.left_s))
+    offered = {broker: answer for broker, answer in answers.items() if not isinstance(answer, str)}
+    found = {broker: release_of(requests) for broker, requests in offered.items()}
     unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
     if not unclear:
         return found
     settings = connections.ask(unclear, timeout_s=min(ANSWER_S, deadline.left_s))
-    return found | {b: release_of(offered_requests(versions[b]), settings_of(answer)) for b, answer in settings.items()}
-
-
-def versions_request() -> Any:
-    """Version 0, because brokers before 2.0 answer a later one with an error and no list."""
-    return ApiVersionsRequest(version=0)
-
-
-def offered_requests(answer: Any) -> dict[int, int]:
-    """The last version that the broker takes of each request, by API key; empty where it did not answer."""
-    return {} if isinstance(answer, str) else {int(api.api_key): int(api.max_version) for api in answer.api_keys}
+    return found | {b: release_of(offered[b], settings_of(answer)) for b, answer in settings.items()}
 
 
 def settings_request(broker: int, names: Collection[str] | None) -> Any:
