@@ -10,7 +10,7 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try
 from topicops.edges.home.open_journals import registered
-from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_defaults
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_answers
 from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.commits import read_files
@@ -94,7 +94,7 @@ def apply(
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
             live = reader.snapshot(states=True)
             require_whole(run, environment, live)
-            live = with_lost_topics(run, with_needed_defaults(access, live, plan), plan, desired)
+            live = with_lost_topics(run, with_needed_answers(access, live, plan, desired), plan, desired)
             judged = judge_now(run, environment, plan, desired=desired, live=live, approvals=approvals)
             note(run, [*safety_notes(environment)])
             note(run, recover_earlier_runs(run, reader))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from topicops.flow.runs.access import Access, with_broker_answers
+from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics
@@ -13,7 +13,7 @@ from topicops.flow.runs.run import Run, now
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.specs.desired import Desired, Lifecycle
@@ -26,12 +26,16 @@ QUESTION_TIMEOUT_S = 15.0
 """How long brokers may take to answer before something is sent; a plan waits 2 s, a delete is worth more."""
 
 
-def with_needed_defaults(access: Access, live: ClusterSnapshot, plan: Plan) -> ClusterSnapshot:
-    """The snapshot with what brokers answer if the risk of a planned change depends on it."""
-    if not any(isinstance(gated.change, ConfigureTopic | ExpandTopic) for gated in plan.changes):
-        return live
+def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
+    """The snapshot with what brokers answer, as far as the risk or the place of a planned change depends on it."""
+    changes = [gated.change for gated in plan.changes]
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
-        return with_broker_answers(replace(live, broker_defaults=None), questions)
+        if any(isinstance(change, ConfigureTopic | ExpandTopic) for change in changes):
+            live = with_broker_answers(replace(live, broker_defaults=None), questions)
+        if any(not isinstance(change, ConfigureTopic) for change in changes):
+            doomed = {change.topic for change in changes if isinstance(change, DeleteTopic)}
+            live = with_log_directories(live, doomed | _absent(desired), questions)
+    return live
 
 
 def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
@@ -53,7 +57,7 @@ def judge_now(
     """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
-        live: With partition states, and with what ``with_needed_defaults`` and ``with_lost_topics`` give.
+        live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
     """
     anew = _planned_anew(environment, plan, desired, live)
     approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew))
@@ -67,11 +71,14 @@ def _planned_anew(environment: Environment, plan: Plan, desired: Desired, live: 
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
     planned = {gated.change.topic for gated in plan.changes}
-    absent = {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
-    anew = plan_step(desired, live, _delta(planned | absent, desired, live), environment, now=now())
+    anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=now())
     if desired.has_files:
         return anew
     return replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
+
+
+def _absent(desired: Desired) -> set[str]:
+    return {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
 
 
 def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> Delta:

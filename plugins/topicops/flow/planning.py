@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
-from topicops.flow.runs.access import Access
+from topicops.flow.runs.access import Access, with_log_directories
 from topicops.flow.runs.commits import commit_of_files, read_files, require_pinned_files, wait_for_pinned_files
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
@@ -43,7 +43,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import SpecError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
-from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
+from topicops.model.plans.delta import Delta, TopicClass, TopicDelta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.ports import Clock
@@ -52,6 +52,7 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
+from topicops.steps.log_directories import not_checked
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
@@ -429,7 +430,14 @@ def _with_broker_answers(
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     with access.questions() as brokers:
         live = replace(live, releases=brokers.releases(), broker_defaults=brokers.broker_defaults())
+        if doomed or any(map(_places_replicas, delta.topics)):
+            live = with_log_directories(live, doomed, brokers)
         is_answered = live.broker_defaults is not None
         activity = brokers.activity(doomed) if doomed and is_answered else {}
     needed = is_rated_by_defaults or doomed
-    return live, activity, (SILENT_BROKERS,) if needed and not is_answered else ()
+    silent = (SILENT_BROKERS,) if needed and not is_answered else ()
+    return live, activity, (*silent, *not_checked(live.log_directories or {}))
+
+
+def _places_replicas(topic: TopicDelta) -> bool:
+    return topic.topic_class is TopicClass.MISSING or bool(topic.changed - {"configs"})

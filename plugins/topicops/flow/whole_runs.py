@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from topicops.flow.applying import apply
 from topicops.flow.history import record
-from topicops.flow.judging import judge_now, with_lost_topics, with_needed_defaults
+from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
 from topicops.flow.planning import gate, snapshot
 from topicops.flow.reporting import note_verified, report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
@@ -48,7 +48,7 @@ def apply_plan(
     live = run.read_live()
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run, environment, desired)
-    live = with_lost_topics(run, with_needed_defaults(run.access(environment), live, saved), saved, desired)
+    live = with_lost_topics(run, with_needed_answers(run.access(environment), live, saved, desired), saved, desired)
     judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals)
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)

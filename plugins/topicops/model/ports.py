@@ -12,7 +12,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.cluster.snapshot import (
+    Broker,
+    ClusterSnapshot,
+    DirectoriesByBroker,
+    LiveTopic,
+    LogDirectories,
+    TopicTraces,
+)
 from topicops.model.errors import OldBrokersError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
@@ -190,11 +197,9 @@ class LogQuestions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerLogs:
+class BrokerLogs(LogDirectories):
     """The logs on one broker's disks, and whether its leaders can be read; only the partitions asked for."""
 
-    held: Mapping[str, frozenset[int]]
-    """Partitions with a log in use; without logs on a failed disk and copies that are not complete yet."""
     idle: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Partitions with a log that is not in use."""
     unread: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -229,6 +234,10 @@ class ClusterQuestions(Protocol):
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
+
+    def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
+        """The log directories of every broker, and where it has a log of these partitions, by topic."""
+        ...
 
 
 def supported(releases: Releases) -> Releases:

@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 from typing import TypedDict, Unpack
 
 from topicops.model.choices import Placement
-from topicops.model.cluster.snapshot import Assignment, Broker, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.cluster.snapshot import (
+    Assignment,
+    Broker,
+    ClusterSnapshot,
+    DirectoriesByBroker,
+    LiveTopic,
+    LogDirectories,
+    PartitionState,
+)
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import (
     Change,
@@ -101,12 +109,14 @@ class SnapshotFields(TypedDict, total=False):
     orphan_configs: frozenset[str]
     broker_defaults: Mapping[str, str] | None
     releases: Releases | None
+    log_directories: DirectoriesByBroker | None
 
 
 def snapshot(
     *topics: LiveTopic, racks: Mapping[int, str | None] = THREE_BROKERS, **fields: Unpack[SnapshotFields]
 ) -> ClusterSnapshot:
     rest: SnapshotFields = {"controller_id": 1, "deleting": {}, "releases": USUAL_RELEASES, **fields}
+    rest.setdefault("log_directories", {broker: LogDirectories(held={}) for broker in racks})
     return ClusterSnapshot(
         cluster_id=CLUSTER_ID,
         chroot="/kafka",

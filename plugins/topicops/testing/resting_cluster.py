@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import TopicActivity
@@ -92,6 +92,8 @@ class RestingCluster(SimulatedPorts):
         """Logs that their broker does not serve."""
         self.unread_logs: dict[tuple[int, str, int], str] = {}
         """Logs that their leader cannot read, with its error."""
+        self.known_whole: set[int] = set()
+        """Brokers of which no log directory has failed, as they say even while they are paused."""
         self.silent_disks: set[int] = set()
         """Brokers that do not describe their log directories."""
         self.reported_overrides: dict[str, Mapping[str, str] | str] = {}
@@ -116,6 +118,11 @@ class RestingCluster(SimulatedPorts):
     def pause_broker(self, broker: int) -> None:
         """Stop its answers; it stays registered, leads, and is in the ISR."""
         self.cluster.stand_still(broker, session_s=None)
+
+    def fail_disk(self, broker: int) -> None:
+        """The log directory that holds all its logs of now."""
+        self.cluster.fail_disk(broker)
+        self._rest()
 
     def resume_broker(self, broker: int) -> None:
         self.cluster.go_on(broker)
@@ -262,6 +269,11 @@ class RestingCluster(SimulatedPorts):
             return {topic: TopicActivity(end_offsets=None, groups=None) for topic in topics}
         return super().activity(topics)
 
+    def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
+        if not self.questions_answered:
+            return {}
+        return {**super().log_directories(topics), **{b: LogDirectories(held={}) for b in self.known_whole}}
+
     def _view_of(self, broker: int, topics: Sequence[str] | None) -> BrokerView | str:
         found = super()._view_of(broker, topics)
         return found if isinstance(found, str) else replace(found, cluster_id=self.cluster_id_of_brokers)
@@ -276,6 +288,7 @@ class RestingCluster(SimulatedPorts):
             name: frozenset(p for p in ids if (broker, name, p) in self.idle_logs) for name, ids in asked.held.items()
         }
         return BrokerLogs(
+            failed=found.failed,
             held={name: held - idle[name] for name, held in found.held.items()},
             idle=idle,
             unread={

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,6 +11,7 @@ from kafka.protocol.admin import AlterClientQuotasRequest
 
 from fixtures.live import remove_topics
 from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import CLIENT_ID, BrokerConnections
 from topicops.edges.kafka.controller_watch import ControllerWatch
 from topicops.edges.local.cluster import LocalCluster
@@ -324,21 +325,22 @@ def apply_with(
     workbench: Workbench, plan: Plan, *, lease: FakeLease | None = None, validate_only: bool = True
 ) -> Sequence[Outcome]:
     """What apply makes of it, with everything but the cluster pretended."""
-    return apply(
-        plan,
-        ApplyPorts(
-            reader=workbench.reader,
-            admin=workbench.admin,
-            lease=lease or FakeLease(),
-            journal=FakeJournal(),
-            audit=FakeAuditLog(),
-            questions=None,
-        ),
-        environment=sandbox().model_copy(
-            update={"policy": Policy(delete_active="allow"), "apply": Apply(validate_only=validate_only)}
-        ),
-        clock=Clock(),
-    )
+    with closing(BrokerQuestions({"bootstrap.servers": workbench.bootstrap_servers})) as questions:
+        return apply(
+            plan,
+            ApplyPorts(
+                reader=workbench.reader,
+                admin=workbench.admin,
+                lease=lease or FakeLease(),
+                journal=FakeJournal(),
+                audit=FakeAuditLog(),
+                questions=questions,
+            ),
+            environment=sandbox().model_copy(
+                update={"policy": Policy(delete_active="allow"), "apply": Apply(validate_only=validate_only)}
+            ),
+            clock=Clock(),
+        )
 
 
 class _SlowWatch(ControllerWatch):

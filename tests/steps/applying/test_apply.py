@@ -566,6 +566,7 @@ def test_a_delete_waits_until_nothing_is_left_of_the_one_before(world: World) ->
     first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
     plan = world.plan(delete_topic(first), delete_topic(second))
     left: list[bool] = []
+    world.cluster.known_whole = {2}
     world.cluster.pause_broker(2)
     world.clock.at(3.0, lambda: left.append(len(world.cluster.requests) == 1))
     world.clock.at(3.0, lambda: world.cluster.resume_broker(2))
@@ -586,6 +587,7 @@ def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) ->
         world.cluster.pause_broker(2)
 
     plan = world.plan(*map(delete_topic, topics))
+    world.cluster.known_whole = {2}
     world.cluster.pause_broker(2)
     for second in range(3, 18, 2):
         world.clock.at(second, let_go_of_what_waits)
@@ -598,6 +600,7 @@ def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) ->
 def test_deletes_that_do_not_end_are_named_and_keep_the_next_from_being_sent(world: World) -> None:
     topics = [world.cluster.put_topic(name, (1, 2)) for name in "abcd"]
     plan = world.plan(*map(delete_topic, topics))
+    world.cluster.known_whole = {2}
     world.cluster.pause_broker(2)
     world.clock.at(3.0, lambda: (world.cluster.resume_broker(2), world.cluster.pause_broker(2)))
 
@@ -619,7 +622,7 @@ def test_an_answer_about_activity_that_has_grown_old_is_asked_for_again(world: W
 def test_a_delete_that_does_not_end_keeps_the_next_from_being_sent(world: World) -> None:
     first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
     plan = world.plan(delete_topic(first), delete_topic(second))
-    world.cluster.pause_broker(2)
+    world.cluster.before_next_request(lambda: world.cluster.pause_broker(2))
 
     hanging, unsent = world.apply(plan)
 
@@ -659,11 +662,7 @@ def read(cluster: RestingCluster) -> None:
     cluster.groups["old"] = ("readers",)
 
 
-def silent(cluster: RestingCluster) -> None:
-    cluster.questions_answered = False
-
-
-@pytest.mark.parametrize("spoil", [written, read, silent])
+@pytest.mark.parametrize("spoil", [written, read])
 def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
     world: World, spoil: Callable[[RestingCluster], None]
 ) -> None:
@@ -674,6 +673,62 @@ def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
     assert world.requests() == []
 
     world.environment = with_settings(policy={"deleteActive": "allow"})
+    assert [outcome.status for outcome in world.apply(plan)] == [DONE]
+
+
+def all_silent(cluster: RestingCluster) -> None:
+    cluster.questions_answered = False
+
+
+def one_silent(cluster: RestingCluster) -> None:
+    cluster.pause_broker(2)
+
+
+def disks_untold(cluster: RestingCluster) -> None:
+    cluster.silent_disks = {2}
+
+
+def disk_failed(cluster: RestingCluster) -> None:
+    cluster.fail_disk(2)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        pytest.param(disk_failed, "on broker 2 is on a failed log directory (/disks/2)", id="failed"),
+        pytest.param(all_silent, "whether a log directory of broker 1 has failed is not known", id="no answers"),
+        pytest.param(one_silent, "of broker 2 has failed is not known: broker 2 gave no answer", id="paused"),
+        pytest.param(disks_untold, "of broker 2 has failed is not known: broker 2 does not describe", id="no right"),
+    ],
+)
+def test_a_topic_is_deleted_only_if_every_broker_can_delete_its_replicas(
+    world: World, spoil: Callable[[RestingCluster], None], reason: str
+) -> None:
+    world.environment = with_settings(policy={"deleteActive": "allow"})
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    spoil(world.cluster)
+
+    (outcome,) = world.apply(plan)
+
+    assert outcome.status is REFUSED
+    assert reason in outcome.message
+    assert "(TOP421)" in outcome.message
+    assert world.requests() == []
+
+
+def test_a_disk_that_fails_while_a_delete_waits_keeps_it_back(world: World) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    world.cluster.while_waiting_for_controller(lambda: (world.clock.sleep(1.0), world.cluster.fail_disk(2)))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
+    assert world.requests() == []
+
+
+def test_a_disk_that_holds_nothing_of_the_topic_keeps_no_delete_back(world: World) -> None:
+    world.cluster.put_topic("other", (2, 3))
+    world.cluster.fail_disk(2)
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+
     assert [outcome.status for outcome in world.apply(plan)] == [DONE]
 
 

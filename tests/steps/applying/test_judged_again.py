@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.edited_plans import resealed
 from fixtures.planning import plan_of
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.plans.changes import ACTIONS, ConfigureTopic, CreateTopic, ExpandTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.specs.desired import DesiredTopic
@@ -225,3 +225,17 @@ def test_another_default_of_the_brokers_than_was_shown_is_refused(now: dict[str,
     assert change.broker_defaults == {"compression.type": "producer"}
     found = fates(judged(plan, TUNED, live=replace(LIVE, broker_defaults=now)))
     assert f"default of compression.type was producer when the plan was made, and is {shown} now" in found["views"]
+
+
+@pytest.mark.parametrize("topic", [NEW, GROWS], ids=["create", "expand"])
+def test_no_replica_goes_to_a_disk_that_failed_since_the_plan(topic: DesiredTopic) -> None:
+    four = replace(LIVE, brokers=builders.brokers({broker: f"r{broker}" for broker in (1, 2, 3, 4)}))
+    plan = planned(topic, live=four)
+    (change,) = (gated.change for gated in plan.changes)
+    assert isinstance(change, CreateTopic | ExpandTopic)
+    broker = min(broker for row in change.assignment.values() for broker in row)
+    failed = {broker: LogDirectories(held={}, failed=("/data/2",))}
+
+    (fate,) = fates(judged(plan, topic, live=replace(four, log_directories=failed))).values()
+
+    assert f"the plan places replicas on broker {broker}, whose log directory /data/2 has failed (TOP501)" in fate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -15,7 +15,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.releases import ask_releases, settings_of, settings_request
+from topicops.edges.kafka.log_directories import directories_of, directories_request
+from topicops.edges.kafka.releases import ANSWER_S, ask_releases, settings_of, settings_request
+from topicops.model.cluster.snapshot import DirectoriesByBroker, LogDirectories
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.model.ports import supported
@@ -93,6 +95,17 @@ class BrokerQuestions:
             topic: _activity(kind, ends.get(topic), newest.get(topic), None if groups is None else groups[topic])
             for topic in topics
         }
+
+    def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
+        """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
+
+        def ask(connections: BrokerConnections, deadline: Deadline) -> dict[int, LogDirectories | str]:
+            asked = {broker: directories_request(topics) for broker in sorted(connections.brokers())}
+            replies = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s))
+            named = {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in replies.items()}
+            return {broker: directories_of(broker, reply) for broker, reply in named.items()}
+
+        return self._asked("log directories", ask) or {}
 
     def close(self) -> None:
         """Close the connections; safe to call twice."""

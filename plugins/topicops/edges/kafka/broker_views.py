@@ -9,12 +9,13 @@ from uuid import UUID
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
-from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
 from topicops.edges.kafka.config_sources import is_override
+from topicops.edges.kafka.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
 
@@ -23,8 +24,6 @@ BROKERS_ASKED = 3
 TOPICS_A_REQUEST = 200
 UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 """The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""
-NOT_SERVED = -1
-"""``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
 LATEST_TIME = -1
 ANY_EPOCH = -1
 
@@ -50,7 +49,7 @@ class BrokerViews:
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
         """Each broker's own logs; a sentence instead where it gave no complete answer."""
-        on_disk = self._replies({broker: _directories_request(asked) for broker, asked in questions.items()})
+        on_disk = self._replies({broker: directories_request(asked.held) for broker, asked in questions.items()})
         leaders = {broker: asked for broker, asked in questions.items() if asked.led}
         read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
         return {broker: _logs_or_problem(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
@@ -134,14 +133,6 @@ def _partition_view(partition: Any) -> PartitionView:
     )
 
 
-def _directories_request(asked: LogQuestions) -> Any:
-    topics = [
-        DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(partitions))
-        for topic, partitions in asked.held.items()
-    ]
-    return DescribeLogDirsRequest(topics=topics)
-
-
 def _end_offsets_request(asked: LogQuestions) -> Any:
     """With the leader epoch, so that a leader which missed the last election answers with an error."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
@@ -163,30 +154,17 @@ def _end_offsets_request(asked: LogQuestions) -> Any:
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
     """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
-    if isinstance(on_disk, str):
-        return f"{on_disk} when asked for its log directories"
-    if on_disk.error_code:
-        return f"broker {broker} does not describe its log directories: {named(on_disk.error_code)}"
-    if not on_disk.results:
-        # A broker before 3.0 answers so when a right is missing; it always has a log directory.
-        return f"broker {broker} describes no log directory: the reader needs Describe on the cluster"
+    directories = directories_of(broker, on_disk)
+    if isinstance(directories, str):
+        return directories
     if isinstance(read, str):
         return f"{read} when asked for end offsets"
     return BrokerLogs(
-        held=_partitions(on_disk, served=True),
-        idle=_partitions(on_disk, served=False),
+        held=directories.held,
+        failed=directories.failed,
+        idle=partitions_of(on_disk, served=False),
         unread={} if read is None else _unread(read),
     )
-
-
-def _partitions(on_disk: Any, *, served: bool) -> dict[str, frozenset[int]]:
-    """Partitions with a log on a disk that works, by topic; without copies that are still being made."""
-    found: dict[str, set[int]] = {}
-    for topic in (topic for directory in on_disk.results if not directory.error_code for topic in directory.topics):
-        for log in topic.partitions:
-            if not log.is_future_key and (log.offset_lag != NOT_SERVED) == served:
-                found.setdefault(topic.name, set()).add(log.partition_index)
-    return {name: frozenset(ids) for name, ids in found.items()}
 
 
 def _unread(reply: Any) -> dict[str, dict[int, str]]:

@@ -347,7 +347,8 @@ class LocalCluster:
         java, class_path = self._runtime(server)
         properties = self._write_properties(server)
         command = server_files.format_command(java, class_path, properties, cluster_id=self.cluster_id)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FORMAT_S)
+        folder = self.folder / server.role  # where the broker starts too: its settings may name paths from there
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_FORMAT_S)
         if done.returncode:
             raise LocalClusterError(f"{server.role}: its data cannot be prepared: {done.stderr.strip()}")
 

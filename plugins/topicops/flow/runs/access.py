@@ -135,6 +135,14 @@ def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> C
     return replace(live, broker_defaults=defaults, releases=questions.releases())
 
 
+def with_log_directories(
+    live: ClusterSnapshot, deleted: Collection[str], questions: ClusterQuestions
+) -> ClusterSnapshot:
+    """The snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
+    topics = {name: live.topics[name].assignment.keys() for name in deleted if name in live.topics}
+    return replace(live, log_directories=questions.log_directories(topics))
+
+
 def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:
     """The address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
     endpoint = ZooKeeperEndpoint(connection=connection_id)

@@ -35,6 +35,20 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirectories:
+    """What one broker says about its log directories."""
+
+    held: Mapping[str, frozenset[int]]
+    """Partitions asked for that have a log in use, by topic; without logs on a failed disk and unfinished copies."""
+    failed: tuple[str, ...] = ()
+    """Paths of the log directories that failed: the broker is live, and uses them no more until it is restarted."""
+
+
+DirectoriesByBroker = Mapping[int, LogDirectories | str | None]
+"""By broker; a sentence where it gave no answer, None where it does not offer the question. Missing: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
     """What the controller last wrote about one partition."""
 
@@ -222,6 +236,8 @@ class ClusterSnapshot:
     """Effective default of each topic config, if the brokers answered."""
     releases: Releases | None = None
     """Of the brokers, if they answered."""
+    log_directories: DirectoriesByBroker | None = None
+    """Of each broker, with the partitions of topics that are to be deleted; None: not asked."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
     totals: Totals | None = None
@@ -232,6 +248,13 @@ class ClusterSnapshot:
     @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
+
+    @property
+    def whole_racks(self) -> Mapping[int, str | None]:
+        """Racks of the brokers that get new replicas: those of which no log directory is known to have failed."""
+        told = (self.log_directories or {}).items()
+        failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+        return {broker: rack for broker, rack in self.racks.items() if broker not in failed}
 
     @property
     def partitions(self) -> int:

@@ -17,6 +17,7 @@ from topicops.model.runs.results import Outcome
 from topicops.model.specs.environment import EnvironmentSpec
 from topicops.steps.applying.batches import batches
 from topicops.steps.applying.delete_waves import run_deletes
+from topicops.steps.applying.disks import Disks
 from topicops.steps.applying.dry_run import fail_rejected
 from topicops.steps.applying.in_use import TopicsInUse
 from topicops.steps.applying.ledger import Ledger
@@ -45,7 +46,8 @@ def apply(
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
     ledger = Ledger(plan=plan, ports=ports, progress=progress)
     in_use = TopicsInUse(plan=plan, questions=ports.questions, environment=environment, clock=clock)
-    sender = Sender(ports=ports, clock=clock, interrupted=interrupted, ledger=ledger, in_use=in_use)
+    disks = Disks(questions=ports.questions, clock=clock)
+    sender = Sender(ports=ports, clock=clock, interrupted=interrupted, ledger=ledger, in_use=in_use, disks=disks)
     try:
         _run(to_run, sender, environment)
     except StopError as stop:

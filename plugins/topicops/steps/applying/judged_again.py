@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import assert_never
 
@@ -28,6 +29,7 @@ from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
+from topicops.steps.log_directories import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
 
 OTHER_VALUES = "its file asks for something else than the plan (TOP501); plan again"
@@ -111,7 +113,7 @@ def _held_against(
     """The changes that the gate of now counts, as they are wanted now, and those that are not wanted, by digest."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
-    racks = live.racks
+    racks, failed = live.racks, failed_by_broker(live.log_directories or {})
     counted: list[Change] = []
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
@@ -120,7 +122,7 @@ def _held_against(
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
                 counted.append(change)  # another task of this run may have sent it: the run's limit goes on
-        elif problem := next(_problems(change, twin, desired, racks), None):
+        elif problem := next(chain(_disk_problems(change, failed), _problems(change, twin, desired, racks)), None):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} (TOP501); plan again")
         else:
             counted.append(_as_shown(twin, change))
@@ -189,6 +191,13 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
             yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
         case ConfigureTopic(), ConfigureTopic():
             yield from _default_problems(planned.broker_defaults, twin.broker_defaults)
+
+
+def _disk_problems(planned: Change, failed: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """A plan of now gives such a broker no replica."""
+    if isinstance(planned, CreateTopic | ExpandTopic):
+        for broker in sorted({broker for row in planned.assignment.values() for broker in row} & failed.keys()):
+            yield f"the plan places replicas on broker {broker}, whose log directory {named(failed[broker])} has failed"
 
 
 def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas: int) -> Iterator[str]:

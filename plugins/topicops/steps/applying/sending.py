@@ -15,6 +15,7 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, De
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, TopicAdmin
 from topicops.model.runs.results import OutcomeStatus
+from topicops.steps.applying.disks import Disks
 from topicops.steps.applying.in_use import TopicsInUse
 from topicops.steps.applying.ledger import Ledger, SentChange
 from topicops.steps.applying.precondition import Comparison, Match, compare
@@ -41,6 +42,7 @@ class Sender:
     interrupted: Callable[[], bool]
     ledger: Ledger
     in_use: TopicsInUse
+    disks: Disks
     _identities: dict[str, str | None] = field(default_factory=dict)
     """Of each topic as last read, by digest; None: absent."""
     _resume_at: float = 0.0
@@ -70,6 +72,11 @@ class Sender:
         brokers = self.ports.reader.brokers()
         return [gated for gated in gated_changes if self._may_be_sent(gated, traces[gated.change.topic], brokers)]
 
+    def ask_before_deletes(self, gated_changes: Sequence[GatedChange]) -> None:
+        """Ask the brokers again what decides about deletes, where their answer is old."""
+        self.in_use.refresh(gated_changes)
+        self.disks.refresh(gated_changes)
+
     def confirm_lease(self) -> None:
         """Raise ``StopError`` or ``LeaseLostError`` unless requests may be sent now."""
         self._stop_if_needed()
@@ -97,7 +104,7 @@ class Sender:
         self._stop_if_needed()
         # All waits come before the topics are read and the lease is confirmed: a new topic may have the name after one.
         self.ports.admin.get_ready(batch[0].change)
-        self.in_use.refresh(batch)
+        self.ask_before_deletes(batch)
         ready = self.recheck(batch)
         self.ledger.write()
         if not ready:
@@ -127,7 +134,9 @@ class Sender:
             return comparison.refusal
         if dead := _dead_brokers(change, traces, brokers):
             return _dead_brokers_message(change, dead)
-        return self.in_use.reason(change) if isinstance(change, DeleteTopic) else None
+        if not isinstance(change, DeleteTopic):
+            return None
+        return self.disks.reason(change, traces, brokers) or self.in_use.reason(change)
 
     def _answers(self, ready: Sequence[GatedChange]) -> Sequence[Answer]:
         """Send one request of one kind. An error on the way is an unclear answer: the request may have left."""

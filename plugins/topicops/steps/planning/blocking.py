@@ -19,6 +19,8 @@ from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, configs_of, parse
+from topicops.steps.log_directories import REPAIR, delete_obstacles, failed_by_broker
+from topicops.steps.log_directories import named as named_directories
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
 from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
@@ -237,14 +239,16 @@ def _way_to_move(situation: Situation) -> str:
 
 def needed_before_moving(situation: Situation) -> str | None:
     """What must be done before Kafka's tool accepts a reassignment of this topic; None: nothing."""
-    desired, live = situation.desired, set(situation.live.brokers)
+    desired, live = situation.desired, set(situation.live.whole_racks)
     if situation.is_reassigning:
         return "wait until the reassignment that is running has ended"
     named = {broker for row in (desired.assignment or {}).values() for broker in row}
+    if failed := _with_failed_disk(situation, named):
+        return f"{REPAIR}: {failed}"
     if named - live:
         return f"start broker(s) {_listed(sorted(named - live))}"
     if desired.replication_factor > len(live):
-        return f"start brokers until {desired.replication_factor} are live"
+        return f"start brokers until {desired.replication_factor} are live{_beside_failed(situation)}"
     return None
 
 
@@ -276,6 +280,37 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
     )
 
 
+def _failed_disks_by_hand(situation: Situation) -> Finding | None:
+    rows = situation.desired.assignment
+    if rows is None or not situation.adds_partitions:
+        return None
+    existing = situation.topic.partitions if situation.topic else 0
+    failed = _with_failed_disk(situation, {b for p in rows if p >= existing for b in rows[p]})
+    if not failed:
+        return None
+    return Finding(
+        code="TOP427",
+        reason=f"the assignment names {failed}",
+        way_out=f"{REPAIR}, or name other brokers",
+        field="assignment",
+    )
+
+
+def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
+    """Those of the brokers with a failed log directory; empty: none of them has one."""
+    failed = failed_by_broker(situation.live.log_directories or {})
+    return ", ".join(
+        f"broker {b}, whose log directory {named_directories(failed[b])} has failed"
+        for b in sorted(set(brokers) & failed.keys())
+    )
+
+
+def _beside_failed(situation: Situation) -> str:
+    """The brokers that get no new replicas although they are live."""
+    failed = _with_failed_disk(situation, situation.live.brokers)
+    return f", beside {failed}" if failed else ""
+
+
 def _reassigning(situation: Situation) -> Finding | None:
     if not situation.is_reassigning:
         return None
@@ -297,13 +332,13 @@ def _reassigning_meanwhile(situation: Situation) -> Finding | None:
 
 
 def _too_few_brokers(situation: Situation) -> Finding | None:
-    live = len(situation.live.brokers)
+    live, beside = len(situation.live.whole_racks), _beside_failed(situation)
     if not situation.adds_partitions or situation.replication_factor <= live:
         return None
     return Finding(
         code="TOP420",
-        reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live",
-        way_out="start the missing brokers, then plan again",
+        reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}",
+        way_out=f"{f'{REPAIR}, or ' if beside else ''}start the missing brokers, then plan again",
         field="replicationFactor",
     )
 
@@ -431,6 +466,22 @@ def _dead_replica(situation: Situation) -> Finding | None:
     )
 
 
+def _failed_disk(situation: Situation) -> Finding | None:
+    """What is not known counts as failed."""
+    topic, live = situation.topic, situation.live
+    if topic is None:
+        return None
+    found = list(delete_obstacles(topic.name, topic.assignment, live.log_directories or {}, live.brokers))
+    if not found:
+        return None
+    ways = dict.fromkeys(way for _, way in found)
+    return Finding(
+        code="TOP421",
+        reason="; ".join(reason for reason, _ in found),
+        way_out=f"{'; '.join(ways)}, then plan again",
+    )
+
+
 def _no_topic_id(situation: Situation) -> Finding | None:
     topic, environment = situation.topic, situation.environment
     if topic is None or topic.topic_id is not None or environment.spec.delete_by_name == "allow":
@@ -504,6 +555,7 @@ CREATE_RULES: tuple[Rule, ...] = (
     _too_few_brokers,
     _mixed_racks,
     _dead_brokers_by_hand,
+    _failed_disks_by_hand,
     _znode_size,
 )
 ALTER_RULES: tuple[Rule, ...] = (
@@ -517,6 +569,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _too_few_brokers,
     _mixed_racks,
     _dead_brokers_by_hand,
+    _failed_disks_by_hand,
     _znode_size,
     _min_isr,
     _refused_by_brokers,
@@ -530,5 +583,6 @@ DELETE_RULES: tuple[Rule, ...] = (
     _recent_record,
     _used_by_groups,
     _dead_replica,
+    _failed_disk,
     _reassigning,
 )

@@ -257,7 +257,7 @@ def _wanted_rows(desired: DesiredTopic, topic: LiveTopic, live: ClusterSnapshot,
     if desired.assignment is not None:
         wanted: Assignment | None = {p: tuple(row) for p, row in desired.assignment.items() if p in target}
     else:
-        racks = live.racks if desired.rack_aware else dict.fromkeys(live.racks)
+        racks = live.whole_racks if desired.rack_aware else dict.fromkeys(live.whole_racks)
         wanted = resized(target, desired.replication_factor, racks, load=load)
     return {p: row for p, row in wanted.items() if row != target[p]} if wanted else None
 

@@ -226,7 +226,7 @@ def _placed(situation: Situation, load: Load) -> Assignment:
         topic=desired.name,
         partitions=desired.partitions,
         replication_factor=situation.replication_factor,
-        racks=situation.live.racks,
+        racks=situation.live.whole_racks,
         existing=topic.target_assignment if topic else {},
         rack_aware=desired.rack_aware,
         load=load,

@@ -45,6 +45,10 @@ class SimulatedBroker:
     known_brokers: frozenset[int] = frozenset()
     logs: set[TopicPartition] = field(default_factory=set)
     """They survive a restart."""
+    failed_logs: set[TopicPartition] = field(default_factory=set)
+    """Replicas that were in a log directory which failed; the broker has another one for those that come."""
+    failed_at: float | None = None
+    """When that log directory failed; None: all work."""
     heard_until: float = 0.0
     """Requests of the controller arrive in the order in which they were sent."""
     unread: list[Message] = field(default_factory=list)

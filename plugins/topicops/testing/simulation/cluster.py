@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from topicops.controller.assignments import TopicPartition
@@ -16,6 +16,7 @@ from topicops.controller.events import (
     ElectionsWritten,
     Event,
     IsrAltered,
+    LogsFailed,
     MovesAsked,
     MovesWritten,
     PartitionsChanged,
@@ -103,6 +104,34 @@ class SimulatedCluster:
             self.notify(BrokersChanged())
             if self.controller is None:
                 self.world.after(ELECTION_S, self._elect)
+
+    def fail_disk(self, broker: int) -> None:
+        """The log directory with all its logs of now fails: it neither serves nor deletes them any more."""
+        found = self.brokers[broker]
+        found.failed_at = self.world.now
+        found.failed_logs |= found.logs
+        found.logs.clear()
+        self._tell_of_failed_logs(broker, found.failed_logs)
+        for tp in found.failed_logs:
+            self.world.after(LAG_S, partial(self._check_isr, tp))
+
+    def replace_disk(self, broker: int) -> None:
+        """With a restart; its followers copy everything anew."""
+        found = self.brokers[broker]
+        if found.failed_at is not None:
+            self.kill(broker, session_s=0.0)
+            found.failed_at = None
+            found.failed_logs.clear()
+            self.start(broker)
+
+    def _tell_of_failed_logs(self, broker: int, logs: Collection[TopicPartition]) -> None:
+        """A controller takes KAFKA_STORAGE_ERROR for news where it did not know it.
+
+        Source: kafka.controller.KafkaController#processLeaderAndIsrResponseReceived (3.9).
+        """
+        known = self.controller.context.failed_logs.get(broker, ()) if self.controller else ()
+        if news := tuple(sorted(set(logs).difference(known))):
+            self.notify(LogsFailed(broker, news))
 
     def stand_still(self, broker: int, *, session_s: float | None = SESSION_S) -> None:
         """As after SIGSTOP; leaders do not notice. Its session ends some time later, or with None does not."""
@@ -278,9 +307,13 @@ class SimulatedCluster:
             case MetadataUpdate():
                 found.learn(message)
             case StopReplica(_, tp, delete):
-                if delete:
+                if delete and tp in found.failed_logs:
+                    self.notify(ReplicasDeleted(broker, (), failed=(tp,)))
+                elif delete:
                     found.logs.discard(tp)
                     self.notify(ReplicasDeleted(broker, (tp,)))
+            case LeaderAndIsr(_, tp, state) if tp in found.failed_logs:
+                self._tell_of_failed_logs(broker, [tp])
             case LeaderAndIsr(_, tp, state):
                 found.logs.add(tp)
                 if state.leader == broker:
@@ -302,7 +335,7 @@ class SimulatedCluster:
         state, found = self.znodes.states.get(tp), self.brokers[broker]
         if state is None or broker in state.isr or not self._is_led(state) or tp.topic in self.held_moves:
             return
-        if broker in self._replicas(tp) and found.answers and not found.is_slow:
+        if broker in self._replicas(tp) and found.answers and not found.is_slow and tp not in found.failed_logs:
             self._handle(IsrAltered(tp, (*state.isr, broker)))
 
     def _check_isr(self, tp: TopicPartition) -> None:
@@ -312,13 +345,13 @@ class SimulatedCluster:
         state = self.znodes.states.get(tp)
         if state is None or not self._is_led(state):
             return
-        isr = tuple(b for b in state.isr if b == state.leader or self._keeps_up(b))
+        isr = tuple(b for b in state.isr if b == state.leader or self._keeps_up(b, tp))
         if isr != state.isr:
             self._handle(IsrAltered(tp, isr))
 
-    def _keeps_up(self, broker: int) -> bool:
+    def _keeps_up(self, broker: int, tp: TopicPartition) -> bool:
         found = self.brokers.get(broker)
-        return found is not None and found.is_up and not found.is_slow
+        return found is not None and found.is_up and not found.is_slow and tp not in found.failed_logs
 
     def _is_led(self, state: PartitionState) -> bool:
         return state.leader in self.brokers and self.brokers[state.leader].answers
@@ -444,6 +477,7 @@ class SimulatedCluster:
         """Start what is dead, and wait until all is well."""
         self.znodes.writes_left = None
         for broker in self.brokers:
+            self.replace_disk(broker)
             self.start(broker)
             self.go_on(broker)
             self.brokers[broker].catch_up_with_metadata()

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from topicops.controller.assignments import TopicPartition
-from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, TopicsInMemory, TopicTraces
+from topicops.model.cluster.snapshot import (
+    Broker,
+    ClusterSnapshot,
+    DirectoriesByBroker,
+    LiveTopic,
+    TopicsInMemory,
+    TopicTraces,
+)
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.ports import (
     BrokerLogs,
@@ -138,6 +145,11 @@ class SimulatedPorts:
         with self._asking("activity"):
             return {topic: self._activity_of(topic) for topic in topics}
 
+    def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
+        with self._asking("log_directories"):
+            asked = LogQuestions(held=topics)
+            return {broker: self._logs_of(broker, asked) for broker in self.cluster.registered()}
+
     # ------------------------------------------------------------------------------------------------------------
 
     def _live(self, topic: str, *, states: bool) -> LiveTopic | None:
@@ -171,7 +183,9 @@ class SimulatedPorts:
     def _logs_of(self, broker: int, asked: LogQuestions) -> BrokerLogs | str:
         if not self._answers(broker):
             return f"broker {broker} gave no answer within 2 s"
-        return BrokerLogs(held={name: self._held(broker, name, ids) for name, ids in asked.held.items()})
+        failed = () if self.cluster.brokers[broker].failed_at is None else (f"/disks/{broker}",)
+        held = {name: self._held(broker, name, ids) for name, ids in asked.held.items()}
+        return BrokerLogs(held=held, failed=failed)
 
     def _held(self, broker: int, topic: str, asked: Collection[int]) -> frozenset[int]:
         logs = self.cluster.brokers[broker].logs

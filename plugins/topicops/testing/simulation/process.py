@@ -84,7 +84,7 @@ class SimulatedProcess(SimulatedPorts):
 
     @property
     def ports(self) -> ApplyPorts:
-        return ApplyPorts(reader=self, admin=self, lease=self, journal=self, audit=self, questions=None)
+        return ApplyPorts(reader=self, admin=self, lease=self, journal=self, audit=self, questions=self)
 
     @property
     def clock(self) -> Clock:
