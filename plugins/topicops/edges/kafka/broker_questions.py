@@ -15,9 +15,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.log_directories import directories_of, directories_request
+from topicops.edges.kafka.log_directories import directories_of, directories_request, does_not_offer
 from topicops.edges.kafka.releases import ANSWER_S, ask_releases, settings_of, settings_request
-from topicops.model.cluster.snapshot import DirectoriesByBroker, LogDirectories
+from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.model.ports import supported
@@ -99,11 +99,13 @@ class BrokerQuestions:
     def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
         """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
 
-        def ask(connections: BrokerConnections, deadline: Deadline) -> dict[int, LogDirectories | str]:
-            asked = {broker: directories_request(topics) for broker in sorted(connections.brokers())}
+        def ask(connections: BrokerConnections, deadline: Deadline) -> DirectoriesByBroker:
+            offered = connections.offered(sorted(connections.brokers()), timeout_s=min(ANSWER_S, deadline.left_s))
+            without = {broker for broker, found in offered.items() if does_not_offer(found)}
+            asked = {broker: directories_request(topics) for broker in offered.keys() - without}
             replies = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s))
             named = {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in replies.items()}
-            return {broker: directories_of(broker, reply) for broker, reply in named.items()}
+            return {**dict.fromkeys(without), **{b: directories_of(b, reply) for b, reply in named.items()}}
 
         return self._asked("log directories", ask) or {}
 

@@ -23,6 +23,11 @@ def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
     return DescribeLogDirsRequest(topics=topics)
 
 
+def does_not_offer(offered: Mapping[int, int] | str) -> bool:
+    """Whether a broker's own list of requests, by API key, lacks the question. Without a list it is not known."""
+    return not isinstance(offered, str) and int(DescribeLogDirsRequest.API_KEY) not in offered
+
+
 def directories_of(broker: int, reply: Any) -> LogDirectories | str:
     """What the answer shows; a sentence where it shows nothing. A reply that is a sentence names the broker.
 
