@@ -10,9 +10,15 @@ INTERRUPTED = 130
 
 def main() -> None:
     try:
-        from topicops.cli import run
+        from topicops.edges.standard_streams import make_unfailing
 
-        sys.exit(run())
+        make_unfailing()
+        from topicops.cli import run
+        from topicops.cli.output import print_loss
+
+        status = run()
+        print_loss()
+        sys.exit(status)
     except KeyboardInterrupt:
         sys.stderr.write("topicops: interrupted\n")
         sys.exit(INTERRUPTED)

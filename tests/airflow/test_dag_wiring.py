@@ -322,14 +322,14 @@ import sys
 from airflow.plugins_manager import _get_plugins
 plugins, errors = _get_plugins()
 bare = sorted(name for name, module in list(sys.modules.items())
-    if "." not in name and name != "topicops" and "/topicops/" in (getattr(module, "__file__", None) or ""))
+    if "." not in name and name != "topicops" and (getattr(module, "__file__", None) or "").startswith(sys.argv[1]))
 print([plugin.name for plugin in plugins if plugin.name == "topicops"], errors, bare)
 """
 
 
 def load_plugins(folder: Path) -> str:
     result = subprocess.run(
-        [sys.executable, "-c", LOAD_PLUGINS],
+        [sys.executable, "-c", LOAD_PLUGINS, str(folder / "topicops")],
         capture_output=True, text=True, check=True, timeout=120,
         env={**os.environ, "AIRFLOW__CORE__PLUGINS_FOLDER": str(folder)},
     )  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, urljoin
 
 import pytest
 from fastapi import FastAPI
@@ -163,6 +165,23 @@ def test_the_plugin_mounts_the_pages_and_its_tabs_lead_to_them() -> None:
     with TestClient(outer) as client:
         for href in views.values():
             assert client.get(href.format(DAG_ID=DAG, RUN_ID=RUN)).status_code == 401
+
+
+def test_below_a_path_every_tab_and_every_link_stays_below_it(server: TestClient) -> None:
+    company = FastAPI()
+    company.mount("/airflow", server.app)
+    base = "http://testserver/airflow/"  # as in <base> of Airflow's own page
+    ids = {"DAG_ID": DAG, "RUN_ID": quote(RUN, safe="")}
+    tabs = [urljoin(base, str(view["href"]).format(**ids)) for view in TopicopsPlugin.external_views]
+    pages = [*tabs, *(f"{base}{PREFIX[1:]}/dags/{DAG}/{page}" for page in TOPICS_PAGES)]
+    with TestClient(company, headers={"Authorization": f"Bearer {token_of('viewer')}"}) as client:
+        for page in pages:
+            answer = client.get(page)
+            assert answer.status_code == 200, page
+            found = re.findall(r'(?:href|src|data-api|data-address)="([^"]*)"', answer.text)
+            links = [urljoin(page, link) for link in found]
+            assert links
+            assert [link for link in links if "//testserver/" in link and not link.startswith(base)] == []
 
 
 def test_every_tab_has_a_route_of_its_own() -> None:

@@ -34,7 +34,7 @@ from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
-TAB = f"iframe[src^='{PREFIX}/']"
+TAB = f"iframe[src*='{PREFIX.removeprefix('/')}/']"
 PLAIN_DAG = """
 from airflow.sdk import DAG
 from airflow.providers.standard.operators.empty import EmptyOperator

@@ -77,12 +77,12 @@ def test_a_delete_waits_for_a_person_whose_no_and_yes_are_both_obeyed(story: Sto
 def open_tab(story: Story, browser: Browser, route: str, dag_id: str, run_id: str, words: str, picture: str) -> None:
     """Wait until the tab says so, and keep a picture of it; the browser is then inside the tab."""
     browser.open(f"{story.airflow.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}/plugin/{route}")
-    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.frame(f"iframe[src*='{PREFIX.removeprefix('/')}/']")
     browser.wait_for_text(words)
     browser.leave_frame()
     browser.screenshot(Path(os.environ.get("TOPICOPS_SCREENSHOTS", story.airflow.folder)) / f"{picture}.png")
     assert [line for line in browser.console() if PREFIX in line] == []
-    browser.frame(f"iframe[src^='{PREFIX}/']")
+    browser.frame(f"iframe[src*='{PREFIX.removeprefix('/')}/']")
 
 
 @pytest.mark.soak

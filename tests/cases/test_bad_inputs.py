@@ -95,7 +95,7 @@ def answers_of_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[M
 
 def answer_of_a_process(case: Mapping[str, Any], folder: Path) -> Ended:
     write_files(folder, case["files"])
-    command = [sys.executable, "-c", "from topicops.cli import main; main()", *ARGUMENTS]
+    command = [sys.executable, "-c", "from topicops.__main__ import main; main()", *ARGUMENTS]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 

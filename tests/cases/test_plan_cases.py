@@ -266,7 +266,7 @@ def test_a_case_of_the_table_is_planned_as_expected(
 def test_a_process_plans_as_the_entry_does(case: Json, chroot: Chroot, tmp_path: Path) -> None:
     world = view_of(case, tmp_path, chroot)
 
-    command = [sys.executable, "-c", "from topicops.cli import main; main()", *ARGUMENTS]
+    command = [sys.executable, "-c", "from topicops.__main__ import main; main()", *ARGUMENTS]
     environment = {**os.environ, "TOPICOPS_HOME": str(tmp_path / "home")}
     ended = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False

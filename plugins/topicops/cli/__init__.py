@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from topicops import __version__
-from topicops.cli.output import print_error, print_result, silence
+from topicops.cli.output import print_error, print_result
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
@@ -113,13 +113,20 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print_error("topicops: interrupted")
         return ExitStatus.INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # rich ends the process where the reader of a help text went away
-        silence(sys.stdout)
-        return ExitStatus.SUCCESS
+    except SystemExit as error:
+        return _status_of(error)
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
         message = f"internal error: {type(error).__name__}: {error}; run with --verbose to see where"
         return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
+
+
+def _status_of(error: SystemExit) -> int:
+    """Give the status as Python itself takes it: None is 0, a number is itself, a text is printed and counts as 1."""
+    if error.code is None or isinstance(error.code, int):
+        return error.code or ExitStatus.SUCCESS
+    print_error(f"topicops: {error.code}")
+    return ExitStatus.ERROR
 
 
 def _failed(
@@ -171,7 +178,3 @@ def __getattr__(name: str) -> typer.Typer:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return app_of(COMMANDS)
-
-
-def main() -> None:
-    sys.exit(run())

@@ -8,20 +8,32 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
 
 from topicops.cli.terminal import for_terminal
+from topicops.edges.standard_streams import taken_loss
 from topicops.model.printable import printable, printable_lines
 
 
-def print_result(text: str, output: str = "") -> None:
-    """Print a result; a text for people (``output`` is ``text``) gets colour and folded lines on a terminal."""
-    _write(for_terminal(text, sys.stdout) if output == "text" else text, sys.stdout)
+def print_result(text: str, output: str = "", *, file: Path | None = None) -> None:
+    """Print a result; a text for people (``output`` is ``text``) gets colour and folded lines on a terminal.
+
+    Args:
+        file: Where the run keeps this result too; named on stderr when stdout cannot take it.
+    """
+    print(for_terminal(text, sys.stdout) if output == "text" else text, flush=True)
+    if file is not None:
+        print_loss(f"; it is in {shown_path(file)}")
+
+
+def print_loss(place: str = "") -> None:
+    """Say once that stdout has not taken all of the command's result."""
+    if reason := taken_loss(sys.stdout):
+        print_error(f"topicops: stdout cannot be written ({reason}), so the result is not there{place}")
 
 
 def print_error(text: str) -> None:
     """Print an error or a warning."""
-    _write(printable_lines(text), sys.stderr)
+    print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def print_warnings(sentences: Iterable[str]) -> None:
@@ -32,26 +44,13 @@ def print_warnings(sentences: Iterable[str]) -> None:
 
 def progress(line: str) -> None:
     """Print one line of progress."""
-    _write(printable(line), sys.stderr)
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def shown_path(path: Path) -> str:
     """Relative to the working folder if it is below that, else absolute."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
     return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
-
-
-def _write(text: str, stream: TextIO) -> None:
-    """Write a line. A reader that went away, as `head` does, is no error: the command goes on in silence."""
-    try:
-        print(text, file=stream, flush=True)
-    except BrokenPipeError:
-        silence(stream)
-
-
-def silence(stream: TextIO) -> None:
-    """Send what is still written to nowhere, so that Python's own flush at the end does not fail either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def new_run_id() -> str:

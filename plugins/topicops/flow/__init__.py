@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
     from topicops.flow.rehearsing import rehearse, without_each_rack
-    from topicops.flow.reporting import note_verified, render, render_report, report, run_report, run_result
+    from topicops.flow.reporting import (
+        note_verified,
+        render,
+        render_report,
+        report,
+        report_file,
+        run_report,
+        run_result,
+    )
     from topicops.flow.runs.facts import read_facts
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -40,7 +48,7 @@ _NAMES = {
     "quality": ("one_application", "quality_after", "quality_before"),
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "rehearsing": ("rehearse", "without_each_rack"),
-    "reporting": ("note_verified", "render", "render_report", "report", "run_report", "run_result"),
+    "reporting": ("note_verified", "render", "render_report", "report", "report_file", "run_report", "run_result"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "topic_index": ("index_topics",),
     "undoing": ("plan_undo", "undo", "write_undo"),
@@ -95,6 +103,7 @@ __all__ = [
     "render",
     "render_report",
     "report",
+    "report_file",
     "run_report",
     "run_result",
     "save_plan",

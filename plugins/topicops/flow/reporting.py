@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
@@ -140,9 +141,14 @@ def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
             return plan_to_json(plan)
 
 
+def report_file(run: Run, output: Format) -> Path:
+    """The file in which the run keeps its report."""
+    return run.store.path(REPORT_FILES[output])
+
+
 def render_report(run: Run, output: Format) -> str:
     """The report that the run has written. Raises ``ArtifactError`` when it wrote none."""
-    return run.store.read_text(REPORT_FILES[output]).rstrip("\n")
+    return run.store.read_text(report_file(run, output).name).rstrip("\n")
 
 
 def _read(run: Run, name: str, kind: type[T]) -> T:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PREFIX = "/topicops"
+BELOW = f"{PREFIX.removeprefix('/')}/"
+"""Begin of each address of ours: without a slash in front, browsers read it from the path below which Airflow is."""
 PLAN_ROUTE, QUALITY_ROUTE, TOPICS_ROUTE = "topicops-plan", "topicops-quality", "topicops-topics"
 
 
@@ -31,7 +33,7 @@ def _pages() -> ASGIApp:
 
 def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, str]:
     """A tab; Airflow inserts the ids, percent-encoded."""
-    href = f"{PREFIX}/dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
+    href = f"{BELOW}dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
     return {"name": name, "href": href, "destination": destination, "url_route": url_route}
 
 
@@ -43,5 +45,5 @@ class TopicopsPlugin(AirflowPlugin):
     external_views = [  # noqa: RUF012
         _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
         _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
-        {"name": "Topics", "href": f"{PREFIX}/topics", "destination": "nav", "url_route": TOPICS_ROUTE},
+        {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": TOPICS_ROUTE},
     ]

@@ -66,7 +66,7 @@ def apply_command(
         work = partial(flow.apply_own_plan, run, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
-    print_result(flow.render_report(run, output), output)
+    print_result(flow.render_report(run, output), output, file=flow.report_file(run, output))
     if plan is None:
         show_own_plan(run)
     raise typer.Exit(stop.exit_status or ended)

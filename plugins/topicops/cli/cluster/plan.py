@@ -54,7 +54,7 @@ def plan_command(
         end(report, output, detailed_exitcode=detailed_exitcode)
     run = new_run(environments[0], topics)
     plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    print_result(flow.render(plan, output, flow.read_facts(run, "before")), output)
+    print_result(flow.render(plan, output, flow.read_facts(run, "before")), output, file=run.store.path("plan.json"))
     if out is not None:
         flow.save_plan(plan, out)
         progress(next_line(plan, out))
