@@ -256,7 +256,7 @@ def test_a_topic_that_a_consumer_reads_is_not_deleted_until_the_consumer_has_lef
         blocked = codes(live)
 
     assert late.status == 4, all_said(late)
-    assert "consumer groups use it (TOP410): readers (" in late.out, all_said(late)
+    assert "consumer groups use it: readers (" in late.out, all_said(late)
     assert blocked == {"read": ["TOP410"]}
     planned(live, "0 to create, 0 to expand, 0 to configure, 1 to delete")
     applied(live, 1)

@@ -33,6 +33,17 @@ def groups_text(activity: TopicActivity) -> list[str]:
     return [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ())]
 
 
+def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
+    """Which groups keep the topic in use, and what to do; None if none does. One that cannot be read does."""
+    unread = {group: use for group, use in sorted(activity.group_uses.items()) if use.unread}
+    read = [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ()) if group not in unread]
+    sentences = [f"consumer groups use it: {', '.join(read)}"] if read else []
+    for group, use in unread.items():
+        of_type = f" of type {use.type}" if use.type else ""
+        sentences.append(f"group {group}{of_type} cannot be read: {use.unread}")
+    return ("; ".join(sentences), STOP_CLIENTS if read else CHECK_BY_HAND) if sentences else None
+
+
 def time_text(ms: int) -> str:
     """``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
     try:
@@ -45,5 +56,6 @@ def _use_text(activity: TopicActivity, group: str) -> str:
     use = activity.group_uses.get(group)
     if use is None:
         return ""
-    parts = [use.state, "no commits" if use.lag is None else f"lag {use.lag}"]
+    lag = "no commits" if use.lag is None else f"lag {use.lag}"
+    parts = [use.type, use.state, "cannot be read" if use.unread else lag]
     return f" ({', '.join(part for part in parts if part)})"

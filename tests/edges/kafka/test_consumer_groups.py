@@ -1,53 +1,121 @@
-"""Groups that cannot be read at once, with a broker that answers from a table."""
+"""Groups of every type, with a broker that answers from a table; also of types that no Kafka has yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic
+from topicops.edges.kafka.group_requests import (
+    ConsumerGroupDescribeRequest,
+    DescribeShareGroupOffsetsRequest,
+    ShareGroupDescribeRequest,
+    StreamsGroupDescribeRequest,
+)
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
-LISTED = SimpleNamespace(group_id="g", protocol_type="consumer", group_state="Stable")
-COMMITS = SimpleNamespace(
-    group_id="g",
-    error_code=0,
-    topics=[
-        SimpleNamespace(name="t", partitions=[SimpleNamespace(partition_index=0, committed_offset=5)]),
-        SimpleNamespace(name="other", partitions=[SimpleNamespace(partition_index=0, committed_offset=1)]),
-    ],
-)
+NO_OFFSETS: Mapping[str, int] = {}
+
+
+def listed(of_type: str = "classic", *, protocol: str = "consumer", state: str = "Stable") -> Any:
+    return SimpleNamespace(group_id="g", group_type=of_type, protocol_type=protocol, group_state=state)
+
+
+def described(*members: Any, state: str = "Stable", error_code: int = 0, topology: Any = None) -> Any:
+    return SimpleNamespace(group_id="g", error_code=error_code, group_state=state, members=members, topology=topology)
+
+
+def classic_member(*, subscribed: Collection[str] = (), assigned: Collection[str] = ()) -> Any:
+    parts = [ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=[0]) for name in assigned]
+    subscription = ConsumerProtocolSubscription(topics=[*subscribed], user_data=None, owned_partitions=[])
+    assignment = ConsumerProtocolAssignment(assigned_partitions=parts, user_data=None)
+    return SimpleNamespace(
+        member_metadata=bytes(subscription.encode(version=1)), member_assignment=bytes(assignment.encode(version=1))
+    )
+
+
+def member(
+    *, subscribed: Collection[str] = (), pattern: str | None = None, assigned: str = "x", target: str = "x"
+) -> Any:
+    """Of a type that the brokers understand."""
+    return SimpleNamespace(
+        subscribed_topic_names=[*subscribed],
+        subscribed_topic_regex=pattern,
+        assignment=SimpleNamespace(topic_partitions=[SimpleNamespace(topic_name=assigned)]),
+        target_assignment=SimpleNamespace(topic_partitions=[SimpleNamespace(topic_name=target)]),
+    )
+
+
+def topology(**topics: str) -> Any:
+    """Of one part, with one topic of a kind."""
+    of_kind = {
+        "source_topics": [topics.get("source", "x")],
+        "repartition_sink_topics": [topics.get("sink", "x")],
+        "state_changelog_topics": [SimpleNamespace(name=topics.get("changelog", "x"))],
+        "repartition_source_topics": [SimpleNamespace(name=topics.get("repartition", "x"))],
+    }
+    return SimpleNamespace(subtopologies=[SimpleNamespace(**of_kind)])
 
 
 class Broker:
-    """Connections to one broker; its descriptions of the group are used up one by one, the last stays."""
+    """Connections to one broker with one group; descriptions are used up one by one, the last stays."""
 
-    def __init__(self, *states: str, error_code: int = 0) -> None:
-        self._states = list(states)
-        self._error_code = error_code
+    def __init__(
+        self,
+        *descriptions: Any,
+        group: Any = None,
+        offsets: Mapping[str, int] = NO_OFFSETS,
+        error_code: int = 0,
+        offset_error: int = 0,
+        offers: Collection[type] | None = None,
+    ) -> None:
+        self._descriptions = list(descriptions)
+        self._group = group or listed()
+        self._offsets = offsets
+        self._error_code, self._offset_error = error_code, offset_error
+        self._offers = offers
+        self.asked: list[type] = []
 
     def brokers(self) -> Mapping[int, str]:
         return {1: "127.0.0.1:9092"}
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
-        return True
+        kind = request if isinstance(request, type) else type(request)
+        return self._offers is None or kind in self._offers
 
     def ask(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:
         return {broker: self._reply(request) for broker, request in requests.items()}
 
     def _reply(self, request: Any) -> Any:
-        if isinstance(request, ListGroupsRequest):
-            return SimpleNamespace(error_code=self._error_code, groups=[LISTED])
-        if isinstance(request, DescribeGroupsRequest):
-            state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
-            return SimpleNamespace(groups=[described(state)])
-        return SimpleNamespace(groups=[COMMITS])
+        self.asked.append(type(request))
+        match request:
+            case ListGroupsRequest():
+                return SimpleNamespace(error_code=self._error_code, groups=[self._group])
+            case OffsetFetchRequest():
+                topics = [
+                    SimpleNamespace(
+                        name=topic, partitions=[SimpleNamespace(partition_index=0, committed_offset=offset)]
+                    )
+                    for topic, offset in self._offsets.items()
+                ]
+            case DescribeShareGroupOffsetsRequest():
+                topics = [
+                    SimpleNamespace(
+                        topic_name=topic, partitions=[SimpleNamespace(partition_index=0, start_offset=offset)]
+                    )
+                    for topic, offset in self._offsets.items()
+                ]
+            case _:
+                answer = self._descriptions.pop(0) if len(self._descriptions) > 1 else self._descriptions[0]
+                return SimpleNamespace(groups=[answer] if answer else [])
+        return SimpleNamespace(groups=[SimpleNamespace(group_id="g", error_code=self._offset_error, topics=topics)])
 
 
 class Silent(Broker):
@@ -55,32 +123,172 @@ class Silent(Broker):
         return dict.fromkeys(requests, "gave no answer in time")
 
 
-def described(state: str) -> Any:
-    return SimpleNamespace(group_id="g", error_code=0, group_state=state, members=cast("Sequence[Any]", ()))
-
-
 def groups_of(broker: Broker) -> Mapping[str, GroupOnTopic]:
+    """On the topic ``t``; the group of the broker is ``g``."""
     return ConsumerGroups(cast("BrokerConnections", broker), Deadline(0.5)).on(["t"])["t"]
 
 
 def test_a_group_that_rebalances_is_read_again() -> None:
-    assert groups_of(Broker("PreparingRebalance", "Stable")) == {"g": GroupOnTopic("Stable", {0: 5})}
+    broker = Broker(described(state="PreparingRebalance"), described(), offsets={"t": 5, "other": 1})
+    assert groups_of(broker) == {"g": GroupOnTopic("Stable", {0: 5})}
+
+
+@pytest.mark.parametrize(
+    ("broker", "reason"),
+    [
+        pytest.param(Broker(group=listed("quorum", protocol="future")), "its type is not known", id="a type of later"),
+        pytest.param(
+            Broker(group=listed("quorum", protocol="consumer", state="Empty")),
+            "its type is not known",
+            id="a type of later, without members",
+        ),
+        pytest.param(
+            Broker(group=listed(protocol="future")), "its protocol future is not known", id="a protocol of later"
+        ),
+        pytest.param(
+            Broker(group=listed("share", state="Resting")), "its state Resting is not known", id="a state of later"
+        ),
+        pytest.param(
+            Broker(described(state="CompletingRebalance")),
+            "its state is CompletingRebalance",
+            id="rebalancing for ever",
+        ),
+        pytest.param(
+            Broker(described(state="Dead"), group=listed("")),
+            "its state is Dead",
+            id="a type that old brokers do not name",
+        ),
+        pytest.param(
+            Broker(described(SimpleNamespace(member_metadata=b"junk", member_assignment=b""))),
+            "its members are no consumers",
+            id="members that write something else",
+        ),
+        pytest.param(
+            Broker(group=listed("share", protocol="share"), offers={OffsetFetchRequest}),
+            "broker 1 does not tell all that it uses",
+            id="brokers that describe no such group",
+        ),
+        pytest.param(
+            Broker(described(), group=listed("share"), offers={ShareGroupDescribeRequest}),
+            "broker 1 does not tell all that it uses",
+            id="brokers that tell no start offsets",
+        ),
+        pytest.param(Broker(None), "broker 1 does not tell all that it uses", id="an answer without the group"),
+        pytest.param(
+            Broker(described(error_code=KafkaError.GROUP_AUTHORIZATION_FAILED), group=listed("consumer")),
+            "GROUP_AUTHORIZATION_FAILED (30)",
+            id="no right to its members",
+        ),
+        pytest.param(
+            Broker(described(), offset_error=KafkaError.GROUP_AUTHORIZATION_FAILED),
+            "GROUP_AUTHORIZATION_FAILED (30)",
+            id="no right to its commits",
+        ),
+        pytest.param(
+            Broker(described(error_code=KafkaError.GROUP_ID_NOT_FOUND), group=listed("consumer")),
+            "broker 1 no longer knows it",
+            id="listed, and not there",
+        ),
+        pytest.param(
+            Broker(described(member(pattern=r"\pL+")), group=listed("consumer")),
+            r"its pattern \pL+ is not compared with names of topics here",
+            id="a pattern that Python reads otherwise",
+        ),
+        pytest.param(
+            Broker(described(member(pattern=r"(a+)+b")), group=listed("consumer")),
+            "its pattern (a+)+b is not compared with names of topics here",
+            id="a pattern that takes Python for ever",
+        ),
+        pytest.param(
+            Broker(described(member()), group=listed("streams")), "its topology is not known", id="no topology"
+        ),
+    ],
+)
+def test_a_group_that_cannot_be_read_counts_as_a_user_of_every_topic(broker: Broker, reason: str) -> None:
+    assert groups_of(broker)["g"].unread == reason
+
+
+MODERN, SHARE, STREAMS = listed("consumer"), listed("share"), listed("streams")
+
+
+@pytest.mark.parametrize(
+    ("broker", "uses"),
+    [
+        pytest.param(Broker(described(classic_member(assigned=["t"]))), True, id="classic, assigned"),
+        pytest.param(Broker(described(classic_member(subscribed=["t"]))), True, id="classic, subscribed alone"),
+        pytest.param(Broker(described(classic_member(subscribed=["x"]))), False, id="classic, of another topic"),
+        pytest.param(Broker(described(member(subscribed=["t"])), group=MODERN), True, id="consumer, subscribed"),
+        pytest.param(Broker(described(member(assigned="t")), group=MODERN), True, id="consumer, assigned"),
+        pytest.param(Broker(described(member(target="t")), group=MODERN), True, id="consumer, soon assigned"),
+        pytest.param(Broker(described(member(pattern="^(t|u)$")), group=MODERN), True, id="consumer, by a pattern"),
+        pytest.param(Broker(described(member(pattern="t.+")), group=MODERN), False, id="consumer, by another pattern"),
+        pytest.param(Broker(described(member()), group=MODERN), False, id="consumer, of another topic"),
+        pytest.param(Broker(described(member()), group=MODERN, offsets={"t": 3}), True, id="consumer, committed"),
+        pytest.param(Broker(described(member(subscribed=["t"])), group=SHARE), True, id="share, subscribed"),
+        pytest.param(Broker(described(member(assigned="t")), group=SHARE), True, id="share, assigned"),
+        pytest.param(Broker(group=listed("share", state="Empty"), offsets={"t": 3}), True, id="share, begun and empty"),
+        pytest.param(Broker(group=listed("share", state="Empty"), offsets={"t": -1}), True, id="share, about to begin"),
+        pytest.param(Broker(described(member()), group=SHARE, offsets={"x": 3}), False, id="share, of another topic"),
+        pytest.param(Broker(described(member(), topology=topology(source="t")), group=STREAMS), True, id="streams"),
+        pytest.param(Broker(described(topology=topology(sink="t")), group=STREAMS), True, id="streams, to partition"),
+        pytest.param(Broker(described(topology=topology(repartition="t")), group=STREAMS), True, id="streams, by key"),
+        pytest.param(
+            Broker(described(state="Empty", topology=topology(changelog="t")), group=listed("streams", state="Empty")),
+            True,
+            id="streams at rest, its state",
+        ),
+        pytest.param(
+            Broker(described(topology=topology()), group=STREAMS, offsets={"t": 0}), True, id="streams, commit"
+        ),
+        pytest.param(Broker(described(topology=topology()), group=STREAMS), False, id="streams, of another topic"),
+        pytest.param(Broker(group=listed(protocol="connect")), False, id="workers of Kafka Connect"),
+        pytest.param(Broker(group=listed(protocol="connect"), offsets={"t": 1}), True, id="workers with commits"),
+        pytest.param(Broker(group=listed(protocol="future", state="Empty")), False, id="any protocol without members"),
+    ],
+)
+def test_a_topic_is_used_by_the_groups_that_read_it_or_have_offsets_on_it(broker: Broker, uses: bool) -> None:
+    found = groups_of(broker)
+    assert found.keys() == ({"g"} if uses else set())
+    assert not any(group.unread for group in found.values())
+
+
+def test_a_share_group_stands_at_its_start_offset() -> None:
+    broker = Broker(described(member(subscribed=["t"])), group=SHARE, offsets={"t": 3})
+    assert groups_of(broker) == {"g": GroupOnTopic("Stable", {0: 3}, type="share")}
+
+
+@pytest.mark.parametrize(
+    ("group", "asked"),
+    [
+        pytest.param(listed(), [DescribeGroupsRequest, OffsetFetchRequest], id="classic"),
+        pytest.param(MODERN, [ConsumerGroupDescribeRequest, OffsetFetchRequest], id="consumer"),
+        pytest.param(SHARE, [ShareGroupDescribeRequest, DescribeShareGroupOffsetsRequest], id="share"),
+        pytest.param(STREAMS, [StreamsGroupDescribeRequest, OffsetFetchRequest], id="streams"),
+        pytest.param(listed("consumer", state="Empty"), [OffsetFetchRequest], id="without members"),
+        pytest.param(listed("quorum"), [], id="unknown"),
+    ],
+)
+def test_a_group_costs_two_requests_at_most(group: Any, asked: list[type]) -> None:
+    broker = Broker(described(topology=topology()), group=group)
+    groups_of(broker)
+    assert broker.asked == [ListGroupsRequest, *asked]
 
 
 @pytest.mark.parametrize(
     ("broker", "error"),
     [
-        pytest.param(Broker("CompletingRebalance"), TimeoutError, id="rebalancing for ever"),
-        pytest.param(Broker("Dead"), TimeoutError, id="members of a protocol that is not described"),
         pytest.param(
-            Broker("Stable", error_code=KafkaError.COORDINATOR_LOAD_IN_PROGRESS),
+            Broker(described(), error_code=KafkaError.COORDINATOR_LOAD_IN_PROGRESS),
             TimeoutError,
             id="a loading coordinator",
         ),
         pytest.param(
-            Broker("Stable", error_code=KafkaError.CLUSTER_AUTHORIZATION_FAILED), ClusterError, id="a missing right"
+            Broker(described(error_code=KafkaError.NOT_COORDINATOR)), TimeoutError, id="a coordinator that moves"
         ),
-        pytest.param(Silent("Stable"), ClusterUnreachableError, id="a silent broker, which hides its groups"),
+        pytest.param(
+            Broker(described(), error_code=KafkaError.CLUSTER_AUTHORIZATION_FAILED), ClusterError, id="a missing right"
+        ),
+        pytest.param(Silent(described()), ClusterUnreachableError, id="a silent broker, which hides its groups"),
     ],
 )
 def test_a_part_of_the_groups_is_an_error_and_never_an_answer(broker: Broker, error: type[Exception]) -> None:

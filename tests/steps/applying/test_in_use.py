@@ -59,7 +59,7 @@ def last_record(ms: int | None) -> TopicActivity:
             id="groups unread",
         ),
         pytest.param(
-            AT_REST, ends({0: 5, 1: 7}, "b", "a"), "consumer groups use it (TOP410): a, b", id="groups at work"
+            AT_REST, ends({0: 5, 1: 7}, "b", "a"), "consumer groups use it: a, b (TOP410)", id="groups at work"
         ),
         pytest.param(
             AT_REST,
@@ -68,8 +68,20 @@ def last_record(ms: int | None) -> TopicActivity:
                 groups=("billing", "seen"),
                 group_uses={"billing": GroupUse(state="Stable", lag=12), "seen": GroupUse(state="", lag=None)},
             ),
-            "consumer groups use it (TOP410): billing (Stable, lag 12), seen (no commits)",
+            "consumer groups use it: billing (Stable, lag 12), seen (no commits) (TOP410)",
             id="groups with their state",
+        ),
+        pytest.param(
+            AT_REST,
+            TopicActivity(
+                end_offsets={0: 5, 1: 7},
+                groups=("workers",),
+                group_uses={
+                    "workers": GroupUse(state="Stable", lag=None, type="quorum", unread="its type is not known")
+                },
+            ),
+            "group workers of type quorum cannot be read: its type is not known (TOP410)",
+            id="a group of a type that is not known",
         ),
     ],
 )

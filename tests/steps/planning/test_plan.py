@@ -9,7 +9,7 @@ from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTop
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.plans.plan import ActivityOfHiddenGroups, ChangeSet, TopicActivity
+from topicops.model.plans.plan import ActivityOfHiddenGroups, ChangeSet, GroupUse, TopicActivity
 from topicops.model.release import Release, Releases
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Location
@@ -662,6 +662,16 @@ def deleted_with(
             A_DAY.model_copy(update={"delete_active": "allow"}),
             (),
             id="allowed",
+        ),
+        pytest.param(
+            replace(
+                BUSY,
+                groups=("g",),
+                group_uses={"g": GroupUse(state="Stable", lag=None, type="quorum", unread="its type is not known")},
+            ),
+            Policy(),
+            ("TOP410",),
+            id="a group that cannot be read",
         ),
         pytest.param(TopicActivity(end_offsets=None, groups=None), A_DAY, (), id="not known yet: apply asks again"),
     ],

@@ -160,7 +160,7 @@ class BrokerQuestions:
         return {t: [p.id for p in f.result().partitions] for t, f in futures.items() if _succeeded(f)}
 
     def _groups(self, topics: Sequence[str], deadline: Deadline) -> GroupsByTopic | None:
-        """Groups with members or commits; None when one group could not be read: it may consume any topic."""
+        """Groups with members or commits, or that could not be read; None when not every group is known."""
         try:
             self._require_right_to_all_groups(deadline)
             return ConsumerGroups(self._connected(), deadline).on(topics)
@@ -221,7 +221,8 @@ def _activity(
 
 def _use(group: GroupOnTopic, ends: Mapping[int, int]) -> GroupUse:
     behind = [max(0, ends[p] - offset) for p, offset in group.committed.items() if p in ends]
-    return GroupUse(state=group.state, lag=sum(behind) if behind else None)
+    lag = sum(behind) if behind else None
+    return GroupUse(state=group.state, lag=lag, type=group.type, unread=group.unread)
 
 
 def _succeeded(future: Future[Any]) -> bool:

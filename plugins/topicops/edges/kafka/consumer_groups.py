@@ -1,4 +1,4 @@
-"""Which consumer groups use topics: those whose members read them, and those with committed offsets.
+"""Which groups use topics: those whose members read them, those with committed offsets, and those that cannot be read.
 
 Each broker is asked for the groups that it coordinates, many in one request. Confluent-kafka sends requests of its own
 for each group: for 10,000 groups that takes 14 s, and when so many of its requests reach their deadline at once, an
@@ -8,16 +8,25 @@ assertion of librdkafka ends the process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 from confluent_kafka import KafkaError
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer import ConsumerProtocolAssignment, OffsetFetchRequest
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
+from topicops.edges.kafka.group_requests import DescribeShareGroupOffsetsRequest
+from topicops.edges.kafka.group_types import (
+    SHARE,
+    TYPES,
+    ChangingGroupError,
+    ListedGroup,
+    UnreadGroupError,
+)
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 GROUPS_A_REQUEST = 500
@@ -25,17 +34,13 @@ MANY_GROUPS = 8
 """The version of OffsetFetch since which one request may name many groups (Kafka 3.0, KIP-709)."""
 PAUSE_S = 0.1
 """Before groups that are in the middle of a change are read again."""
-CONSUMER_PROTOCOLS = ("consumer", "")
-"""Protocol types of groups that read topics; empty: the group has only committed offsets."""
-WITHOUT_MEMBERS = ("Empty", "Dead")
-UNREADY = ("PreparingRebalance", "CompletingRebalance", "Dead")
-"""Members have no assignment. ``Dead`` of a group that was listed with members: it has gone since, or it is of the
-protocol of KIP-848, which this request does not describe."""
 COORDINATOR_IS_MOVING = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
 )
+NO_SUCH_GROUP = KafkaError.GROUP_ID_NOT_FOUND
+"""Of a group that was listed: it has gone since, or has become one of another type."""
 
 
 @dataclass(slots=True)
@@ -45,7 +50,11 @@ class GroupOnTopic:
     state: str
     """As Kafka names it: ``Stable``, ``Empty``; empty text for a group without members, from brokers before 2.6."""
     committed: dict[int, int] = field(default_factory=dict)
-    """Committed offset by partition; empty for a group that only has members."""
+    """Committed offset by partition, or start offset of a share group; empty for a group that only has members."""
+    type: str = ""
+    """As ``ListedGroup.shown_type``."""
+    unread: str = ""
+    """Why the group could not be read, so that it counts as a user of every topic; empty text: it was read."""
 
 
 GroupsByTopic = Mapping[str, Mapping[str, GroupOnTopic]]
@@ -53,89 +62,131 @@ GroupsByTopic = Mapping[str, Mapping[str, GroupOnTopic]]
 
 
 class _NotYetError(Exception):
-    """A group is changing, or its coordinator is moving: read again."""
+    """A coordinator is moving: read again."""
+
+
+@dataclass(slots=True)
+class _Found:
+    by_topic: dict[str, dict[str, GroupOnTopic]]
+    is_changing: bool = False
+    """Whether a group that could not be read may be read soon."""
+
+    def add(self, group: ListedGroup, topic: str, state: str) -> GroupOnTopic:
+        """The group on one of the topics."""
+        return self.by_topic[topic].setdefault(group.name, GroupOnTopic(state, type=group.shown_type))
+
+    @contextmanager
+    def reading(self, group: ListedGroup) -> Iterator[None]:
+        """If the group cannot be read in here, it uses every topic."""
+        try:
+            yield
+        except UnreadGroupError as error:
+            for topic in self.by_topic:
+                self.add(group, topic, group.state).unread = str(error)
+            self.is_changing |= isinstance(error, ChangingGroupError)
 
 
 @dataclass(slots=True)
 class ConsumerGroups:
-    """Reads the groups of a cluster. Whoever asks must be allowed to see all groups."""
+    """Reads the groups of a cluster, of all types. Whoever asks must be allowed to see all groups."""
 
     connections: BrokerConnections
     deadline: Deadline
 
     def on(self, topics: Collection[str]) -> GroupsByTopic:
-        """The groups of each topic.
+        """The groups of each topic; a group that cannot be read is on each of them.
 
         Raises:
-            ClusterError: A broker or a group could not be read: any group may use any topic.
-            TimeoutError: The members of a group could not be read until the deadline.
+            ClusterError: A broker could not be read: any group may use any topic.
+            TimeoutError: The coordinator of a group was moving until the deadline.
         """
-        while True:
+        found, reason = None, "no time was left to ask"
+        while not self.deadline.is_over:
             try:
-                return self._read(frozenset(topics))
+                found = self._read(topics)
+                if not found.is_changing:
+                    break
             except _NotYetError as error:
-                time.sleep(PAUSE_S)
-                if self.deadline.is_over:
-                    raise TimeoutError(str(error)) from error
+                reason = str(error)
+            except ClusterUnreachableError:
+                if found is None:
+                    raise
+            time.sleep(PAUSE_S)
+        if found is None:
+            raise TimeoutError(reason)
+        return found.by_topic
 
-    def _read(self, topics: frozenset[str]) -> GroupsByTopic:
-        found: dict[str, dict[str, GroupOnTopic]] = {topic: {} for topic in topics}
-        states = self._states()
-        for group, state, read in self._assigned(states):
-            for topic in read & topics:
-                found[topic][group] = GroupOnTopic(state)
-        for group, topic, partition, offset in self._committed(states):
-            if topic in topics and offset >= 0:
-                of_topic = found[topic].setdefault(group, GroupOnTopic(_state_of(states, group)))
-                of_topic.committed[partition] = offset
+    def _read(self, topics: Collection[str]) -> _Found:
+        found = _Found({topic: {} for topic in topics})
+        known = []
+        for group in self._listed():
+            with found.reading(group):
+                group.require_known()
+                known.append(group)
+        for group, answer in self._described(known):
+            with found.reading(group):
+                used = {*TYPES[group.type].topics_of(_readable(group, answer), topics)}
+                for topic in used & found.by_topic.keys():
+                    found.add(group, topic, answer.group_state)
+        for group, answer in self._offsets(known):
+            with found.reading(group):
+                for topic, partition, offset in TYPES[group.type].offsets_of(_readable(group, answer)):
+                    if topic in found.by_topic:
+                        found.add(group, topic, group.state).committed |= {partition: offset} if offset >= 0 else {}
         return found
 
-    def _states(self) -> dict[int, dict[str, str]]:
-        """The state of each group, by the broker that coordinates it."""
+    def _listed(self) -> list[ListedGroup]:
         replies = self._replies({broker: ListGroupsRequest() for broker in self.connections.brokers()})
-        found = {}
         for broker, reply in replies.items():
-            _check(reply.error_code, f"the groups of broker {broker}")
-            listed = [group for group in reply.groups if group.protocol_type in CONSUMER_PROTOCOLS]
-            found[broker] = {group.group_id: group.group_state for group in listed}
-        return found
-
-    def _assigned(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, set[str]]]:
-        """Each group with members, its state, and the topics that they read now."""
-        with_members = {b: [g for g, state in of.items() if state not in WITHOUT_MEMBERS] for b, of in states.items()}
-        for _, reply in self._in_parts(with_members, GROUPS_A_REQUEST, lambda part: DescribeGroupsRequest(groups=part)):
-            for group in reply.groups:
-                _check(group.error_code, f"group {group.group_id}")
-                if group.group_state in UNREADY:
-                    raise _NotYetError(f"the members of group {group.group_id} cannot be read: {group.group_state}")
-                yield group.group_id, group.group_state, _topics_of(group.members)
-
-    def _committed(self, states: Mapping[int, Mapping[str, str]]) -> Iterator[tuple[str, str, int, int]]:
-        """Group, topic, partition and offset of each commit."""
-        many = all(self.connections.offers(broker, OffsetFetchRequest, MANY_GROUPS) for broker in states)
-        parts = self._in_parts(
-            {broker: list(of_broker) for broker, of_broker in states.items()},
-            GROUPS_A_REQUEST if many else 1,
-            _commits_of_many if many else _commits_of_one,
-        )
-        for part, reply in parts:
-            for group, answer in zip(part, reply.groups if many else [reply], strict=True):
-                name = answer.group_id if many else group
-                _check(answer.error_code, f"the commits of group {name}")
-                for topic in answer.topics:
-                    yield from ((name, topic.name, p.partition_index, p.committed_offset) for p in topic.partitions)
-
-    def _in_parts(
-        self, groups: Mapping[int, Sequence[str]], size: int, request_of: Callable[[list[str]], Any]
-    ) -> Iterator[tuple[list[str], Any]]:
-        """The groups in parts, and the answer to each; one part of each broker at a time."""
-        parts = [
-            [list(of_broker[at : at + size]) for at in range(0, len(of_broker), size)] for of_broker in groups.values()
+            if reply.error_code in COORDINATOR_IS_MOVING:
+                raise _NotYetError(f"the groups of broker {broker}: {named(reply.error_code)}")
+            if reply.error_code != KafkaError.NO_ERROR:
+                raise ClusterError(f"the groups of broker {broker}: {named(reply.error_code)}")
+        return [
+            ListedGroup(listed.group_id, broker, listed.group_type, listed.protocol_type, listed.group_state)
+            for broker, reply in replies.items()
+            for listed in reply.groups
         ]
-        for at_once in zip_longest(*parts):
-            asked = {broker: part for broker, part in zip(groups, at_once, strict=True) if part}
-            replies = self._replies({broker: request_of(part) for broker, part in asked.items()})
-            yield from ((part, replies[broker]) for broker, part in asked.items())
+
+    def _described(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
+        for name, of_type in TYPES.items():
+            described = [group for group in groups if group.type == name and group.is_described]
+            yield from self._answers(described, of_type.describe)
+
+    def _offsets(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
+        """The answer about committed offsets, or about start offsets of a share group."""
+        shared = [group for group in groups if group.type == SHARE]
+        committing = [group for group in groups if group.type != SHARE]
+        yield from self._answers(shared, _share_offsets)
+        takes_many = {
+            b: self.connections.offers(b, OffsetFetchRequest, MANY_GROUPS) for b in {g.broker for g in committing}
+        }
+        yield from self._answers([g for g in committing if takes_many[g.broker]], _commits_of_many)
+        yield from self._answers([g for g in committing if not takes_many[g.broker]], _commits_of_one, size=1)
+
+    def _answers(
+        self,
+        groups: Iterable[ListedGroup],
+        request_of: Callable[[list[str]], Any],
+        *,
+        size: int = GROUPS_A_REQUEST,
+    ) -> Iterator[tuple[ListedGroup, Any]]:
+        """The answer about each group, None where there is none; one part of each broker's groups at a time."""
+        parts: dict[int, list[list[ListedGroup]]] = {}
+        for group in groups:
+            of_broker = parts.setdefault(group.broker, [[]])
+            if len(of_broker[-1]) == size:
+                of_broker.append([])
+            of_broker[-1].append(group)
+        for at_once in zip_longest(*parts.values()):
+            asked = {broker: part for broker, part in zip(parts, at_once, strict=True) if part}
+            requests = {broker: request_of([group.name for group in part]) for broker, part in asked.items()}
+            replies = self._replies(
+                {b: request for b, request in requests.items() if self.connections.offers(b, request)}
+            )
+            for broker, part in asked.items():
+                answers = _by_group(part, replies.get(broker), one=size == 1)
+                yield from ((group, answers.get(group.name)) for group in part)
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         if self.deadline.is_over:
@@ -156,18 +207,32 @@ def _commits_of_one(groups: list[str]) -> Any:
     return OffsetFetchRequest(group_id=groups[0], topics=None, min_version=2, max_version=MANY_GROUPS - 1)
 
 
-def _topics_of(members: Iterable[Any]) -> set[str]:
-    assignments = [ConsumerProtocolAssignment.decode(m.member_assignment) for m in members if m.member_assignment]
-    return {assigned.topic for assignment in assignments for assigned in assignment.assigned_partitions}
+def _share_offsets(groups: list[str]) -> Any:
+    of_group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    return DescribeShareGroupOffsetsRequest(groups=[of_group(group_id=group, topics=None) for group in groups])
 
 
-def _state_of(states: Mapping[int, Mapping[str, str]], group: str) -> str:
-    return next(of_broker[group] for of_broker in states.values() if group in of_broker)
+def _by_group(asked: list[ListedGroup], reply: Any, *, one: bool) -> Mapping[str, Any]:
+    """The answers in a reply; where only one group can be asked about, the reply is the answer."""
+    if reply is None:
+        return {}
+    return {asked[0].name: reply} if one else {answer.group_id: answer for answer in reply.groups}
 
 
-def _check(error_code: int, what: str) -> None:
-    """Raise where the answer is an error."""
-    if error_code in COORDINATOR_IS_MOVING:
-        raise _NotYetError(f"{what}: {named(error_code)}")
-    if error_code != KafkaError.NO_ERROR:
-        raise ClusterError(f"{what}: {named(error_code)}")
+def _readable(group: ListedGroup, answer: Any) -> Any:
+    """The answer about a group, if it is one.
+
+    Raises:
+        ChangingGroupError: The group has gone, or has another type now.
+        UnreadGroupError: The broker refuses, or gives nothing.
+        _NotYetError: The group has another coordinator now.
+    """
+    if answer is None:
+        raise UnreadGroupError(f"broker {group.broker} does not tell all that it uses")
+    if answer.error_code in COORDINATOR_IS_MOVING:
+        raise _NotYetError(f"group {group.name}: {named(answer.error_code)}")
+    if answer.error_code == NO_SUCH_GROUP:
+        raise ChangingGroupError(f"broker {group.broker} no longer knows it")
+    if answer.error_code != KafkaError.NO_ERROR:
+        raise UnreadGroupError(named(answer.error_code))
+    return answer

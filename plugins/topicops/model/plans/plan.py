@@ -105,14 +105,20 @@ NO_RECORD = -1
 """What Kafka answers as the time of the newest record of a partition that holds none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupUse:
-    """How a consumer group uses a topic."""
+class GroupUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a group uses a topic."""
 
     state: str
     """As Kafka names it, such as ``Stable`` or ``Empty``; empty text: not known."""
     lag: int | None
-    """Records behind its commits, summed over the partitions that it committed; None: it committed none."""
+    """Records behind its commits, summed over the partitions that it committed; None: it committed none.
+
+    For a share group, records behind its start offsets.
+    """
+    type: str = ""
+    """Type as Kafka names it, such as ``share``; empty text: a classic group."""
+    unread: str = ""
+    """Reason why the group could not be read, so that it counts as use of every topic; empty text: it was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +128,7 @@ class TopicActivity:
     end_offsets: Mapping[int, int] | None
     """By partition; None: could not be read."""
     groups: tuple[str, ...] | None
-    """Consumer groups with members or commits; None: could not be read."""
+    """Groups with members or commits, and those that could not be read; None: not even a list of groups was read."""
     last_record_ms: int | None = None
     """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: no partition holds a record; None: not known."""
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)

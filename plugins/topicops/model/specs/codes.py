@@ -185,7 +185,7 @@ _TABLE = (
     Code("TOP409", "recent traffic", "A topic to delete has a record newer than restsFor, or one since the plan.",
          "Its last record is of 09:12 today, and `restsFor` is 24h.",
          "Find the writer; deleteActive: allow overrules."),
-    Code("TOP410", "active consumer group", "A group reads a topic to delete, or has committed offsets on it.",
+    Code("TOP410", "active consumer group", "A group reads a topic to delete, has offsets on it, or cannot be read.",
          "The group billing reads it.",
          "Find the reader; deleteActive: allow overrules."),
     Code("TOP411", "topic id differs from the tombstone or plan", "Another topic has the name now.",

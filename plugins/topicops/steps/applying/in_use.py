@@ -12,7 +12,7 @@ from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan,
 from topicops.model.ports import Clock, ClusterQuestions
 from topicops.model.release import NEWEST_RECORDS
 from topicops.model.specs.environment import EnvironmentSpec
-from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
+from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
 
 CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
 """Not the advice to delete a topic that is in use: it is not known whether it is."""
@@ -82,8 +82,8 @@ def activity_reason(
         return f"{HIDDEN_GROUPS} (TOP410); {CHECK_BY_HAND}"
     if now.groups is None:
         return f"its consumer groups cannot be read (TOP410); {CHECK_THE_READER}"
-    if now.groups:
-        return f"consumer groups use it (TOP410): {', '.join(groups_text(now))}; {STOP_CLIENTS}"
+    if used := use_by_groups(now):
+        return f"{used[0]} (TOP410); {used[1]}"
     return None
 
 

@@ -23,7 +23,7 @@ from topicops.steps.log_directories import REPAIR, delete_obstacles, failed_by_b
 from topicops.steps.log_directories import named as named_directories
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
-from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, groups_text, recent_record
+from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
 from topicops.steps.why_commands import why_command
 
 ZNODE_LIMIT_BYTES = 800_000
@@ -537,11 +537,8 @@ def _used_by_groups(situation: Situation) -> Finding | None:
         return None
     if isinstance(activity, ActivityOfHiddenGroups):
         return Finding(code="TOP410", reason=HIDDEN_GROUPS, way_out=CHECK_BY_HAND)
-    if not activity.groups:
-        return None
-    return Finding(
-        code="TOP410", reason=f"consumer groups use it: {', '.join(groups_text(activity))}", way_out=STOP_CLIENTS
-    )
+    used = use_by_groups(activity)
+    return Finding(code="TOP410", reason=used[0], way_out=used[1]) if used else None
 
 
 def _listed(numbers: list[int]) -> str:
