@@ -99,7 +99,7 @@ def _bootstrap_servers(environment: Environment, brokers: Mapping[int, Broker]) 
 
 def _log_questions(facts: WhyFacts, views: Mapping[int, BrokerView]) -> Mapping[int, LogQuestions]:
     """About the replicas that each broker that answers should have, and the logs that it leads."""
-    if facts.live is None or facts.is_deleting:
+    if facts.live is None:
         return {}
     rows, asked = facts.live.assignment, {}
     for broker in sorted(facts.brokers):

@@ -20,7 +20,7 @@ from topicops.model.cluster.doctor_facts import (
     ZooKeeperFacts,
     ZooKeeperServer,
 )
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.release import Release
 from topicops.steps.doctor import RULES, examine
 from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
@@ -176,6 +176,10 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         "broker 2 3.9 (protocol 3.8-IV0)",
     ),
     "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
+    "failed-disk": (
+        broker_2(log_directories=LogDirectories(held={}, failed=("/data/2",))),
+        Severity.ERROR, "TOP421", "neither served nor deleted: broker 2: /data/2",
+    ),
     "auto-create": (broker_2_set(auto_create_topics_enable="TRUE"), Severity.WARNING, "TOP806", "on broker 2"),
     "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
     "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",
@@ -401,3 +405,12 @@ def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
     assert told[1].startswith("warning [orphan-config]: ")
     assert "\x1b" not in text
     assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules applied.")
+
+
+def test_a_broker_that_does_not_tell_of_its_disks_is_named() -> None:
+    found = examine(
+        broker_2(log_directories="broker 2 describes no log directory: the reader needs Describe"), environment()
+    )
+    (finding,) = [finding for finding in found.findings if finding.id == "failed-disk"]
+    assert (finding.severity, finding.code) == (Severity.WARNING, "TOP804")
+    assert "broker 2 describes no log directory" in finding.message

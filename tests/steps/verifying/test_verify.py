@@ -196,6 +196,31 @@ def test_a_follower_that_never_catches_up_is_converging_at_the_deadline(world: W
     assert 60 <= world.clock.now < 63
 
 
+def test_a_replica_on_a_failed_disk_is_degraded_and_named_while_verify_waits(world: World) -> None:
+    change = world.created((1, 2, 3))
+    world.cluster.fail_disk(3)
+
+    found = troubles(world.verify(change))
+
+    message = "partition 0 lacks broker 3 in its ISR; the log directory /disks/3 of broker 3 has failed"
+    assert found == [("V08", Verdict.DEGRADED, message)]
+    (said,) = {text for seen in world.progress for text in seen.waiting_for if "has failed" in text}
+    assert said == f"t: {message}"
+    first = next(i for i, seen in enumerate(world.progress) if said in seen.waiting_for)
+    assert sum(world.clock.waits[:first]) < 10
+
+
+def test_a_deletion_that_waits_for_a_failed_disk_names_it(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    world.cluster.fail_disk(2)
+    change = delete_topic(live)
+    world.cluster.delete(change)
+
+    (found,) = [text for check, _, text in troubles(world.verify(change)) if check == "V17"]
+
+    assert "deletion marker; the log directory /disks/2 of broker 2 has failed" in found
+
+
 def test_a_replica_on_a_dead_broker_is_degraded_and_named(world: World) -> None:
     change = world.created((1, 2, 3))
     world.cluster.stop_broker(3)

@@ -91,6 +91,10 @@ def moving(broker: int) -> LiveTopic:
 
 BEHIND = {0: partition_state((1, 2)), 1: partition_state((2, 1))}
 LEADERLESS = {0: partition_state((2,), leader=-1), 1: partition_state((3, 1))}
+DISK_FAILED = {1: BrokerLogs(held={}), 2: BrokerLogs(held={"orders": frozenset({0})}, failed=("/data/2",))}
+"""Broker 2 has a replica of partition 1 on the disk that failed."""
+DISK_OF_3_FAILED = {3: BrokerLogs(held={}, failed=("/data/3",))}
+
 CASES: dict[str, Callable[[], WhyFacts]] = {
     "unreadable-znode": lambda: replace(
         facts(),
@@ -101,9 +105,11 @@ CASES: dict[str, Callable[[], WhyFacts]] = {
     "znode-removed": lambda: absent(facts()),
     "no-topic": lambda: replace(absent(facts()), views={}),
     "deletion-waits-for-broker": lambda: facts(brokers=frozenset({1, 3}), is_deleting=True),
+    "deletion-waits-for-disk": lambda: replace(facts(is_deleting=True), logs=DISK_FAILED),
     "deletion-of-never-led": lambda: old(facts(topic({}), is_deleting=True), 1, 1),
     "deletion-waits-for-move": lambda: facts(moving(2), is_deleting=True),
     "deletion-runs": lambda: facts(is_deleting=True),
+    "failed-log-directory": lambda: replace(facts(topic(BEHIND)), logs=DISK_OF_3_FAILED),
     "no-leader": lambda: facts(topic(LEADERLESS), brokers=frozenset({1, 3})),
     "no-election": lambda: facts(topic(LEADERLESS)),
     "no-state": lambda: facts(topic({1: partition_state((2, 3, 1))})),
@@ -391,3 +397,31 @@ def test_what_a_snapshot_shows_has_no_word_of_a_last_resort() -> None:
     assert found[0].id == "no-leader"
     assert not any(cause.last_resort or cause.commands or cause.caution for cause in found)
     assert not any("unclean" in cause.way_out for cause in found)
+
+
+def test_a_replica_on_a_failed_disk_is_not_said_to_catch_up() -> None:
+    found = by_id(CASES["failed-log-directory"]())
+    assert found.keys() == {"failed-log-directory"}
+    assert "broker 3 is live, and its log directory /data/3 has failed: its replica of partitions 0, 1" in (
+        found["failed-log-directory"].message
+    )
+
+
+def test_a_partition_whose_last_replica_in_sync_is_on_a_failed_disk_waits_for_that_disk() -> None:
+    found = by_id(replace(facts(topic(LEADERLESS)), logs={2: BrokerLogs(held={}, failed=("/data/2",))}))
+    assert found.keys() == {"failed-log-directory", "no-leader"}
+    assert "it waits for broker 2, last in the ISR; brokers 1, 3 are live" in found["no-leader"].message
+    assert "broker 2 with the failed log directory as it was" in found["no-leader"].way_out
+    assert "makes broker 3 the leader" in found["no-leader"].last_resort or "broker 1" in found["no-leader"].last_resort
+
+
+def test_a_deletion_that_waits_for_a_disk_is_not_said_to_end() -> None:
+    found = by_id(CASES["deletion-waits-for-disk"]())
+    assert found.keys() == {"deletion-waits-for-disk"}
+    assert "its replica of partition 1 is in none that works" in found["deletion-waits-for-disk"].message
+
+
+def test_a_deletion_whose_disks_are_not_known_is_said_to_end_only_if_they_work() -> None:
+    untold = {2: "broker 2 does not describe its log directories"}
+    cause = by_id(replace(CASES["deletion-runs"](), logs=untold))["deletion-runs"]
+    assert cause.way_out == "it ends within seconds, unless a log directory of broker 2 has failed, which is not known"

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.log_directories import directories_of, directories_request, does_not_offer
+from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
 from topicops.edges.kafka.releases import ANSWER_S, ask_releases, settings_of, settings_request
 from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
@@ -104,8 +104,7 @@ class BrokerQuestions:
             without = {broker for broker, found in offered.items() if does_not_offer(found)}
             asked = {broker: directories_request(topics) for broker in offered.keys() - without}
             replies = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s))
-            named = {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in replies.items()}
-            return {**dict.fromkeys(without), **{b: directories_of(b, reply) for b, reply in named.items()}}
+            return {**dict.fromkeys(without), **{b: told_directories(b, reply) for b, reply in replies.items()}}
 
         return self._asked("log directories", ask) or {}
 

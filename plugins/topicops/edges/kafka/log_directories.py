@@ -44,6 +44,11 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
     return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed))
 
 
+def told_directories(broker: int, reply: Any) -> LogDirectories | str:
+    """As ``directories_of``, where a reply that is a sentence does not name the broker."""
+    return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)
+
+
 def partitions_of(reply: Any, *, served: bool) -> dict[str, frozenset[int]]:
     """Partitions with a log on a disk that works, by topic; without copies that are still being made."""
     found: dict[str, set[int]] = {}

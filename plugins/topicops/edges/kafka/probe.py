@@ -6,12 +6,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.config_sources import is_written
+from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
 from topicops.edges.kafka.releases import settings_of, settings_request
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
@@ -90,7 +92,15 @@ def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: 
         brokers = sorted(connections.brokers())
         offered = connections.offered(brokers)
         configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
-    return {broker: _broker(offered[broker], configs[broker]) for broker in brokers}
+        asked = [b for b, found in offered.items() if not isinstance(found, str) and not does_not_offer(found)]
+        disks = connections.ask({broker: directories_request({}) for broker in asked})
+    return {
+        broker: replace(
+            _broker(offered[broker], configs[broker]),
+            log_directories=told_directories(broker, disks[broker]) if broker in disks else None,
+        )
+        for broker in brokers
+    }
 
 
 def _broker(offered: Mapping[int, int] | str, configs: Any) -> BrokerFacts:

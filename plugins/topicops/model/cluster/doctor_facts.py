@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.release import Release
 
 Migration = Literal["none", "prepared", "begun"]
@@ -110,6 +110,8 @@ class BrokerFacts:
     """Settings that somebody wrote, secrets among them; the others are Kafka's defaults."""
     problem: str = ""
     """Why something is missing above."""
+    log_directories: LogDirectories | str | None = None
+    """A sentence: it does not describe them; None: it does not offer that, or answers nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

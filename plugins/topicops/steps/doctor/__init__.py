@@ -41,6 +41,7 @@ RULES: Sequence[Rule] = (
     Rule("mixed-racks", ("snapshot",), settings.all_brokers_have_a_rack_or_none),
     Rule("broker-versions", ("brokers",), settings.brokers_are_alike),
     Rule("silent-broker", ("brokers",), settings.brokers_report_their_settings),
+    Rule("failed-disk", ("brokers",), settings.log_directories_work),
     Rule("auto-create", ("brokers",), settings.topics_are_not_created_by_accident),
     Rule("topic-deletion", ("brokers",), settings.topics_can_be_deleted),
     Rule("unregistered-broker", ("snapshot",), metadata.assigned_brokers_are_registered),

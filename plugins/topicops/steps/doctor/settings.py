@@ -8,6 +8,7 @@ from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.release import OLDEST
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import kafka_of, listed, live_of, zookeeper_of
+from topicops.steps.log_directories import ASK_AGAIN, REPAIR, failed_by_broker
 
 PROTOCOL = "inter.broker.protocol.version"
 CLOCK_TOLERANCE_MS = 10_000
@@ -115,6 +116,17 @@ def brokers_report_their_settings(facts: DoctorFacts, _: Environment) -> Iterato
         message = listed(f"broker {b} {problem}" for b, problem in silent.items())
         fix = "restart a broker that hangs; let the reader DescribeConfigs on the cluster"
         yield Finding(Severity.WARNING, message, fix, places=tuple(f"broker {b}" for b in silent))
+
+
+def log_directories_work(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    told = {b: broker.log_directories for b, broker in kafka_of(facts).brokers.items()}
+    failed = failed_by_broker(told)
+    if places := tuple(f"broker {b}: {path}" for b, paths in failed.items() for path in paths):
+        message = f"a log directory has failed, and its replicas are neither served nor deleted: {listed(places)}"
+        yield Finding(Severity.ERROR, message, f"{REPAIR}; it copies the records anew", "TOP421", places)
+    if unknown := tuple(told_text for _, told_text in sorted(told.items()) if isinstance(told_text, str)):
+        message = f"whether a log directory has failed is not known: {listed(unknown)}"
+        yield Finding(Severity.WARNING, message, ASK_AGAIN.partition(" (")[0], "TOP804", unknown)
 
 
 def topics_are_not_created_by_accident(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:

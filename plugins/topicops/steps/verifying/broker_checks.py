@@ -70,7 +70,7 @@ def log_directories(observation: Observation) -> Iterator[Finding]:
             message = (
                 f"broker {broker} has a log of partition {p} and does not serve it: created for another topic id?"
                 if p in idle
-                else f"broker {broker} has no log directory for partition {p}"
+                else f"broker {broker} has no log directory for partition {p}{observation.failed_disks([p])}"
             )
             yield _of_replica("V16", Verdict.CONVERGING, p, broker, message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from topicops.model.ports import LogQuestions
 from topicops.steps.verifying.observation import Observation
@@ -29,6 +30,13 @@ def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
     return dict.fromkeys(observation.brokers, question)
 
 
+def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
+    """What each live broker is asked about the replicas that it should have; by broker."""
+    rows, topic = observation.present.assignment, observation.expected.topic
+    holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
+    return {b: LogQuestions(held={topic: [p for p, row in rows.items() if b in row]}) for b in sorted(holders)}
+
+
 def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQuestions]:
     """One set of questions for each broker, about all topics."""
     found: dict[int, LogQuestions] = {}
@@ -40,20 +48,12 @@ def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQ
 
 
 def _questions_about_replicas(observation: Observation) -> Mapping[int, LogQuestions]:
-    rows, topic = observation.present.assignment, observation.expected.topic
-    holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
-    return {
-        broker: LogQuestions(
-            held={topic: [p for p, row in rows.items() if broker in row]},
-            led={topic: led} if (led := _led_by(broker, observation)) else {},
-        )
-        for broker in holders
-    }
+    replicas = replica_questions(observation)
+    return {broker: replace(asked, led=_led_by(broker, observation)) for broker, asked in replicas.items()}
 
 
-def _led_by(broker: int, observation: Observation) -> dict[int, int | None]:
+def _led_by(broker: int, observation: Observation) -> dict[str, dict[int, int | None]]:
     """Partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
     wanted = observation.expected.assignment.keys() or observation.present.assignment.keys()
-    return {
-        p: found.leader_epoch for p, found in observation.led_partitions() if found.leader == broker and p in wanted
-    }
+    led = {p: found.leader_epoch for p, found in observation.led_partitions() if found.leader == broker and p in wanted}
+    return {observation.expected.topic: led} if led else {}

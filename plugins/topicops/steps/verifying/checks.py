@@ -104,7 +104,7 @@ def state(observation: Observation) -> Iterator[Finding]:
         replicas = live.assignment[p]
         hope = any(broker in observation.brokers for broker in replicas)
         verdict = Verdict.CONVERGING if hope else Verdict.FAILED
-        message = f"partition {p} has no state yet: replicas {list(replicas)}{_dead(replicas, observation.brokers)}"
+        message = f"partition {p} has no state yet: replicas {list(replicas)}{_lost(observation, p, replicas)}"
         yield _of_partition("V06", verdict, p, message, "TOP601")
 
 
@@ -113,7 +113,7 @@ def leader(observation: Observation) -> Iterator[Finding]:
     for p, found in observation.led_partitions():
         replicas = observation.present.assignment[p]
         if reason := _leader_problem(found, replicas, observation.brokers):
-            message = f"partition {p} {reason}{_dead(replicas, observation.brokers)}"
+            message = f"partition {p} {reason}{_lost(observation, p, replicas)}"
             yield _of_partition("V07", Verdict.FAILED, p, message, "TOP601")
 
 
@@ -123,11 +123,11 @@ def isr(observation: Observation) -> Iterator[Finding]:
         replicas = observation.present.assignment[p]
         missing = [broker for broker in replicas if broker not in found.isr or broker not in observation.brokers]
         if missing:
-            dead = any(broker not in observation.brokers for broker in missing)
+            lost = _lost(observation, p, missing)
             yield Finding(
                 check="V08",
-                verdict=Verdict.DEGRADED if dead else Verdict.CONVERGING,
-                message=f"partition {p} lacks {broker_names(missing)} in its ISR{_dead(missing, observation.brokers)}",
+                verdict=Verdict.DEGRADED if lost else Verdict.CONVERGING,
+                message=f"partition {p} lacks {broker_names(missing)} in its ISR{lost}",
                 code="TOP602",
                 subjects=frozenset(f"partition {p} on broker {broker}" for broker in missing),
             )
@@ -312,9 +312,11 @@ def _left(observation: Observation) -> Iterator[str]:
 def _waiting_for(observation: Observation) -> str:
     held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
     missing = sorted(held - set(observation.brokers))
-    return f"; waits for {broker_names(missing)}" if missing else ""
+    waits = f"; waits for {broker_names(missing)}" if missing else ""
+    return f"{waits}{observation.failed_disks()}"
 
 
-def _dead(replicas: Iterable[int], brokers: Collection[int]) -> str:
-    dead = sorted(broker for broker in replicas if broker not in brokers)
-    return f"; {broker_names(dead)} not live" if dead else ""
+def _lost(observation: Observation, partition: int, replicas: Iterable[int]) -> str:
+    """The brokers and disks that keep these replicas of a partition away; empty: none that is known."""
+    dead = sorted(broker for broker in replicas if broker not in observation.brokers)
+    return (f"; {broker_names(dead)} not live" if dead else "") + observation.failed_disks([partition])

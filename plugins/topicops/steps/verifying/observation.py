@@ -12,6 +12,7 @@ from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import Releases
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.log_directories import failed_by_broker, named, replicas_on_failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class Observation:
     """Of the brokers that were asked; empty while the topic is not healthy in the source."""
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
     """Of the brokers whose disks were asked about; empty until all else is healthy."""
+    directories: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
+    """Of the brokers with replicas, asked where something has been wrong for a while; the reason may be a disk."""
     broker_overrides: Mapping[str, str] | str | None = None
     """As the brokers have them; a sentence where they did not answer; None: not asked."""
 
@@ -80,6 +83,19 @@ class Observation:
     @property
     def states(self) -> Mapping[int, PartitionState]:
         return (self.live.states or {}) if self.live else {}
+
+    def failed_disks(self, partitions: Collection[int] | None = None) -> str:
+        """``; the log directory /data/2 of broker 2 has failed`` where replicas of these partitions are on such disks.
+
+        Args:
+            partitions: None: of all.
+        """
+        directories = self.directories or self.logs
+        rows = self.live.assignment if self.live else {}
+        wanted = {p: row for p, row in rows.items() if partitions is None or p in partitions}
+        failed = failed_by_broker(directories)
+        found = replicas_on_failed(self.expected.topic, wanted, directories)
+        return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
 
     @property
     def parts_read(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.release import Releases
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged
+from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged, replica_questions
 from topicops.steps.verifying.checks import checks_of, findings
 from topicops.steps.verifying.observation import Expectation, Finding, FindingKey, Observation
 
@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 NOT_BLOCKING = (Verdict.HEALTHY, Verdict.PRE_EXISTING)
 """Verdicts that verify does not wait for."""
+
+ASK_FOR_DISKS_AFTER_S = 5.0
+"""What takes longer than this may have a failed log directory as its reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,7 @@ class Watch:
         # Brokers are asked only about topics that are healthy in the source.
         self._ask_for_views(observed, brokers)
         self._ask_for_logs_and_configs(observed)
+        self._ask_for_directories(observed)
         signatures = self._read_signatures(self._repeated(observed))
         for name, seen in observed.items():
             topic = self.topics[name]
@@ -179,6 +183,16 @@ class Watch:
         overrides = self._broker_overrides([name for name in names if observed[name].expected.configs])
         for name in names:
             observed[name] = replace(observed[name], logs=logs, broker_overrides=overrides.get(name))
+
+    def _ask_for_directories(self, observed: dict[str, Observation]) -> None:
+        """Of topics that have been unhealthy for a while: a failed disk never comes right by itself."""
+        since = self.clock.now() - ASK_FOR_DISKS_AFTER_S
+        open_topics = {name: seen for name, seen in observed.items() if self.topics[name].is_open and seen.live}
+        late = [name for name in open_topics if any(at <= since for at in self.topics[name].first_seen.values())]
+        wrong = [name for name in late if _blocking(self._findings(observed[name]))]
+        if wrong:
+            directories = self.metadata.logs(merged(replica_questions(observed[name]) for name in wrong))
+            observed.update({name: replace(observed[name], directories=directories) for name in wrong})
 
     def _broker_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
         """Empty where the source is the brokers: it holds their overrides already."""

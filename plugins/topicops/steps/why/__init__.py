@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.why_facts import Cause, TopicTimes, WhyFacts
-from topicops.steps.why import configs, control, deletions, leaders, moves, replicas, views
+from topicops.steps.why import configs, control, deletions, disks, leaders, moves, replicas, views
 
 RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
     control.unreadable_znodes,
@@ -18,9 +18,11 @@ RULES: tuple[Callable[[WhyFacts], Iterator[Cause]], ...] = (
     control.no_controller,
     control.no_such_topic,
     deletions.waits_for_brokers,
+    disks.deletion_waits_for_disk,
     deletions.never_led_and_old,
     deletions.waits_for_a_move,
     deletions.runs,
+    disks.failed_log_directory,
     leaders.no_leader,
     leaders.no_election,
     leaders.no_state,

@@ -10,6 +10,7 @@ from topicops.model.runs.quality_rows import STUCK_AFTER_MS
 from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.steps.verifying.observation import partition_names
 from topicops.steps.why.control import no_controller
+from topicops.steps.why.disks import deletion_waits_for_disk
 from topicops.steps.why.wording import (
     are,
     at,
@@ -85,12 +86,14 @@ def waits_for_a_move(facts: WhyFacts) -> Iterator[Cause]:
 
 def runs(facts: WhyFacts) -> Iterator[Cause]:
     """Nothing that was read holds it up: brokers delete the logs, or a controller has not read the marker yet."""
-    held_up = (waits_for_brokers, never_led_and_old, waits_for_a_move, no_controller)
+    held_up = (waits_for_brokers, deletion_waits_for_disk, never_led_and_old, waits_for_a_move, no_controller)
     if not facts.is_deleting or any(any(rule(facts)) for rule in held_up):
         return
     times = facts.times or TopicTimes()
     is_old = times.now is not None and times.marker is not None and times.now - times.marker >= STUCK_AFTER_MS
     silent = sorted(facts.silent) if facts.views else []
+    unread = [broker for broker, logs in facts.logs.items() if isinstance(logs, str)]
+    untold = f", unless a log directory of {brokers_text(unread)} has failed, which is not known" if unread else ""
     answers = f"; {brokers_text(silent)} {are(silent)} registered and {'give' if silent[1:] else 'gives'} no answer"
     yield Cause(
         id="deletion-runs",
@@ -101,7 +104,7 @@ def runs(facts: WhyFacts) -> Iterator[Cause]:
         if silent
         else "look for a failed log directory in the logs of the topic's brokers, then in the log of the controller"
         if is_old
-        else "it ends within seconds",
+        else f"it ends within seconds{untold}",
         read_from=read_from(facts, marker_path(facts)),
     )
 

@@ -10,6 +10,7 @@ from topicops.controller.elections import offline_election
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
+from topicops.steps.why.disks import able_brokers
 from topicops.steps.why.wording import (
     are,
     brokers_text,
@@ -22,7 +23,6 @@ from topicops.steps.why.wording import (
     state_path,
     state_time,
     topic_path,
-    unregistered,
     zookeeper_tool,
 )
 
@@ -34,9 +34,10 @@ def no_leader(facts: WhyFacts) -> Iterator[Cause]:
     """The leader died, and no replica of the ISR lives; the last members of the ISR have all records."""
     waiting: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
     for p in _without_leader(facts):
-        if not facts.brokers & set(facts.states[p].isr):
-            live = sorted(facts.brokers & set(_row(facts, p)))
-            waiting[tuple(unregistered(facts, facts.states[p].isr)), tuple(live)].append(p)
+        able = able_brokers(facts, p)
+        if not able & set(facts.states[p].isr):
+            live = sorted(able & set(_row(facts, p)))
+            waiting[tuple(sorted(set(facts.states[p].isr) - able)), tuple(live)].append(p)
     for (awaited, others), partitions in sorted(waiting.items()):
         yield _no_leader(facts, partitions, awaited, others)
 
@@ -44,7 +45,8 @@ def no_leader(facts: WhyFacts) -> Iterator[Cause]:
 def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int], others: Sequence[int]) -> Cause:
     verb, waits = ("have", "they wait") if partitions[1:] else ("has", "it waits")
     rows = ((_row(facts, p), facts.states[p].isr) for p in partitions)
-    found = (offline_election(row, isr, facts.brokers, unclean=True) for row, isr in rows)
+    found = (offline_election(row, isr, set(others), unclean=True) for row, isr in rows)
+    failed = facts.brokers & set(awaited)
     leaders = sorted({elected.leader for elected in found if elected})
     return Cause(
         id="no-leader",
@@ -53,6 +55,7 @@ def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int
         + (f"{waits} for {brokers_text(awaited)}, last in the ISR; " if awaited else "the ISR is empty; ")
         + (f"{brokers_text(others)} {are(others)} live, but not in sync" if others else "no other replica is live"),
         way_out=f"a leader is elected when {'one of ' if awaited[1:] else ''}{brokers_text(awaited)} is back"
+        + (f", {brokers_text(failed)} with the failed log directory as it was" if failed else "")
         if awaited
         else "none but the last resort: no broker is known to have all records",
         last_resort=f"an unclean election makes {brokers_text(leaders)} the leader{'s' if leaders[1:] else ''}"
@@ -66,9 +69,10 @@ def _no_leader(facts: WhyFacts, partitions: Sequence[int], awaited: Sequence[int
 
 def no_election(facts: WhyFacts) -> Iterator[Cause]:
     """A replica of the ISR lives, and nobody made it the leader."""
-    left = [p for p in _without_leader(facts) if facts.brokers & set(facts.states[p].isr)]
+    able = {p: able_brokers(facts, p) & set(facts.states[p].isr) for p in _without_leader(facts)}
+    left = [p for p, brokers in able.items() if brokers]
     if left:
-        ready = sorted({broker for p in left for broker in facts.brokers & set(facts.states[p].isr)})
+        ready = sorted({broker for p in left for broker in able[p]})
         yield Cause(
             id="no-election",
             kind=CauseKind.WAITS,

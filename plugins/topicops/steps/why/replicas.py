@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
+from topicops.steps.why.disks import lost_replicas
 from topicops.steps.why.wording import config_path, metadata_of, read_from, since, state_path, state_time
 
 
@@ -16,10 +17,12 @@ def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
     if facts.live is None or facts.is_deleting:
         return
     missing: defaultdict[int, list[int]] = defaultdict(list)
+    lost = lost_replicas(facts)
     for p, state in sorted(facts.states.items()):
         moving = facts.live.adding.get(p, ())
         for broker in facts.live.assignment.get(p, ()):
-            if broker not in state.isr and broker not in moving and state.leader in facts.brokers:
+            is_lost = p in lost.get(broker, ())
+            if broker not in state.isr and broker not in moving and state.leader in facts.brokers and not is_lost:
                 missing[broker].append(p)
     for broker, partitions in sorted(missing.items()):
         if broker not in facts.brokers:
