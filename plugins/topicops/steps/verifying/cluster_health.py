@@ -9,7 +9,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import BrokerMetadata, BrokerView
 from topicops.model.runs.results import Check, Verdict
 from topicops.steps.verifying.broker_checks import SOURCE_NAMES
-from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged
+from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged, replica_questions
 from topicops.steps.verifying.checks import checks_of, findings
 from topicops.steps.verifying.observation import Expectation, FindingKey, Observation, broker_names
 
@@ -60,11 +60,13 @@ def _observations(
     """One observation of each topic of a snapshot, with the brokers' views and logs."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
     observed = [_observation(snapshot, name, views) for name in names]
-    questions = merged(log_questions(seen) for seen in observed if not seen.expected.absent)
+    present = [seen for seen in observed if seen.live]
+    questions = merged(replica_questions(seen) if seen.expected.absent else log_questions(seen) for seen in present)
     # A broker that gave no view does not answer: asking it again would only wait for the timeout again.
     answering = {broker: asked for broker, asked in questions.items() if isinstance(views.get(broker), BrokerView)}
     logs = metadata.logs(answering) if answering else {}
-    return [seen if seen.expected.absent else replace(seen, logs=logs) for seen in observed]
+    # Logs of a topic that is being deleted are no finding; a failed disk is what the deletion may wait for.
+    return [replace(seen, directories=logs) if seen.expected.absent else replace(seen, logs=logs) for seen in observed]
 
 
 def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Observation:
