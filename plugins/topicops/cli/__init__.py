@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from topicops import __version__
-from topicops.cli.output import print_error, print_result
+from topicops.cli.output import print_error, print_result, progress
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
+from topicops.model.waits import told_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
+        with told_waits(progress):
+            return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
         from topicops.flow.spec_files import shown_diagnostics
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
@@ -77,17 +77,20 @@ def apply(
         UnrecordedError: Requests were sent, and their outcomes could not be written down.
     """
     plan = run.read_plan()
-    if not any(may_run(gated, approvals) for gated in plan.changes if gated.change.action in actions):
+    wanted = [g for g in plan.changes if g.change.action in actions and may_run(g, approvals)]
+    if not wanted:
         return write_outcomes(run, actions, ())
     environment, desired = _files_of_now(run, plan).require()
     require_files(run, environment, desired)
-    access, kind = run.access(environment), kind_of(actions)
+    access, kind = replace(run.access(environment), interrupted=interrupted), kind_of(actions)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
     with access.reader() as reader:
         # Before the lease, because taking a lease writes: nothing is written to another cluster.
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
         require_planned_target(plan, cluster_id, reader.chroot)
+        # And before others wait for this run: without these addresses each request, and verify, ends with a time-out.
+        access.require_reachable_brokers({"reader", *(_role_of(gated.change.action) for gated in wanted)})
         lease_to_take = access.lease(cluster_id, operation=f"apply {kind}", lock_timeout_s=lock_timeout_s)
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
             reader.catch_up_with(lease)

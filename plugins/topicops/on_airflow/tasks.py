@@ -28,6 +28,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
+from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.assets import announce_topics
 from topicops.on_airflow.branches import QUIET, SKIP, unneeded_steps
@@ -166,7 +167,8 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
             pinned=pinned_commit(context),
         )
         keep_to_one_home(run, ti)
-        yield flow, run
+        with told_waits(log.info):
+            yield flow, run
     except NO_RETRY as error:
         for diagnostic in error.diagnostics if isinstance(error, SpecError) else ():
             log.warning("%s:%d: %s %s", diagnostic.file, diagnostic.line, diagnostic.code, diagnostic.summary)

@@ -10,7 +10,7 @@ import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
 from fixtures.live import remove_topics
-from topicops.edges.kafka.admin import KafkaAdmin
+from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import CLIENT_ID, BrokerConnections
 from topicops.edges.kafka.controller_watch import ControllerWatch
@@ -306,6 +306,15 @@ def test_silence_is_unclear_and_names_what_the_client_last_heard() -> None:
 
     assert answer.kind is AnswerKind.UNCLEAR
     assert "Connection refused" in answer.error
+
+
+def test_an_interrupt_ends_the_wait_for_an_answer_within_seconds() -> None:
+    admin, began = KafkaAdmin(NO_BROKER, interrupted=lambda: True), time.monotonic()
+
+    (answer,) = admin.create([create_topic("never", (1,))])
+
+    assert answer.kind is AnswerKind.UNCLEAR
+    assert time.monotonic() - began < STOP_S + 6
 
 
 def test_delete_that_finds_no_broker_was_not_sent() -> None:

@@ -308,7 +308,7 @@ def test_traces_have_an_entry_for_each_name_and_make_no_topic(
 
 def test_no_broker_is_an_error_with_the_reason() -> None:
     no_broker = KafkaReader({"bootstrap.servers": "127.0.0.1:1"}, timeout_s=0.5)
-    with no_broker as reader, pytest.raises(ClusterUnreachableError, match=r"127\.0\.0\.1:1: .*Connection refused"):
+    with pytest.raises(ClusterUnreachableError, match=r"127\.0\.0\.1:1: .*Connection refused"), no_broker as reader:
         reader.snapshot()
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_a_second_lease_is_told_who_holds_the_first(path: Path) -> None:
         first.confirm()
     with lease(path) as second:
         second.confirm()
+
+
+def test_an_interrupt_ends_the_wait_for_another_holder(path: Path) -> None:
+    began = time.monotonic()
+    with lease(path), pytest.raises(LeaseHeldError):
+        FileLease([path], run="r", operation="apply", lock_timeout_s=60, interrupted=lambda: True).__enter__()
+
+    assert time.monotonic() - began < 10
 
 
 def test_the_lease_of_a_killed_process_is_free(path: Path) -> None:

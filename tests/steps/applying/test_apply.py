@@ -11,7 +11,7 @@ import pytest
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import AnswerKind, ApplyPorts, Clock
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Cluster, EnvironmentSpec
 from topicops.steps.applying.apply import apply
@@ -528,6 +528,31 @@ def test_a_change_that_the_dry_run_rejects_is_not_sent(world: World) -> None:
     assert (good.status, bad.status, bad.sent) == (DONE, FAILED, False)
     assert "POLICY_VIOLATION" in bad.message
     assert world.requests() == [("create", ("a",))]
+
+
+def test_a_dry_run_that_times_out_is_not_asked_for_again_for_minutes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def time_out(changes: Sequence[Change]) -> list[Answer]:
+        asked.append(changes)
+        world.clock.sleep(65)
+        return [Answer(AnswerKind.RETRY, "_TIMED_OUT (-185)")] * len(changes)
+
+    monkeypatch.setattr(world.cluster, "validate", time_out)
+
+    assert world.statuses(create_topic("new", (1, 2, 3))) == [FAILED]
+    assert len(asked) == 1
+
+
+def test_an_interrupt_ends_the_reading_back_of_an_unclear_answer(world: World) -> None:
+    world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
+    began = world.clock()
+    world.interrupted = lambda: bool(world.cluster.requests)
+
+    assert world.statuses(create_topic("new", (1, 2, 3))) == [UNKNOWN]
+    assert world.clock() - began < 5
 
 
 def test_without_validate_only_the_brokers_are_not_asked_first(world: World) -> None:

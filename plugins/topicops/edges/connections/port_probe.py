@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -52,6 +53,33 @@ def opened(host: str, port: int, context: ssl.SSLContext | None) -> socket.socke
         raise
 
 
+CLOSED = "it closes the connection without an answer"
+
+
+def other_server(host: str, port: int) -> str:
+    """What answers, in plain text, at a port that does not speak the wanted protocol; empty: that is not known."""
+    for question, name, starts in _OTHERS:
+        try:
+            with opened(host, port, None) as connection:
+                connection.sendall(question)
+                answer = connection.recv(64)
+        except OSError:
+            continue
+        if answer.startswith(starts):
+            return name
+    return ""
+
+
+_VERSIONS_SIZE, _VERSIONS = 10, 18
+_OTHERS: Sequence[tuple[bytes, str, tuple[bytes, ...]]] = (
+    (b"srvr", "ZooKeeper", (b"Zookeeper", b"ZooKeeper", b"srvr is not", b"This ZooKeeper")),
+    (b"HEAD / HTTP/1.0\r\n\r\n", "an HTTP server", (b"HTTP/",)),
+    # A size, ApiVersions in version 0, a number that comes back after the size of the answer, and no client id.
+    (struct.pack(">ihhih", _VERSIONS_SIZE, _VERSIONS, 0, 1, -1), "a Kafka broker", (b"\0\0",)),
+)
+"""A question, who answers it, and how the answer begins."""
+
+
 def speaks_tls(host: str, port: int) -> bool:
     """Whether the server answers a TLS handshake, if only with an alert; no data is sent."""
     try:
@@ -92,8 +120,8 @@ def is_alert(error: OSError | None) -> bool:
 
 def reason_of(error: OSError | None) -> str:
     """Why there is no answer; None: the server closed the connection."""
-    if error is None:
-        return "it closes the connection without an answer"
+    if error is None or isinstance(error, BrokenPipeError | ConnectionResetError | ConnectionAbortedError):
+        return CLOSED
     if isinstance(error, TimeoutError):
         return "no answer"
     return printable(error.strerror or str(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ import msgspec
 from topicops.edges.file_locks import is_file_at, try_lock
 from topicops.edges.home.lease_holder import LeaseHolder, holder_text, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
+from topicops.model.waits import waiting_for
 
 POLL_S = 0.1
 
@@ -47,16 +48,26 @@ class FileLease:
     Args:
         paths: The files, locked in this order; made if they are missing, and never removed: only their locks count.
         lock_timeout_s: How long to wait for another holder.
+        interrupted: Once true, it is waited for no longer.
 
     Raises:
         LeaseHeldError: On entering: another process holds one of them.
         ArtifactError: On entering: one of them cannot be opened, locked or written.
     """
 
-    def __init__(self, paths: Sequence[Path], *, run: str, operation: str, lock_timeout_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        run: str,
+        operation: str,
+        lock_timeout_s: float = 0.0,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._paths = paths
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
+        self._interrupted = interrupted
         self._files: list[tuple[Path, int]] = []
         """The locked files with their descriptors."""
         self._is_lost = False
@@ -64,8 +75,9 @@ class FileLease:
     def __enter__(self) -> Self:
         deadline = time.monotonic() + self._lock_timeout_s
         try:
-            for path in self._paths:
-                self._lock(path, deadline)
+            with waiting_for("the lease, which another run holds", limit_s=self._lock_timeout_s):
+                for path in self._paths:
+                    self._lock(path, deadline)
         except BaseException:
             self._close()
             raise
@@ -99,7 +111,7 @@ class FileLease:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             self._files.append((path, handle))
             while not try_lock(handle):
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or self._interrupted():
                     raise LeaseHeldError(_held_message(path, os.pread(handle, 4096, 0)))
                 time.sleep(POLL_S)
             _write_holder(handle, self._holder)

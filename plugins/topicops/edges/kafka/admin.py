@@ -52,6 +52,7 @@ from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
+from topicops.model.waits import waiting_for
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 Futures: TypeAlias = Mapping[str, Future[Any]]
@@ -59,6 +60,8 @@ Futures: TypeAlias = Mapping[str, Future[Any]]
 
 GRACE_S = 5.0
 """How much longer than librdkafka's own deadline a future is waited for."""
+STOP_S = 4.0
+"""How long an answer is waited for once the run is asked to stop."""
 DELETE_BY_ID_VERSION = 6
 """The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
 
@@ -81,6 +84,7 @@ class KafkaAdmin:
         deleter: Properties of the identity that deletes; by default the applier.
         operation_timeout_s: How long a broker may take over one request.
         request_timeout_s: How long one request may take in all; a quota mutes a connection for tens of seconds.
+        interrupted: Once true, waits end early; what became of a request that was sent is then read back.
     """
 
     def __init__(
@@ -90,12 +94,14 @@ class KafkaAdmin:
         deleter: Mapping[str, str] | None = None,
         operation_timeout_s: float = 45.0,
         request_timeout_s: float = 60.0,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._applier_properties = applier
         self._applier = Confluent(applier)
         self._deleter_properties = applier if deleter is None else deleter
         self._deleter = Confluent(self._deleter_properties)
-        self._watch = ControllerWatch(applier)
+        self._interrupted = interrupted
+        self._watch = ControllerWatch(applier, interrupted)
         self._has_controller: bool | None = None
         """What ``get_ready`` found for the next request; None: not asked."""
         self._delete_target: int | Answer | None = None
@@ -114,12 +120,16 @@ class KafkaAdmin:
             ClusterUnreachableError: No broker answers.
         """
         deadline = Deadline(self._request_timeout_s / 4)
+        with waiting_for("the brokers' cluster id", limit_s=deadline.left_s):
+            return self._cluster_id(deadline)
+
+    def _cluster_id(self, deadline: Deadline) -> str:
         while True:
             try:
                 return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
             except KafkaException as error:
                 # Librdkafka waits for the whole timeout although the login was refused.
-                if deadline.is_over or self._applier.is_refused():
+                if deadline.is_over or self._interrupted() or self._applier.is_refused():
                     failure = self._applier.failure("the brokers do not give their cluster id")
                     self._applier.discard()
                     raise failure from error
@@ -236,10 +246,15 @@ class KafkaAdmin:
 
     def _await(self, futures: Sequence[Future[Any]]) -> str:
         """Wait for all; stop when another broker becomes the controller, and give a sentence about that."""
-        deadline = Deadline(self._request_timeout_s + GRACE_S)
-        while not wait_all(futures, min(WATCH_S, deadline.left_s)) and not deadline.is_over:
-            if successor := self._watch.successor():
-                return successor
+        limit_s, stop = self._request_timeout_s + GRACE_S, None
+        deadline = Deadline(limit_s)
+        with waiting_for("the brokers' answer to a request", limit_s=limit_s):
+            while not wait_all(futures, min(WATCH_S, deadline.left_s)) and not deadline.is_over:
+                if successor := self._watch.successor():
+                    return successor
+                stop = stop or (Deadline(STOP_S) if self._interrupted() else None)
+                if stop is not None and stop.is_over:
+                    break
         return ""
 
     def _answer(self, change: Change, future: Future[Any], successor: str) -> Answer:

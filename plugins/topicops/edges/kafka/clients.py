@@ -23,7 +23,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import error_of
-from topicops.edges.kafka.diagnosis import PROTOCOLS, diagnosis
+from topicops.edges.kafka.diagnosis import LIMIT, PROTOCOLS, diagnosis
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -458,7 +458,8 @@ def _answer_or_problem(future: Any) -> Any:
     if not isinstance(future, Exception) and future.succeeded():
         return future.value
     error = future if isinstance(future, Exception) else future.exception
-    return f"cannot be asked: {type(error).__name__}: {error}"
+    doubt = LIMIT if "socket disconnected" in str(error) else ""
+    return f"cannot be asked: {type(error).__name__}: {error}{doubt}"
 
 
 def _no_answer(sentences: Sequence[str]) -> ClusterError:

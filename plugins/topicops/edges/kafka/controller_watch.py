@@ -9,6 +9,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.model.errors import ClusterError, UsageError
+from topicops.model.waits import waiting_for
 
 NO_CONTROLLER_ID = -1
 ELECTION_S = 20.0
@@ -22,10 +23,14 @@ class ControllerWatch:
 
     Librdkafka asks once: after that broker died, it waits for it until the request's time is up. Where kafka-python
     cannot use the connection, the controller is not known, and no request waits for it.
+
+    Args:
+        interrupted: Once true, no election is waited for.
     """
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(self, properties: Mapping[str, str], interrupted: Callable[[], bool] = lambda: False) -> None:
         self._properties = properties
+        self._interrupted = interrupted
         self._connections: BrokerConnections | None = None
         self._is_usable = True
         self._controller: int | None = None
@@ -36,10 +41,11 @@ class ControllerWatch:
     def has_controller(self, forget: Callable[[], None]) -> bool:
         """Wait for an election if there is no controller; call ``forget`` if it is another broker than before."""
         deadline = Deadline(ELECTION_S)
-        while (found := self._find()) == NO_CONTROLLER_ID:
-            if deadline.is_over:
-                return False
-            time.sleep(WATCH_S / 4)
+        with waiting_for("the election of a controller", limit_s=ELECTION_S):
+            while (found := self._find()) == NO_CONTROLLER_ID:
+                if deadline.is_over or self._interrupted():
+                    return False
+                time.sleep(WATCH_S / 4)
         self.just_seen = found
         if found is not None:
             if self._controller not in (None, found):
@@ -57,8 +63,11 @@ class ControllerWatch:
     def awaited_successor(self) -> str:
         """Like ``successor``, but wait for the election while the controller of the last request is silent."""
         deadline = Deadline(ELECTION_S)
-        while not (successor := self.successor()) and not self._answers() and not deadline.is_over:
-            time.sleep(WATCH_S / 4)
+        with waiting_for("another controller, since this one is silent", limit_s=ELECTION_S):
+            while not (successor := self.successor()) and not self._answers() and not deadline.is_over:
+                if self._interrupted():
+                    break
+                time.sleep(WATCH_S / 4)
         return successor
 
     def _answers(self) -> bool:

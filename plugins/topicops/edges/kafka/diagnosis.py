@@ -11,8 +11,10 @@ from collections.abc import Mapping
 
 from topicops.edges.connections.lookup import MECHANISMS
 from topicops.edges.connections.port_probe import (
+    CLOSED,
     PortProblem,
     opened,
+    other_server,
     port_problems,
     reason_of,
     speaks_tls,
@@ -27,6 +29,8 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 NOT_A_SASL_PORT = 34
 """ILLEGAL_SASL_STATE: the answer of a listener without SASL to a handshake."""
 _MAX_ANSWER_BYTES = 4096
+LIMIT = "; has it reached a limit of connections of one address (max.connections.per.ip)?"
+"""What a connection may mean that the broker closes at once."""
 
 
 def diagnosis(properties: Mapping[str, str]) -> list[PortProblem]:
@@ -59,8 +63,21 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem
         return PortProblem(ConnectionSecurityError, f"{where}: {speaks}; security.protocol is {protocol}")
     if has_tls and (distrusted := _distrusted(host, port, properties)):
         return distrusted
-    mechanisms = _mechanisms(host, port, unverified_tls() if has_tls else None)
+    try:
+        mechanisms = _mechanisms(host, port, unverified_tls() if has_tls else None)
+    except OSError as error:
+        return None if has_tls else _not_kafka(host, port, error)
     return None if mechanisms is None else _login_problem(where, mechanisms, properties)
+
+
+def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
+    """The problem of a port that takes connections, and gives no answer of Kafka's."""
+    if other := other_server(host, port):
+        text = f"{other} answers here, not a Kafka broker; name a broker's port, by default 9092"
+        return PortProblem(ConnectionSecurityError, f"{host}:{port}: {text}")
+    reason = reason_of(error)
+    doubt = LIMIT if reason == CLOSED else "; does the broker hang, or is this the port of another server?"
+    return PortProblem(ClusterUnreachableError, f"{host}:{port}: it takes connections: {reason}{doubt}")
 
 
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
@@ -103,7 +120,7 @@ def _protocol(properties: Mapping[str, str]) -> str:
 
 
 def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
-    """SASL mechanisms that the port takes, none where it takes no login; None: not known.
+    """SASL mechanisms that the port takes, none where it takes no login; None: not known. Raises ``OSError``.
 
     The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
     """
@@ -111,11 +128,16 @@ def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[s
     body = struct.pack(
         f">hhih{len(client)}sh{len(nonsense)}s", SASL_HANDSHAKE, 1, 1, len(client), client, len(nonsense), nonsense
     )
+    with opened(host, port, context) as connection:
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        answer = connection.recv(_MAX_ANSWER_BYTES)
+    if not answer:
+        raise ConnectionResetError
+    if answer[4:8] != b"\0\0\0\1":  # the number of the question
+        raise OSError(0, "its answer is none of Kafka's")
     try:
-        with opened(host, port, context) as connection:
-            connection.sendall(struct.pack(">i", len(body)) + body)
-            return _decoded(connection.recv(_MAX_ANSWER_BYTES))
-    except (OSError, struct.error, UnicodeDecodeError):
+        return _decoded(answer)
+    except (struct.error, UnicodeDecodeError):
         return None
 
 

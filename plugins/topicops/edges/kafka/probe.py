@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
+from topicops.edges.kafka.advertised import reachable_brokers
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.config_sources import is_written
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
@@ -19,6 +20,7 @@ from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, Kafk
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
 from topicops.model.release import SETTING_OF_3_4, release_of
+from topicops.model.waits import waiting_for
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +66,19 @@ def kafka_facts(
         timeout_s: The longest time for all questions together.
 
     Raises:
-        ClusterUnreachableError: No broker answers.
+        ClusterUnreachableError: No broker answers, or this host cannot use the addresses that they advertise.
         UsageError: The connection cannot be used.
     """
+    with waiting_for("the brokers' answers", limit_s=timeout_s):
+        return _kafka_facts(roles, topics or {}, settings, timeout_s)
+
+
+def _kafka_facts(
+    roles: Mapping[KafkaRole, Mapping[str, str]],
+    topics: Mapping[KafkaRole, Sequence[str]],
+    settings: Sequence[str],
+    timeout_s: float,
+) -> KafkaFacts:
     deadline = Deadline(timeout_s)
     brokers = _brokers(roles["reader"], settings, timeout_s / 4)
     has_authorizer = any(broker.settings.get("authorizer.class.name") for broker in brokers.values())
@@ -80,16 +92,14 @@ def kafka_facts(
         principals={role: _principal(properties) for role, properties in roles.items()},
         operations={role: _operations(described[_same_as(role, roles)]) for role in roles},
         topic_operations={
-            role: _topic_operations(roles[role], names, deadline)
-            for role, names in (topics or {}).items()
-            if has_authorizer
+            role: _topic_operations(roles[role], names, deadline) for role, names in topics.items() if has_authorizer
         },
     )
 
 
 def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: float) -> dict[int, BrokerFacts]:
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
-        brokers = sorted(connections.brokers())
+        brokers = sorted(reachable_brokers(connections, properties))
         offered = connections.offered(brokers)
         configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
         asked = [b for b, found in offered.items() if not isinstance(found, str) and not does_not_offer(found)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
+from topicops.edges.kafka.advertised import address_problem, answering_brokers
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, error_text, named, wait_all
@@ -40,11 +41,12 @@ from topicops.model.cluster.snapshot import (
     TopicsInMemory,
     TopicTraces,
 )
-from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import BrokerView, Lease, TopicSink
 from topicops.model.printable import printable
 from topicops.model.release import TOPIC_IDS, Releases
+from topicops.model.waits import waiting_for
 
 T = TypeVar("T")
 BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
@@ -136,6 +138,13 @@ class KafkaReader:
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
+        """Ask for the list of brokers first: librdkafka goes on asking a port that will never answer.
+
+        Raises:
+            ClusterError: No broker answers; the text has the cause for each server.
+        """
+        with suppress(UsageError):
+            answering_brokers(self._connected(), self._properties)
         return self
 
     def __exit__(
@@ -363,14 +372,26 @@ class KafkaReader:
 
     def _call(self, call: Callable[[AdminClient], T]) -> T:
         """Call, and after a failure once more with a new client: the old one may keep asking a broker that is gone."""
+        with waiting_for(f"an answer of {self._servers}", limit_s=2 * (self._timeout_s + GRACE_S)):
+            return self._called(call)
+
+    def _called(self, call: Callable[[AdminClient], T]) -> T:
         try:
             return call(self._confluent.client())
-        except (KafkaException, TimeoutError):
+        except (KafkaException, TimeoutError) as error:
             self._confluent.discard()
+            if problem := self._address_problem():
+                raise ClusterUnreachableError(problem) from error
         try:
             return call(self._confluent.client())
         except (KafkaException, TimeoutError) as error:
             raise self._unreachable(error) from error
+
+    def _address_problem(self) -> str:
+        """Why librdkafka reaches no broker, or not the controller, although the bootstrap address works."""
+        with suppress(UsageError, ClusterError):
+            return address_problem(self._connected().brokers())
+        return ""
 
     def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
         failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from topicops.edges.connections.lookup import Tls
 from topicops.edges.connections.port_probe import (
+    CLOSED,
     PortProblem,
     is_alert,
     opened,
+    other_server,
     port_problems,
     reason_of,
     speaks_tls,
@@ -79,6 +81,8 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
         return _after_failure(host, port, context, error)
     if not answer:
         return _after_failure(host, port, context, None)
+    if answer.startswith(b"HTTP/"):
+        return _another_server(where, "an HTTP server")
     if b"not currently serving" in answer:
         return PortProblem(
             ClusterUnreachableError, f"{where}: it runs but serves no client: its ensemble has no quorum"
@@ -103,7 +107,18 @@ def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: 
     hung_up = error is None or isinstance(error, ssl.SSLError | ConnectionError)
     if context is not None and hung_up and speaks_tls(host, port):
         return _refused_certificate(where, "")
-    return PortProblem(ClusterUnreachableError, f"{where}: {reason_of(error)}")
+    is_heard = not isinstance(error, ConnectionRefusedError | socket.gaierror)
+    if context is None and is_heard and (other := other_server(host, port)):
+        return _another_server(where, other)
+    reason = reason_of(error)
+    limit = "; has it reached a limit of connections of one address (maxClientCnxns)?" if reason == CLOSED else ""
+    return PortProblem(ClusterUnreachableError, f"{where}: {reason}{limit}")
+
+
+def _another_server(where: str, other: str) -> PortProblem:
+    return PortProblem(
+        ConnectionSecurityError, f"{where}: {other} answers here, not ZooKeeper; name ZooKeeper's port, by default 2181"
+    )
 
 
 def _refused_certificate(where: str, reason: str) -> PortProblem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -29,6 +30,7 @@ from topicops.model.errors import (
     TopicopsError,
     WrongTargetError,
 )
+from topicops.model.waits import waiting_for
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class ZooKeeperLease:
         operation: What the run does with it.
         timeout_s: Session timeout: how long ZooKeeper keeps the lease of a process that no longer answers.
         lock_timeout_s: How long to wait for another holder.
+        interrupted: Once true, it is waited for no longer.
 
     Raises:
         LeaseHeldError: On entering: another run held it for all of ``lock_timeout_s``.
@@ -74,6 +77,7 @@ class ZooKeeperLease:
         operation: str,
         timeout_s: float = 15.0,
         lock_timeout_s: float = 0.0,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         if isinstance(address, str):
             address = ZooKeeperAddress(hosts=address)
@@ -81,6 +85,7 @@ class ZooKeeperLease:
         self._acl = OWN if address.user or (address.tls and address.tls.certificate_file) else None
         self._holder = this_process(run=run, operation=operation)
         self._lock_timeout_s = lock_timeout_s
+        self._interrupted = interrupted
         self._session_id: int | None = None
         self._lost: str = ""
 
@@ -90,7 +95,8 @@ class ZooKeeperLease:
             self._session_id = self.session.session_id
             self._require_cluster()
             self._make_root()
-            self._acquire()
+            with waiting_for("the lease, which another run holds", limit_s=self._lock_timeout_s):
+                self._acquire()
         except BaseException:
             self.session.close()
             raise
@@ -176,7 +182,7 @@ class ZooKeeperLease:
                     f"remove it: zookeeper-shell HOST:PORT delete {self.session.chroot}{LEASE}"
                 )
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 or self._interrupted():
                 raise LeaseHeldError(self._held_message(holder))
             released.wait(min(left, LONGEST_WATCH_S))
         logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)

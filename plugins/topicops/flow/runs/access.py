@@ -50,6 +50,8 @@ class Access:
     home: Path
     connections: ConnectionSource
     """Finds a connection by its id; asks for each of them once."""
+    interrupted: Callable[[], bool] = lambda: False
+    """Once true, waits for the lease and for brokers end early."""
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)
@@ -79,7 +81,15 @@ class Access:
         from topicops.edges.kafka.admin import KafkaAdmin
 
         properties = {role: self.kafka(role) for role in sorted(roles)}
-        return closing(KafkaAdmin(next(iter(properties.values())), deleter=properties.get("deleter")))
+        applier, deleter = next(iter(properties.values())), properties.get("deleter")
+        return closing(KafkaAdmin(applier, deleter=deleter, interrupted=self.interrupted))
+
+    def require_reachable_brokers(self, roles: Collection[Role]) -> None:
+        """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that the brokers advertise."""
+        from topicops.edges.kafka.advertised import require_reachable
+
+        distinct = {repr(sorted(properties.items())): properties for properties in map(self.kafka, sorted(roles))}
+        require_reachable([*distinct.values()])
 
     def questions(self, *, timeout_s: float = PLAN_DEADLINE_S) -> AbstractContextManager[BrokerQuestions]:
         """Ask brokers what only they know."""
@@ -199,14 +209,22 @@ def zookeeper_lease(
     if environment.spec.cluster.source == "kafka":
         place = environment.place_of("cluster.lease")
         raise UsageError(f"{place}: with source: kafka the lease is file or none; write one of the two")
-    return ZooKeeperLease(access.zookeeper(), run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
+    return ZooKeeperLease(
+        access.zookeeper(),
+        run=access.run,
+        operation=operation,
+        lock_timeout_s=lock_timeout_s,
+        interrupted=access.interrupted,
+    )
 
 
 def file_lease(access: Access, cluster_id: str, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
     from topicops.edges.home.file_lease import FileLease, lease_files
 
     files = lease_files(access.home, cluster_id)
-    return FileLease(files, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s)
+    return FileLease(
+        files, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s, interrupted=access.interrupted
+    )
 
 
 def no_lease(

@@ -8,6 +8,7 @@ from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.results import IN_PLACE
+from topicops.model.waits import waiting_for
 from topicops.steps.applying.ledger import Ledger
 from topicops.steps.applying.read_back import growing_waits
 from topicops.steps.applying.sending import Sender, StopError
@@ -35,7 +36,8 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
         for gated in wave:
             sender.send_until_decided([gated])
         going = [gated.change for gated in wave if sender.ledger.outcomes[gated.digest].status in IN_PLACE]
-        _wait_until_gone(going, sender, limit_s)
+        with waiting_for("the end of the deletions that were sent", limit_s=limit_s):
+            _wait_until_gone(going, sender, limit_s)
         at_once = min(2 * at_once, MOST_DELETES_AT_ONCE) if going else at_once
 
 

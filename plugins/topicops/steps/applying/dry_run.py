@@ -10,6 +10,9 @@ from topicops.model.ports import Answer, AnswerKind
 from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.sending import RETRY_WAITS_S, Sender
 
+MOST_S = 60.0
+"""How long a dry run without an answer is asked for again; one that times out takes so long by itself."""
+
 
 def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
     """Decide the changes that the brokers' dry run rejects; nothing is sent for them."""
@@ -25,10 +28,11 @@ def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
 
 def _final_answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
     """Answers to the dry run; it changes nothing, so that an answer which may pass is asked for again."""
+    until = sender.clock.now() + MOST_S
     answers = _answers(batch, sender)
     for wait in RETRY_WAITS_S:
         again = [i for i, a in enumerate(answers) if a.kind not in (AnswerKind.ACCEPTED, AnswerKind.FAILED)]
-        if not again:
+        if not again or sender.clock.now() >= until:
             break
         sender.pause(wait)
         for index, answer in zip(again, _answers([batch[i] for i in again], sender), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.errors import ClusterError
@@ -28,9 +28,17 @@ LONGEST_WAIT_S = 2.0
 
 
 def read_back(
-    gated_changes: Sequence[GatedChange], *, reader: LiveReader, clock: Clock, limit_s: float
+    gated_changes: Sequence[GatedChange],
+    *,
+    reader: LiveReader,
+    clock: Clock,
+    limit_s: float,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> dict[str, Comparison]:
-    """Compare until every topic has changed or ``limit_s`` is over; by digest, without what could not be read."""
+    """Compare until every topic has changed or ``limit_s`` is over; by digest, without what could not be read.
+
+    An interrupt ends it after one reading.
+    """
     deadline = clock.now() + limit_s
     comparisons: dict[str, Comparison] = {}
     pending = list(gated_changes)
@@ -39,7 +47,7 @@ def read_back(
             comparisons.pop(gated.digest, None)  # what an earlier reading showed does not count any more
         comparisons |= _comparisons(pending, reader)
         pending = [gated for gated in pending if _may_still_change(comparisons.get(gated.digest))]
-        if not pending or clock.now() >= deadline:
+        if not pending or clock.now() >= deadline or interrupted():
             break
         clock.sleep(wait)
     return comparisons

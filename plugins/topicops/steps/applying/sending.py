@@ -15,6 +15,7 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, De
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, TopicAdmin
 from topicops.model.runs.results import OutcomeStatus
+from topicops.model.waits import waiting_for
 from topicops.steps.applying.disks import Disks
 from topicops.steps.applying.in_use import TopicsInUse
 from topicops.steps.applying.ledger import Ledger, SentChange
@@ -85,9 +86,10 @@ class Sender:
     def pause(self, seconds: float) -> None:
         """Sleep, in steps that an interrupt ends."""
         end = self.clock.now() + seconds
-        while (left := end - self.clock.now()) > 0:
-            self.stop_if_interrupted()
-            self.clock.sleep(min(left, LONGEST_WAIT_S))
+        with waiting_for("the time to send again", limit_s=seconds):
+            while (left := end - self.clock.now()) > 0:
+                self.stop_if_interrupted()
+                self.clock.sleep(min(left, LONGEST_WAIT_S))
 
     def stop_if_interrupted(self) -> None:
         if self.interrupted():
@@ -167,8 +169,16 @@ class Sender:
         A refusal is read back as well, once: the client may have repeated a request that had already worked. What went
         to a former controller stays undecided while its topic is as before.
         """
-        topics = [gated for gated, _ in answers]
-        comparisons = read_back(topics, reader=self.ports.reader, clock=self.clock, limit_s=limit_s)
+        topics, began = [gated for gated, _ in answers], self.clock.now()
+        with waiting_for("what became of a request without a clear answer", limit_s=limit_s):
+            comparisons = read_back(
+                topics,
+                reader=self.ports.reader,
+                clock=self.clock,
+                limit_s=limit_s,
+                interrupted=self.interrupted,
+            )
+        waited_s = round(self.clock.now() - began) if self.interrupted() else limit_s
         for gated, answer in answers:
             comparison = comparisons.get(gated.digest)
             match = comparison.match if comparison else None
@@ -178,7 +188,7 @@ class Sender:
                 # A refusal that cannot be read back may be the answer to a second copy of a request that worked.
                 is_known = answer.kind is AnswerKind.FAILED and comparison is not None
                 status = OutcomeStatus.FAILED if is_known else OutcomeStatus.UNKNOWN
-                self.ledger.decide(gated, status, no_effect_message(answer, comparison, limit_s))
+                self.ledger.decide(gated, status, no_effect_message(answer, comparison, waited_s))
 
     def _give_up(self, batch: Sequence[GatedChange]) -> None:
         for gated in batch:

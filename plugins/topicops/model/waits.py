@@ -1,0 +1,64 @@
+"""Long waits are said: what is waited for, how long it has taken, and when the wait ends at the latest."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+SAID_AFTER_S = 10.0
+"""How long a wait is silent; then it is said each time that so much has passed."""
+_LOOKED_S = 0.5
+"""How often the open waits are looked at."""
+
+
+@dataclass(slots=True, eq=False)
+class Wait:
+    """One wait that is not over."""
+
+    what: str
+    limit_s: float
+    began: float = field(default_factory=time.monotonic)
+    times_said: int = 0
+
+    def due(self, now: float) -> str:
+        """The line to say now; empty: none yet."""
+        waited_s = now - self.began
+        if waited_s < SAID_AFTER_S * (self.times_said + 1):
+            return ""
+        self.times_said = int(waited_s // SAID_AFTER_S)
+        return f"waiting for {self.what}: {waited_s:.0f} s, at most {self.limit_s:.0f} s"
+
+
+_open: list[Wait] = []
+
+
+@contextmanager
+def waiting_for(what: str, *, limit_s: float) -> Iterator[None]:
+    """Let ``told_waits`` say this wait while the block lasts."""
+    wait = Wait(what, limit_s)
+    _open.append(wait)
+    try:
+        yield
+    finally:
+        _open.remove(wait)
+
+
+@contextmanager
+def told_waits(say: Callable[[str], None]) -> Iterator[None]:
+    """Say each wait of this process that lasts, while the block does; of waits inside each other the innermost."""
+    is_over = threading.Event()
+
+    def tell() -> None:
+        while not is_over.wait(_LOOKED_S):
+            for wait in _open[-1:]:
+                if line := wait.due(time.monotonic()):
+                    say(line)
+
+    threading.Thread(target=tell, daemon=True, name="told-waits").start()
+    try:
+        yield
+    finally:
+        is_over.set()

@@ -1,0 +1,138 @@
+"""Brokers whose advertised addresses lead nowhere from here, and ports where another server answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from fixtures.live import cluster_spec, zookeeper
+from fixtures.workspace import Workspace
+from topicops import cli
+from topicops.edges.local.cluster import LocalCluster
+from topicops.edges.processes import free_port
+
+NAME = "kafka-1.kafka-headless.data.svc:9092"
+SENTENCE = f"broker 1 advertises {NAME}, which this host cannot resolve; the bootstrap address works. Name a listener"
+FEW_S = 20.0
+"""A person waits no longer for an answer that no time can make better."""
+
+
+@pytest.fixture(scope="module")
+def client_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def cluster(fast_folder: Path, client_port: int) -> Iterator[LocalCluster]:
+    """One broker with a listener for clients, as behind a port-forward: it advertises a name of another network."""
+    port = free_port(frozenset({client_port}))
+    listeners = f"PLAINTEXT://127.0.0.1:{port},CLIENT://"
+    properties = {
+        "listeners": f"{listeners}127.0.0.1:{client_port}",
+        "advertised.listeners": f"{listeners}{NAME}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENT:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    home = fast_folder / "advertised-cluster"
+    try:
+        yield LocalCluster.up(home, brokers=1, broker_ports=[port], broker_properties=properties)
+    finally:
+        if found := LocalCluster.find(home):
+            found.down(now=True)
+
+
+@pytest.fixture
+def live(cluster: LocalCluster, client_port: int, workspace: Workspace) -> Workspace:
+    workspace.cluster = {**cluster_spec(cluster), "kafka": {"bootstrapServers": f"127.0.0.1:{client_port}"}}
+    return workspace
+
+
+@pytest.fixture
+def quick() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < FEW_S
+
+
+def init(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert cli.run(["init", "--name", "prod", "--owner", "me", *words]) == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("quick")
+def test_apply_names_the_address_before_it_takes_the_lease(live: Workspace, cluster: LocalCluster) -> None:
+    live.topic("far", replicationFactor=1)
+    live.plan()
+
+    ended = live.apply()
+
+    assert (ended.status, SENTENCE in ended.err) == (1, True), ended.err
+    with zookeeper(cluster) as client:
+        assert not client.exists("/topicops")
+        assert not client.exists("/brokers/topics/far")
+
+
+@pytest.mark.usefixtures("quick")
+def test_doctor_names_the_address(live: Workspace) -> None:
+    ended = live.run("doctor", "--environment", "local")
+
+    assert (ended.status, SENTENCE in ended.out) == (1, True), ended.out
+
+
+@pytest.mark.usefixtures("live", "quick")
+@pytest.mark.parametrize("with_zookeeper", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_init_names_the_address(
+    cluster: LocalCluster, client_port: int, capsys: pytest.CaptureFixture[str], *, with_zookeeper: bool
+) -> None:
+    more = ["--zookeeper", str(cluster.zookeeper_hosts)] if with_zookeeper else []
+
+    assert SENTENCE in init(capsys, "--bootstrap-servers", f"127.0.0.1:{client_port}", *more)
+
+
+@pytest.mark.usefixtures("live", "quick")
+def test_a_port_of_zookeeper_is_named_where_a_broker_was_meant(
+    cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = f"127.0.0.1:{cluster.zookeeper_port}"
+
+    assert f"{place}: ZooKeeper answers here, not a Kafka broker" in init(capsys, "--bootstrap-servers", place)
+
+
+@pytest.mark.usefixtures("live")
+def test_a_port_of_a_broker_is_named_where_zookeeper_was_meant(
+    cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = cluster.bootstrap_servers
+
+    assert f"{place}: a Kafka broker answers here, not ZooKeeper" in init(capsys, "--zookeeper", f"{place}/kafka")
+
+
+class _Web(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Web)
+    server.timeout = 1
+    _Web.timeout = 1
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("workspace", "quick")
+@pytest.mark.parametrize("option", ["--bootstrap-servers", pytest.param("--zookeeper", marks=pytest.mark.soak)])
+def test_a_port_of_a_web_server_is_named(web: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{web}: an HTTP server answers here" in init(capsys, option, web)
