@@ -76,7 +76,7 @@ def topics(guarded_broker: GuardedBroker, tmp_path: Path, monkeypatch: pytest.Mo
     guarded_broker.clear()
 
 
-def test_each_task_asks_for_its_own_connections_alone_and_the_run_ends_well(
+def test_each_task_asks_for_its_own_connections_and_those_that_its_run_still_needs(
     topics: Path, guarded_broker: GuardedBroker
 ) -> None:
     watched = WatchedFlow()
@@ -86,11 +86,11 @@ def test_each_task_asks_for_its_own_connections_alone_and_the_run_ends_well(
 
     assert run.state == "success", {ti.task_id: ti.state for ti in run.get_task_instances()}
     assert watched.asked == {
-        "snapshot": {"zookeeper_local"},
+        "snapshot": READS,
         "plan": {"kafka_reader"},
-        "create": READS | {"kafka_applier"},
-        "expand": READS | {"kafka_applier"},
-        "configure": READS | {"kafka_applier"},
+        "create": READS | {"kafka_applier", "kafka_deleter"},
+        "expand": READS | {"kafka_applier", "kafka_deleter"},
+        "configure": READS | {"kafka_applier", "kafka_deleter"},
         "delete": READS | {"kafka_deleter"},
         "verify": READS,
         "quality_after": READS,

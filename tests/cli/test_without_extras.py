@@ -119,7 +119,7 @@ def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connecti
     )
     assert [status for status, _ in (version, validated, explained, written)] == [0, 0, 0, 0]
     assert planned[0] == 1
-    assert "AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL" in planned[1], "it lacks an address, and nothing else"
+    assert "AIRFLOW_CONN_KAFKA_LOCAL" in planned[1], "it lacks an address, and nothing else"
     assert asked[0] == 1
     assert "no history of local" in asked[1]
 

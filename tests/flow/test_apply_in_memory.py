@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,7 +18,7 @@ from topicops.edges.home.topic_count import TopicCount
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.run import audit_folder
 from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
-from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
+from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
@@ -86,6 +87,35 @@ def test_brokers_of_another_cluster_than_was_read_are_a_wrong_target(simulated: 
     with pytest.raises(WrongTargetError, match="the bootstrap servers belong to cluster another-cluster"):
         simulated.apply(run)
     assert simulated.cluster.requests == []
+
+
+@pytest.mark.parametrize("actions", [ACTIONS, ("create",)], ids=["one task", "a task before that of deletes"])
+@pytest.mark.parametrize("role", ["connection", "applier", "deleter"])
+def test_a_connection_of_the_plan_that_cannot_be_used_is_found_before_anything_is_read(
+    simulated: Simulated, role: str, actions: tuple[Action, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    by_token = {"bootstrap.servers": "b1:9092", "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    monkeypatch.setenv("AIRFLOW_CONN_TOKEN", json.dumps({"conn_type": "kafka", "extra": by_token}))
+    kafka = {"bootstrapServers": "127.0.0.1:1", role: "token"}
+    simulated.workspace.cluster = {**simulated.workspace.cluster, "kafka": kafka}
+
+    with pytest.raises(UsageError, match=rf"kafka\.{role}, .* 'token' cannot be used: sasl\.mechanism OAUTHBEARER"):
+        simulated.apply(run, actions=actions, approved=True)
+
+    assert simulated.events == []
+    assert simulated.cluster.requests == []
+
+
+def test_a_change_that_does_not_run_needs_no_connection(simulated: Simulated) -> None:
+    simulated.workspace.policy["unattended"] = "notice"
+    run = wants_a_create_and_a_delete(simulated)
+    kafka = {"bootstrapServers": "127.0.0.1:1", "deleter": "of-another-job"}
+    simulated.workspace.cluster = {**simulated.workspace.cluster, "kafka": kafka}
+
+    simulated.apply(run)
+
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
 
 
 def test_a_cluster_that_lost_its_topics_is_not_touched(simulated: Simulated) -> None:

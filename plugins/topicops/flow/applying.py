@@ -83,6 +83,7 @@ def apply(
     environment, desired = _files_of_now(run, plan).require()
     require_files(run, environment, desired)
     access, kind = replace(run.access(environment), interrupted=interrupted), kind_of(actions)
+    _require_connections(access, plan, actions, approvals)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
     with access.reader() as reader:
         # Before the lease, because taking a lease writes: nothing is written to another cluster.
@@ -116,6 +117,17 @@ def apply(
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return ApplySummary.of(run, [*unsent, *outcomes])
     return _recorded(run, actions, [*unsent, *outcomes], live)
+
+
+def _require_connections(
+    access: Access, plan: Plan, actions: Collection[Action], approvals: Sequence[Approval]
+) -> None:
+    """Raise ``UsageError`` for a connection that this run will need, in this task or a later one, and cannot use."""
+    still_to_come = ACTIONS[min(map(ACTIONS.index, actions)) :]
+    to_run = [gated.change.action for gated in plan.changes if may_run(gated, approvals)]
+    needed = {_role_of(action) for action in to_run if action in still_to_come}
+    for role in ("reader", *sorted(needed)):
+        access.kafka(role)
 
 
 def _files_of_now(run: Run, plan: Plan) -> Validated:

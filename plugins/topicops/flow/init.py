@@ -119,6 +119,8 @@ def _require_root(wanted: Start) -> None:
 def _look(wanted: Start) -> FirstEnvironment:
     from topicops.steps.authoring.first_files import FirstEnvironment
 
+    if wanted.kafka:
+        _access(wanted).kafka("reader")  # before ZooKeeper is asked
     cluster_id, brokers, first_topic = _header(wanted)
     kafka = wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers))
     facts = _facts(replace(wanted, kafka=kafka))
@@ -168,14 +170,21 @@ def _facts(wanted: Start) -> KafkaFacts:
 
 def _registered(brokers: Mapping[int, Broker]) -> str:
     """Addresses that the brokers registered in ZooKeeper, of listeners without TLS and login."""
-    endpoints = (endpoint for broker in brokers.values() for endpoint in broker.endpoints)
-    plain = [address for name, _, address in (e.partition("://") for e in endpoints) if name == PLAIN]
+    plain = [found for broker in brokers.values() if (found := _plain_address(broker))]
     if not plain:
         raise UsageError(
-            f"no live broker has registered a listener {PLAIN}: give --bootstrap-servers, or with --kafka-connection "
-            "the id of a connection that has TLS or a login"
+            "no live broker has registered a listener without TLS and login: give --bootstrap-servers, or with "
+            "--kafka-connection the id of a connection that has TLS or a login"
         )
     return ",".join(plain[:BOOTSTRAP_BROKERS])
+
+
+def _plain_address(broker: Broker) -> str | None:
+    """Of the listener whose name is its protocol, or names clients, before one that may be for brokers alone."""
+    registered = zip(broker.endpoints, broker.protocols, strict=False)
+    plain = [endpoint.partition("://") for endpoint, protocol in registered if protocol == PLAIN]
+    plain.sort(key=lambda parts: (parts[0].upper() != PLAIN, "CLIENT" not in parts[0].upper()))
+    return plain[0][2] if plain else None
 
 
 def _oldest(facts: KafkaFacts) -> str | None:

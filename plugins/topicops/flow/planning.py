@@ -178,11 +178,15 @@ def read_cluster(run: Run, *, tables: TableFolder | None, states: bool) -> Clust
     Raises:
         WrongTargetError: It is another cluster.
         ClusterError: It cannot be read.
+        UsageError: A connection cannot be used.
     """
     from topicops.steps.planning.cluster_guard import require_cluster_id
 
     environment = read_environment(run)
-    with run.access(environment).reader() as reader:
+    access = run.access(environment)
+    if environment.spec.cluster.kafka is not None:
+        access.kafka("reader")  # what could not be applied and verified is not planned
+    with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = live_snapshot(tables, reader, environment.spec.cluster.release, states=states)
         if run.store.has("desired.json"):

@@ -250,17 +250,6 @@ def test_dry_run_judges_each_change_in_its_place_and_changes_nothing(workbench: 
     assert workbench.live(live.name) == live
 
 
-def test_delete_over_a_connection_that_kafka_python_cannot_make_fails_in_the_dry_run(workbench: Workbench) -> None:
-    live = workbench.create("untranslatable", (1,))
-    admin = KafkaAdmin(NO_BROKER, deleter=NO_BROKER | {"sasl.oauthbearer.config": "secret"})
-
-    (answer,) = admin.validate([delete_topic(live)])
-
-    assert answer.kind is AnswerKind.FAILED
-    assert "sasl.oauthbearer.config" in answer.error
-    assert "secret" not in answer.error
-
-
 def test_a_controller_that_dies_leaves_no_change_undone_or_unknown(
     local_cluster: LocalCluster, workbench: Workbench
 ) -> None:

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from fixtures.secured_broker import PASSWORD, PROTOCOLS, SecuredBroker
+from fixtures.secured_broker import KEY_PASSWORD, PASSWORD, PROTOCOLS, SecuredBroker
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.clients import require_clients
 from topicops.edges.processes import free_port
 from topicops.model.errors import (
     CertificateError,
@@ -50,6 +51,39 @@ def test_both_clients_come_in_by_each_security_protocol(secured_broker: SecuredB
     finally:
         views.close()
         questions.close()
+
+
+def test_both_clients_take_texts_in_place_of_files(secured_broker: SecuredBroker) -> None:
+    own = secured_broker.ca.issue("client", key_password=KEY_PASSWORD)
+    texts = {
+        "ssl.ca.pem": secured_broker.ca.certificate.read_text(),
+        "ssl.certificate.pem": own.certificate.read_text(),
+        "ssl.key.pem": own.key.read_text(),
+        "ssl.key.password": KEY_PASSWORD,
+    }
+    properties = {**secured_broker.properties("SASL_SSL"), **texts}
+    del properties["ssl.ca.location"]
+    views = BrokerViews(properties)
+    try:
+        require_clients(properties)
+        assert KafkaAdmin(properties).cluster_id() == secured_broker.cluster.cluster_id
+        assert isinstance(views.views([1], [])[1], BrokerView)
+    finally:
+        views.close()
+
+
+def test_both_clients_do_without_a_check_of_the_broker(secured_broker: SecuredBroker) -> None:
+    unchecked = secured_broker.properties(
+        "SSL",
+        bootstrap_servers=f"127.0.0.1:{secured_broker.ports['SSL']}",
+        ssl_ca_location=str(secured_broker.other_ca.certificate),
+    ) | {"enable.ssl.certificate.verification": "false"}
+    views = BrokerViews(unchecked)
+    try:
+        assert KafkaAdmin(unchecked).cluster_id() == secured_broker.cluster.cluster_id
+        assert isinstance(views.views([1], [])[1], BrokerView)
+    finally:
+        views.close()
 
 
 def test_a_topic_is_made_over_tls_and_a_login(secured_broker: SecuredBroker) -> None:

@@ -53,6 +53,14 @@ def environment(**cluster: object) -> Environment:
         ),
         pytest.param('{"conn_type": "zookeeper", "host": "z1:2181"}', "z1:2181", id="no chroot"),
         pytest.param('{"conn_type": "zookeeper", "host": "z1", "port": 2182}', "z1:2182", id="port by itself"),
+        pytest.param(
+            '{"conn_type": "zookeeper", "host": "::1", "port": 2182}', "[::1]:2182", id="IPv6, port by itself"
+        ),
+        pytest.param('{"conn_type": "zookeeper", "host": "[::1]", "port": 2182}', "[::1]:2182", id="in brackets"),
+        pytest.param('{"host": "fd00::2/kafka"}', "[fd00::2]/kafka", id="IPv6 without a port"),
+        pytest.param('{"host": "[::1]:2181,[::2]:2181"}', "[::1]:2181,[::2]:2181", id="two of IPv6"),
+        pytest.param("zookeeper://[::1]:2181/kafka", "[::1]:2181/kafka", id="URI of IPv6"),
+        pytest.param("zookeeper://[::1]/kafka", "[::1]/kafka", id="URI of IPv6 without a port"),
         pytest.param('{"conn_type": "zookeeper", "host": "z1:2181/kafka"}', "z1:2181/kafka", id="chroot in the host"),
         pytest.param('{"host": "z1:2181", "extra": {"chroot": "/"}}', "z1:2181", id="root as chroot"),
         pytest.param("zookeeper://z1%3A2181%2Cz2%3A2181/?chroot=%2Fkafka", "z1:2181,z2:2181/kafka", id="URI"),
@@ -101,9 +109,9 @@ def test_kafka_properties_are_librdkafkas_as_text(monkeypatch: pytest.MonkeyPatc
     extra = {
         "bootstrap.servers": "b1:9092",
         "socket.timeout.ms": 5000,
-        "enable.x": True,
+        "socket.keepalive.enable": True,
         "sasl.password": SECRET,
-        "y": None,
+        "sasl.username": None,
     }
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PROD", json.dumps({"conn_type": "kafka", "extra": extra}))
 
@@ -112,7 +120,7 @@ def test_kafka_properties_are_librdkafkas_as_text(monkeypatch: pytest.MonkeyPatc
     assert found == {
         "bootstrap.servers": "b1:9092",
         "socket.timeout.ms": "5000",
-        "enable.x": "true",
+        "socket.keepalive.enable": "true",
         "sasl.password": SECRET,
     }
 
@@ -172,7 +180,9 @@ def test_servers_of_a_connection_win_over_written_ones() -> None:
         pytest.param(f"kafka://h:{SECRET}/", ["AIRFLOW_CONN_KAFKA_PROD is neither"], id="URI with a broken port"),
         pytest.param(f'{{"extra": {{"sasl.password": "{SECRET}"}}}}', ["no bootstrap.servers"], id="no servers"),
         pytest.param(
-            f'{{"extra": {{"bootstrap.servers": "b", "error_cb": "{SECRET}"}}}}', ["property error_cb"], id="callback"
+            f'{{"extra": {{"bootstrap.servers": "b", "oauth": "{SECRET}"}}}}',
+            ["oauth is no property"],
+            id="no property",
         ),
         pytest.param(
             f'{{"extra": {{"bootstrap.servers": "b", "x": ["{SECRET}"]}}}}', ["property x"], id="nested property"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from topicops.edges.connections.client_properties import INSTEAD, KERBEROS, USED
 from topicops.edges.connections.lookup import (
     ADDRESSES,
     TLS_FIELDS,
@@ -22,7 +23,7 @@ from topicops.edges.connections.lookup import (
     principal_of,
     zookeeper_address,
 )
-from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, BrokerConnections, Confluent, without_values
+from topicops.edges.kafka.clients import Confluent, require_clients, without_values
 from topicops.edges.kafka.diagnosis import diagnosis
 from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.model.errors import TopicopsError
@@ -32,8 +33,7 @@ from topicops.model.specs.environment import Environment, EnvironmentSpec
 SECRET = "hunter2SECRET"
 IDENTITIES = {"sasl.username", "ssl.certificate.location"}
 """What a message names as the principal that lacks a right."""
-PROPERTIES = sorted({*TRANSLATED, *ONLY_LIBRDKAFKA, "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret",
-                     "ssl.key.pem", "ssl.ca.pem", "ssl.keystore.password", "sasl.jaas.config"})  # fmt: skip
+PROPERTIES = sorted({*USED, *INSTEAD, *KERBEROS, "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret"})
 
 
 @pytest.fixture
@@ -66,10 +66,10 @@ def ask_kafka(written: Mapping[str, object], monkeypatch: pytest.MonkeyPatch) ->
     properties = kafka_properties(environment(kafka={"connection": "marked"}), "reader")
     if not IDENTITIES & properties.keys():
         assert SECRET not in principal_of(properties)
+    require_clients(properties)
     client = Confluent(properties, patience_s=0.2)
     client.client()
     assert SECRET not in str([problem.text for problem in diagnosis(properties)])
-    BrokerConnections(properties, request_timeout_s=0.2).close()
     raise client.failure("nobody answers")
 
 
@@ -85,8 +85,10 @@ VALUES = (SECRET, f"x={SECRET} y=1", f"user:{SECRET}@host:9092")
 def test_a_property_of_kafka_shows_no_value(
     name: str, value: str, nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for protocol, mechanism in [("SASL_PLAINTEXT", "OAUTHBEARER"), ("SASL_SSL", "PLAIN")]:
-        whole = {"bootstrap.servers": nobody, "security.protocol": protocol, "sasl.mechanism": mechanism, name: value}
+    login = {"sasl.username": "u", "sasl.password": "p"}
+    for protocol, mechanism in [("SASL_PLAINTEXT", "OAUTHBEARER"), ("SASL_SSL", "PLAIN"), ("SASL_SSL", "GSSAPI")]:
+        asked = {"bootstrap.servers": nobody, "security.protocol": protocol, "sasl.mechanism": mechanism}
+        whole = {**asked, **login, name: value}
 
         said = everything_said(lambda whole=whole: ask_kafka(whole, monkeypatch))
 

@@ -1,5 +1,9 @@
 """What both Kafka clients are given, and what each error code means."""
 
+import socket
+import ssl
+from contextlib import closing
+
 import pytest
 from confluent_kafka import KafkaError
 
@@ -15,7 +19,7 @@ from topicops.edges.kafka.answers import (
 )
 from topicops.edges.kafka.broker_questions import topic_defaults
 from topicops.edges.kafka.broker_views import _metadata_request
-from topicops.edges.kafka.clients import ONLY_LIBRDKAFKA, TRANSLATED, confluent_settings, kafka_python_settings
+from topicops.edges.kafka.clients import confluent_settings, kafka_python_settings, require_clients
 from topicops.model.errors import UsageError
 from topicops.model.ports import AnswerKind
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
@@ -81,13 +85,11 @@ def test_both_clients_get_the_same_meaning() -> None:
     settings = kafka_python_settings(
         {
             "bootstrap.servers": "a:1, b:2",
-            "security.protocol": "sasl_ssl",
+            "security.protocol": "sasl_plaintext",
             "sasl.mechanisms": "SCRAM-SHA-256",
             "sasl.username": "u",
             "sasl.password": "p",
-            "ssl.ca.location": "/ca.pem",
-            "ssl.endpoint.identification.algorithm": "none",
-            "enable.ssl.certificate.verification": "true",
+            "client.dns.lookup": "resolve_canonical_bootstrap_servers_only",
             "socket.timeout.ms": "5000",
             "reconnect.backoff.ms": "10",
         }
@@ -95,34 +97,70 @@ def test_both_clients_get_the_same_meaning() -> None:
 
     assert settings == {
         "bootstrap_servers": ["a:1", "b:2"],
-        "security_protocol": "SASL_SSL",
+        "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "SCRAM-SHA-256",
         "sasl_plain_username": "u",
         "sasl_plain_password": "p",
-        "ssl_cafile": "/ca.pem",
-        "ssl_check_hostname": False,
+        "client_dns_lookup": "resolve_canonical_bootstrap_servers_only",
         "reconnect_backoff_ms": 100,
         "reconnect_backoff_max_ms": 1000,
         "client_id": "topicops",
     }
 
 
-def test_what_kafka_python_cannot_do_is_refused_by_name_and_not_by_value() -> None:
-    properties = {
-        "bootstrap.servers": "a:1",
-        "sasl.oauthbearer.client.secret": "s3cret",
-        "enable.ssl.certificate.verification": "false",
-    }
+@pytest.mark.parametrize(
+    ("more", "checks"),
+    [
+        pytest.param({}, (ssl.CERT_REQUIRED, True), id="as it is"),
+        pytest.param({"ssl.ca.location": "probe"}, (ssl.CERT_REQUIRED, True), id="the system's authorities"),
+        pytest.param({"ssl.endpoint.identification.algorithm": "none"}, (ssl.CERT_REQUIRED, False), id="any host name"),
+        pytest.param({"enable.ssl.certificate.verification": "false"}, (ssl.CERT_NONE, False), id="any certificate"),
+    ],
+)
+def test_kafka_python_checks_the_brokers_as_librdkafka_does(
+    more: dict[str, str], checks: tuple[ssl.VerifyMode, bool]
+) -> None:
+    settings = kafka_python_settings({"bootstrap.servers": "a:1", "security.protocol": "ssl", **more})
 
-    with pytest.raises(UsageError) as caught:
-        kafka_python_settings(properties)
+    context = settings["ssl_context"]
+    assert isinstance(context, ssl.SSLContext)
+    assert (context.verify_mode, context.check_hostname) == checks
 
-    assert "enable.ssl.certificate.verification, sasl.oauthbearer.client.secret" in str(caught.value)
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        pytest.param({"security.protocol": "tls"}, "security.protocol: it has a value that", id="protocol"),
+        pytest.param({"client.dns.lookup": "all"}, "client.dns.lookup: it has a value that", id="way to look up"),
+        pytest.param({"socket.timeout.ms": "1"}, "socket.timeout.ms: its number is too low or too high", id="number"),
+        pytest.param({"reconnect.backoff.ms": "x"}, "reconnect.backoff.ms must be a whole number", id="no number"),
+        pytest.param({"security.protocol": "SSL", "ssl.ca.location": "/no.pem"}, "ssl.ca.location: ", id="no file"),
+        pytest.param({"security.protocol": "SSL", "ssl.ca.pem": "s3cret"}, "ssl.ca.pem: ", id="no PEM"),
+        pytest.param(
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u"},
+            "sasl.username: ",
+            id="no password",
+        ),
+    ],
+)
+def test_a_value_that_a_client_refuses_is_found_before_a_broker_is_asked(properties: dict[str, str], said: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        server.setblocking(False)
+        with pytest.raises(UsageError) as caught:
+            require_clients({"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}", **properties})
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+    assert said in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 
-def test_no_property_is_both_translated_and_left_out() -> None:
-    assert not ONLY_LIBRDKAFKA & set(TRANSLATED)
+def test_both_clients_are_made_without_a_connection_to_a_broker() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        server.setblocking(False)
+        require_clients({"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}"})
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_a_connection_cannot_turn_topic_creation_by_asking_on() -> None:

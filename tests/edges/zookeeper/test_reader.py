@@ -14,6 +14,7 @@ from kazoo.security import make_digest_acl
 from fixtures import znode_tree
 from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.zookeeper import Chroot, ZooKeeperServer
+from topicops.edges.connections.lookup import zookeeper_address
 from topicops.edges.zookeeper.multi_read import (
     FIRST_BATCH,
     MOST_A_BATCH,
@@ -37,6 +38,7 @@ from topicops.model.errors import (
     UsageError,
     WrongTargetError,
 )
+from topicops.model.specs.environment import Environment, EnvironmentSpec
 from topicops.testing.fakes import FakeLease
 
 ORDERS = {
@@ -132,7 +134,46 @@ def test_a_brokers_epoch_is_the_czxid_of_its_registration(hosts: str, cluster: K
     with ZooKeeperReader(hosts) as reader:
         found = reader.brokers()[2]
     czxid = cluster.exists("/brokers/ids/2").czxid
-    assert found == Broker(id=2, rack="b", endpoints=("PLAINTEXT://127.0.0.1:9093",), epoch=czxid)
+    assert found == Broker(
+        id=2, rack="b", endpoints=("PLAINTEXT://127.0.0.1:9093",), protocols=("PLAINTEXT",), epoch=czxid
+    )
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        pytest.param("zookeeper://[::1]:{port}{path}", id="URI"),
+        pytest.param('{{"host": "::1", "port": {port}, "schema": "{path}"}}', id="host and port"),
+    ],
+)
+def test_a_connection_may_name_an_ipv6_address(
+    hosts: str, cluster: KazooClient, connection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, _, path = hosts.partition("/")
+    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", "zookeeper": {"connection": "zk"}}})
+    with Relay(server, loopback="::1") as relay:
+        monkeypatch.setenv("AIRFLOW_CONN_ZK", connection.format(port=relay.port, path=f"/{path}"))
+        address = zookeeper_address(Environment(name="local", spec=spec, file="local.yaml"))
+        with ZooKeeperReader(address) as reader:
+            assert reader.cluster_id() == znode_tree.CLUSTER_ID
+    assert cluster.connected
+
+
+def test_a_brokers_protocols_are_those_of_its_registration_whatever_its_listeners_are_called(
+    hosts: str, cluster: KazooClient
+) -> None:
+    written = json.loads(znode_tree.broker(9092, "a"))
+    written["endpoints"] = ["REPLICATION://127.0.0.1:9091", "CLIENT_SECURE://[::1]:9093", "CLIENT://[::1]:9092"]
+    written["listener_security_protocol_map"] = {
+        "REPLICATION": "PLAINTEXT",
+        "CLIENT_SECURE": "SASL_SSL",
+        "CLIENT": "PLAINTEXT",
+    }
+    znode_tree.lay(cluster, {"/brokers/ids/9": json.dumps(written)})
+    with ZooKeeperReader(hosts) as reader:
+        found = reader.brokers()[9]
+
+    assert found.protocols == ("PLAINTEXT", "SASL_SSL", "PLAINTEXT")
 
 
 def test_states_are_read_when_asked_for_and_a_partition_without_one_has_no_entry(

@@ -12,6 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from topicops.edges.connections.client_properties import (
+    BY_KERBEROS,
+    BY_TOKEN,
+    LOGINS,
+    is_ignored,
+    problems,
+    used,
+)
+from topicops.model.addresses import bracketed
 from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_errors import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
@@ -29,7 +38,7 @@ CHECKS_OF_SERVERS: Mapping[str, str] = {
     "enable.ssl.certificate.verification": "true",
 }
 """Librdkafka's properties that make TLS safe, with the safe value, which is also the default."""
-MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (*LOGINS, *BY_TOKEN, BY_KERBEROS)
 """Ways to log in that messages name; any other text may be a secret in the wrong field."""
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
@@ -150,10 +159,11 @@ def zookeeper_address(environment: Environment, source: ConnectionSource = from_
 def kafka_properties(
     environment: Environment, role: Role, source: ConnectionSource = from_environment
 ) -> dict[str, str]:
-    """Librdkafka's properties for one role, ``bootstrap.servers`` among them.
+    """Librdkafka's properties for one role, ``bootstrap.servers`` among them, without those that no client needs.
 
     Raises:
-        UsageError: The environment names no brokers, or the connection cannot be used.
+        UsageError: The environment names no brokers; or the connection has properties that cannot be used: the message
+            names all of them, and what to write instead.
     """
     endpoint = environment.spec.cluster.kafka or KafkaEndpoint()
     written, connection_id = _connection_of(endpoint, role)
@@ -161,7 +171,11 @@ def kafka_properties(
         return {BOOTSTRAP_SERVERS: _bootstrap_servers(environment, endpoint)}
     place = environment.place_of(f"cluster.kafka.{written}")
     extra = _found(connection_id, place, source, KAFKA_EXAMPLE).extra
-    properties = {name: _property_text(name, value, place) for name, value in extra.items() if value is not None}
+    properties = {
+        name: _property_text(name, value, place)
+        for name, value in extra.items()
+        if value is not None and not is_ignored(name)
+    }
     if endpoint.bootstrap_servers and not properties.get(BOOTSTRAP_SERVERS):
         _require_no_login(properties, f"{place}: connection {connection_id!r}")
         properties[BOOTSTRAP_SERVERS] = endpoint.bootstrap_servers
@@ -171,7 +185,15 @@ def kafka_properties(
         _require_plain(properties[name], f"{place}: connection {connection_id!r}: {name}")
     if environment.spec.cluster.cluster_class == "production":
         _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
-    return properties
+    if found := list(problems(properties)):
+        raise UsageError(f"{place}: connection {connection_id!r} cannot be used: {'; '.join(found)}")
+    return used(properties)
+
+
+def place_of_kafka(environment: Environment, role: Role) -> str:
+    """Where the environment says how this role reaches the brokers."""
+    written, connection_id = _connection_of(environment.spec.cluster.kafka or KafkaEndpoint(), role)
+    return environment.place_of(f"cluster.kafka.{written if connection_id else 'bootstrapServers'}")
 
 
 def principal_of(properties: Mapping[str, str]) -> str:
@@ -269,6 +291,7 @@ def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:
 
 def _with_chroot(connection: ConnectionFields) -> str:
     hosts, slash, path = connection.host.partition("/")
+    hosts = bracketed(hosts)  # as Airflow gives the host of a URI
     if connection.port is not None and ":" not in hosts.rpartition("]")[2]:
         hosts = f"{hosts}:{connection.port}"
     written = {
@@ -312,10 +335,10 @@ def _flag(extra: Mapping[str, object], name: str) -> bool:
 
 
 def _property_text(name: str, value: object, place: str) -> str:
-    """A property as text for librdkafka; callbacks and nested values have no such form."""
+    """A property as text for librdkafka; nested values have no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float) and not name.endswith("_cb"):
+    if isinstance(value, str | int | float):
         return str(value)
     raise UsageError(f"{place}: property {name} of the connection must be text, a number or a boolean; take it out")
 

@@ -21,9 +21,12 @@ from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from topicops.edges.connections.client_properties import KAFKA_PYTHON
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import error_of
 from topicops.edges.kafka.diagnosis import LIMIT, PROTOCOLS, diagnosis
+from topicops.edges.kafka.tls import tls_context
+from topicops.model.addresses import address
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -43,52 +46,6 @@ POLL_S = 0.001
 """How often connections are checked for answers; most come within a few of these."""
 ERRORS_KEPT = 3
 """How many of the client's own errors a message repeats."""
-
-TRANSLATED: Mapping[str, str] = {
-    "bootstrap.servers": "bootstrap_servers",
-    "metadata.broker.list": "bootstrap_servers",
-    "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
-    "reconnect.backoff.ms": "reconnect_backoff_ms",
-    "sasl.kerberos.service.name": "sasl_kerberos_service_name",
-    "sasl.mechanism": "sasl_mechanism",
-    "sasl.mechanisms": "sasl_mechanism",
-    "sasl.password": "sasl_plain_password",
-    "sasl.username": "sasl_plain_username",
-    "security.protocol": "security_protocol",
-    "ssl.ca.location": "ssl_cafile",
-    "ssl.certificate.location": "ssl_certfile",
-    "ssl.crl.location": "ssl_crlfile",
-    "ssl.endpoint.identification.algorithm": "ssl_check_hostname",
-    "ssl.key.location": "ssl_keyfile",
-    "ssl.key.password": "ssl_password",
-}
-"""Librdkafka's property to kafka-python's; the order of neither matters."""
-
-ONLY_LIBRDKAFKA = frozenset(
-    {
-        "allow.auto.create.topics",
-        "api.version.request",
-        "api.version.request.timeout.ms",
-        "broker.address.family",
-        "broker.address.ttl",
-        "client.id",
-        "connections.max.idle.ms",
-        "debug",
-        "log.connection.close",
-        "log_level",
-        "metadata.max.age.ms",
-        "request.timeout.ms",
-        "socket.connection.setup.timeout.ms",
-        "socket.keepalive.enable",
-        "socket.max.fails",
-        "socket.nagle.disable",
-        "socket.timeout.ms",
-        "statistics.interval.ms",
-        "topic.metadata.refresh.interval.ms",
-    }
-)
-"""Properties that kafka-python does not need: they change neither the address nor the identity."""
-
 
 _AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
 """A part of librdkafka's error texts that differs each time."""
@@ -191,7 +148,7 @@ class BrokerConnections:
         try:
             self._net_client: Any = KafkaNetClient(request_timeout_ms=int(request_timeout_s * 1000), **settings)
         except (AssertionError, OSError, TypeError, ValueError, KafkaPythonError) as error:
-            names = {name: other for name, other in TRANSLATED.items() if other in str(error)}
+            names = {name: other for name, other in KAFKA_PYTHON.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
         self._offered: dict[Any, Mapping[int, int]] = {}
@@ -211,7 +168,7 @@ class BrokerConnections:
         if not found:
             raise _no_answer(sorted(set(map(str, answers.values()))))
         self._manager.cluster.update_metadata(found[0])
-        return {broker.node_id: f"{broker.host}:{broker.port}" for broker in found[0].brokers}
+        return {broker.node_id: address(broker.host, broker.port) for broker in found[0].brokers}
 
     def controller(self) -> int:
         """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -313,22 +270,28 @@ def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PAT
     }
 
 
+def require_clients(properties: Mapping[str, str]) -> None:
+    """Make both clients of a connection, and ask no broker anything.
+
+    Raises:
+        UsageError: One of the clients refuses a property.
+    """
+    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
+    BrokerConnections(properties).close()
+
+
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
     """kafka-python's settings with the meaning of librdkafka's ``properties``.
 
     Raises:
-        UsageError: Properties have no counterpart; the message names all of them, but no value.
+        UsageError: A file of TLS cannot be used; the message names the property, but no value.
     """
-    foreign = sorted(
-        name for name in properties if name not in ONLY_LIBRDKAFKA and not _is_translated(name, properties)
-    )
-    if foreign:
-        raise UsageError(
-            "topics are deleted by id and single brokers are asked with kafka-python, which has no counterpart of "
-            f"{', '.join(foreign)}; use another way to authenticate, or remove it from the connection"
-        )
     settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
-    settings |= {TRANSLATED[name]: _translated(name, properties[name]) for name in properties if name in TRANSLATED}
+    settings |= {
+        KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
+    }
+    if str(settings.get("security_protocol")).endswith("SSL"):
+        settings["ssl_context"] = tls_context(properties)
     backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _integer(properties, "reconnect.backoff.ms"))
     return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
 
@@ -418,20 +381,12 @@ def named(code: int) -> str:
     return f"{KafkaError(code).name()} ({code})"
 
 
-def _is_translated(name: str, properties: Mapping[str, str]) -> bool:
-    if name == "enable.ssl.certificate.verification":
-        return properties[name].lower() == "true"
-    return name in TRANSLATED or name in ONLY_LIBRDKAFKA
-
-
 def _translated(name: str, text: str) -> object:
     match name:
         case "bootstrap.servers" | "metadata.broker.list":
             return [server.strip().rpartition("://")[2] for server in text.split(",") if server.strip()]
         case "security.protocol":
             return text.upper()
-        case "ssl.endpoint.identification.algorithm":
-            return text.lower() == "https"
         case _ if name.endswith(".ms"):
             return _integer({name: text}, name)
         case _:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
-from topicops.model.errors import ClusterError, UsageError
+from topicops.model.errors import ClusterError
 from topicops.model.waits import waiting_for
 
 NO_CONTROLLER_ID = -1
@@ -21,8 +21,7 @@ WATCH_S = 1.0
 class ControllerWatch:
     """Asks the brokers again and again which of them is the controller.
 
-    Librdkafka asks once: after that broker died, it waits for it until the request's time is up. Where kafka-python
-    cannot use the connection, the controller is not known, and no request waits for it.
+    Librdkafka asks once: after that broker died, it waits for it until the request's time is up.
 
     Args:
         interrupted: Once true, no election is waited for.
@@ -32,7 +31,6 @@ class ControllerWatch:
         self._properties = properties
         self._interrupted = interrupted
         self._connections: BrokerConnections | None = None
-        self._is_usable = True
         self._controller: int | None = None
         """At the last request."""
         self.just_seen: int | None = None
@@ -84,14 +82,9 @@ class ControllerWatch:
 
     def _find(self) -> int | None:
         """Id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
-        if not self._is_usable:
-            return None
         try:
             self._connections = self._connections or BrokerConnections(self._properties, request_timeout_s=WATCH_S)
             found = self._connections.controller_or_none()
-        except UsageError:
-            self._is_usable = False
-            return None
         except ClusterError:
             self.close()
             return None

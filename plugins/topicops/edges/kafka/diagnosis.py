@@ -19,8 +19,9 @@ from topicops.edges.connections.port_probe import (
     reason_of,
     speaks_tls,
     unverified_tls,
-    verified_tls,
 )
+from topicops.edges.kafka.tls import trusting
+from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
 from topicops.model.printable import printable
 
@@ -51,7 +52,7 @@ def _servers(properties: Mapping[str, str]) -> list[tuple[str, int]]:
 
 
 def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
-    where = f"{host}:{port}"
+    where = address(host, port)
     protocol = _protocol(properties)
     try:
         opened(host, port, None).close()
@@ -83,13 +84,11 @@ def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
     """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
-        context = verified_tls(ca_file=properties.get("ssl.ca.location"), ca_pem=properties.get("ssl.ca.pem"))
-        context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
-        opened(host, port, context).close()
+        opened(host, port, trusting(properties)).close()
     except ssl.SSLCertVerificationError as error:
         return PortProblem(
             CertificateError,
-            f"{host}:{port}: its certificate is not trusted: {error.verify_message}; "
+            f"{address(host, port)}: its certificate is not trusted: {error.verify_message}; "
             "compare ssl.ca.location of the connection, and the host with the names in the certificate",
         )
     except (OSError, TypeError, ValueError):

@@ -32,6 +32,7 @@ from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline,
 from topicops.edges.kafka.config_sources import is_override
 from topicops.edges.kafka.quorum import ask_quorum
 from topicops.edges.kafka.releases import ask_releases
+from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
@@ -233,7 +234,7 @@ class KafkaReader:
     def _described_cluster(self) -> tuple[str, dict[int, Broker], int | None]:
         described = self._result(lambda client: client.describe_cluster(request_timeout=self._timeout_s))
         brokers = {
-            node.id: Broker(id=node.id, rack=node.rack, endpoints=(f"{node.host}:{node.port}",))
+            node.id: Broker(id=node.id, rack=node.rack, endpoints=(address(node.host, node.port),))
             for node in sorted(described.nodes, key=lambda node: int(node.id))
         }
         controller = described.controller

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote, unquote
 
+from topicops.model.addresses import address, bracketed
 from topicops.model.errors import UsageError
 from topicops.model.json_errors import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
@@ -201,8 +202,12 @@ def _address_of(connection: ConnectionFields) -> str:
 def _master_of(connection: ConnectionFields) -> str:
     if not connection.host:
         raise UsageError("the connection has no host; give it spark://host, k8s://https://host, yarn or local[*]")
-    address = connection.host if connection.port is None else f"{connection.host}:{connection.port}"
+    address = _with_port(connection.host, connection.port)
     return address if "://" in address or spark_kind(address) else f"spark://{address}"
+
+
+def _with_port(host: str, port: int | None) -> str:
+    return bracketed(host) if port is None else address(host, port)
 
 
 def _connect_address_of(connection: ConnectionFields) -> str:
@@ -210,7 +215,7 @@ def _connect_address_of(connection: ConnectionFields) -> str:
     host = connection.host.removeprefix("sc://").rstrip("/")
     if not host:
         raise UsageError("the connection has no host; give it the Connect server's")
-    address = host if connection.port is None else f"{host}:{connection.port}"
+    address = _with_port(host, connection.port)
     use_ssl = connection.extra.get("use_ssl")
     given = {
         "user_id": connection.login,

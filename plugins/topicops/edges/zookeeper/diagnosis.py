@@ -21,6 +21,7 @@ from topicops.edges.connections.port_probe import (
     speaks_tls,
     verified_tls,
 )
+from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
 from topicops.model.printable import printable
 
@@ -68,7 +69,7 @@ def _unusable(field: str, error: Exception) -> ConnectionSecurityError:
 
 
 def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProblem | None:
-    where = f"{host}:{port}"
+    where = address(host, port)
     try:
         answer = _answer(host, port, context)
     except ssl.SSLCertVerificationError as error:
@@ -92,7 +93,7 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
 
 def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> PortProblem:
     """Find the cause of a failed request by a second one; ``error`` None: the server closed the connection."""
-    where = f"{host}:{port}"
+    where = address(host, port)
     if isinstance(error, ssl.SSLError) and is_alert(error):
         return _refused_certificate(where, f" ({error.reason})")
     if context is None and speaks_tls(host, port):

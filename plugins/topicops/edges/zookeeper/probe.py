@@ -22,6 +22,7 @@ from topicops.edges.zookeeper.lease import LEASE, ROOT, is_stray
 from topicops.edges.zookeeper.multi_read import read_batched, read_pipelined
 from topicops.edges.zookeeper.reader import BROKERS, CONFIGS, MIGRATION, TOPICS, ZooKeeperReader
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
+from topicops.model.addresses import address
 from topicops.model.cluster.doctor_facts import Migration, ZooKeeperFacts, ZooKeeperServer
 from topicops.model.errors import ClusterError, UndecodableZnodeError
 from topicops.model.json_errors import JsonError, json_errors
@@ -237,16 +238,16 @@ def _servers(addresses: Sequence[tuple[str, int]], tls: ssl.SSLContext | None) -
 
 def _server(host: str, port: int, tls: ssl.SSLContext | None) -> ZooKeeperServer:
     """Ask one server by ``srvr``, the one four-letter word that is allowed by default."""
-    address = f"{host}:{port}"
+    where = address(host, port)
     try:
         answer = _answer(host, port, tls)
     except (OSError, ssl.SSLError) as error:
-        return ZooKeeperServer(address=address, version=None, mode=None, problem=f"does not answer: {error}")
+        return ZooKeeperServer(address=where, version=None, mode=None, problem=f"does not answer: {error}")
     version, mode = _VERSION.search(answer), _MODE.search(answer)
     if version is None:
         said = printable(" ".join(answer.split())[:80]) or "nothing"
-        return ZooKeeperServer(address=address, version=None, mode=None, problem=f"srvr is answered by: {said}")
-    return ZooKeeperServer(address=address, version=version[1], mode=mode[1] if mode else None)
+        return ZooKeeperServer(address=where, version=None, mode=None, problem=f"srvr is answered by: {said}")
+    return ZooKeeperServer(address=where, version=version[1], mode=mode[1] if mode else None)
 
 
 def _answer(host: str, port: int, tls: ssl.SSLContext | None) -> str:

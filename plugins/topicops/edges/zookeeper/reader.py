@@ -493,6 +493,7 @@ def _broker(name: str, znode: Znode) -> Broker:
         id=int(name),
         rack=decoded.rack,
         endpoints=tuple(endpoint.text for endpoint in decoded.endpoints),
+        protocols=tuple(endpoint.protocol for endpoint in decoded.endpoints),
         epoch=znode.czxid,
     )
 

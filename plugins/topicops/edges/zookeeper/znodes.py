@@ -17,6 +17,7 @@ from typing import Annotated, NoReturn
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import UndecodableZnodeError
 from topicops.model.printable import printable
@@ -374,7 +375,7 @@ def _endpoints(raw: _RawBroker) -> tuple[Endpoint, ...]:
 def _plaintext_endpoint(raw: _RawBroker) -> Endpoint:
     if raw.host is None:
         raise ValueError("names no host")
-    return Endpoint("PLAINTEXT", raw.host, raw.port, "PLAINTEXT", f"PLAINTEXT://{raw.host}:{raw.port}")
+    return Endpoint("PLAINTEXT", raw.host, raw.port, "PLAINTEXT", f"PLAINTEXT://{address(raw.host, raw.port)}")
 
 
 def _endpoint(text: str, protocols: Mapping[str, str] | None) -> Endpoint:

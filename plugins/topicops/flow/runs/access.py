@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from topicops.edges.connections.lookup import Role, kafka_properties, zookeeper_address
+from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
 from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -57,8 +57,19 @@ class Access:
         return zookeeper_address(self.environment, self.connections)
 
     def kafka(self, role: Role) -> dict[str, str]:
-        """Client properties of one role. Raises ``UsageError`` when its connection cannot be used."""
-        return kafka_properties(self.environment, role, self.connections)
+        """Client properties of one role, which both clients take. No broker is asked anything.
+
+        Raises:
+            UsageError: The connection is not known, or one of the two clients cannot use it.
+        """
+        from topicops.edges.kafka.clients import require_clients
+
+        properties = kafka_properties(self.environment, role, self.connections)
+        try:
+            require_clients(properties)
+        except UsageError as error:
+            raise UsageError(f"{place_of_kafka(self.environment, role)}: {error}") from None
+        return properties
 
     def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.

@@ -30,6 +30,8 @@ class Broker:
     rack: str | None
     endpoints: tuple[str, ...]
     """``LISTENER://host:port``, as registered; ``host:port`` of the one listener that brokers report."""
+    protocols: tuple[str, ...] = ()
+    """Security protocol of each endpoint, in their order; none where brokers report them."""
     epoch: int | None = None
     """The registration's czxid; a restart raises it."""
 

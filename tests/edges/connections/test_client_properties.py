@@ -1,0 +1,150 @@
+"""Which properties of a connection both Kafka clients are given, which none, and which are refused with a way out."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from itertools import combinations
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from topicops.edges.connections import client_properties as kinds
+from topicops.edges.connections.client_properties import is_ignored, problems, used
+from topicops.edges.connections.lookup import kafka_properties
+from topicops.model.errors import UsageError
+from topicops.model.ports import ConnectionFields
+from topicops.model.specs.environment import Environment, EnvironmentSpec
+
+SERVERS = {"bootstrap.servers": "b1:9092"}
+LOGIN = {**SERVERS, "security.protocol": "SASL_SSL"}
+USER = {"sasl.username": "u", "sasl.password": "s3cret"}
+ALL_KINDS = {
+    "both": kinds.KAFKA_PYTHON.keys(),
+    "TLS": kinds.TLS,
+    "librdkafka alone": kinds.LIBRDKAFKA_ALONE,
+    "tokens": kinds.TOKENS,
+    "Kerberos": kinds.KERBEROS,
+    "consumers": kinds.CONSUMERS,
+    "producers": kinds.PRODUCERS,
+    "tuning": kinds.TUNING,
+    "refused": kinds.INSTEAD.keys(),
+}
+
+
+@pytest.fixture(scope="module")
+def scopes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """C, P or * by name, as the installed librdkafka lists its properties itself."""
+    [library] = (Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs").glob("librdkafka*")
+    c, file = ctypes.CDLL(None), tmp_path_factory.mktemp("librdkafka") / "list"
+    c.fopen.restype, c.fclose.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    show = ctypes.CDLL(str(library)).rd_kafka_conf_properties_show
+    show.argtypes = [ctypes.c_void_p]
+    stream = c.fopen(str(file).encode(), b"w")
+    show(stream)
+    c.fclose(stream)
+    return dict(re.findall(r"^([a-z_.]+) +\| +([CP*]) +\|", file.read_text(), flags=re.MULTILINE))
+
+
+def test_every_property_of_librdkafka_is_of_one_kind(scopes: dict[str, str]) -> None:
+    assert len(scopes) > 180
+    assert scopes.keys() - kinds.KNOWN == set()
+    assert [(one, other) for one, other in combinations(ALL_KINDS, 2) if ALL_KINDS[one] & ALL_KINDS[other]] == []
+
+
+def test_properties_of_consumers_and_producers_are_those_of_librdkafkas_list(scopes: dict[str, str]) -> None:
+    for letter, names in (("C", kinds.CONSUMERS), ("P", kinds.PRODUCERS)):
+        assert {name for name, scope in scopes.items() if scope == letter} == names & scopes.keys()
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param({"group.id": "g", "enable.auto.commit": False, "auto.offset.reset": "beginning"}, id="consumers"),
+        pytest.param({"group.id": "g", "session.timeout.ms": 45000, "isolation.level": "x"}, id="more of consumers"),
+        pytest.param({"acks": "all", "linger.ms": 5, "compression.type": "zstd", "retries": 9}, id="producers"),
+        pytest.param({"retry.backoff.ms": 9, "message.max.bytes": 1, "statistics.interval.ms": 9}, id="tuning"),
+        pytest.param({"error_cb": "jobs.on_error", "debug": "all", "log_level": 7}, id="logs and callbacks"),
+        pytest.param({"topic.blacklist": "^orders"}, id="hides topics"),
+        pytest.param({"default.topic.config": {"acks": 1}, "topic.acks": "1"}, id="configs of topics"),
+        pytest.param({"sasl.kerberos.service.name": "kafka"}, id="Kerberos without a login"),
+        pytest.param({"sasl.oauthbearer.method": "oidc"}, id="tokens without a login"),
+    ],
+)
+def test_what_no_request_of_a_run_needs_is_given_to_no_client(extra: dict[str, object]) -> None:
+    assert properties_of({**SERVERS, **extra}) == SERVERS
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param({"client.dns.lookup": "use_all_dns_ips", "socket.timeout.ms": "9000"}, id="network"),
+        pytest.param({**LOGIN, **USER, "sasl.mechanism": "SCRAM-SHA-512", "ssl.ca.location": "/ca"}, id="login"),
+        pytest.param({**LOGIN, **USER, "sasl.mechanisms": "PLAIN", "ssl.ca.pem": "x"}, id="its other name"),
+        pytest.param({"security.protocol": "SSL", "ssl.certificate.pem": "x", "ssl.key.pem": "y"}, id="TLS"),
+    ],
+)
+def test_what_counts_is_given_to_both(extra: dict[str, object]) -> None:
+    assert properties_of({**SERVERS, **extra}) == {**SERVERS, **extra}
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        pytest.param({"sasl.jaas.config": "s3cret"}, "write its user and password as sasl.username", id="JAAS"),
+        pytest.param({"ssl.truststore.location": "/s3cret"}, "name it as ssl.ca.location", id="trust store"),
+        pytest.param({"ssl.truststore.password": "s3cret"}, "ssl.ca.location has no password", id="its password"),
+        pytest.param({"ssl.keystore.location": "/s3cret"}, "as ssl.certificate.location and", id="key store"),
+        pytest.param({"ssl.engine.id": "s3cret"}, "no counterpart in the second client", id="engine"),
+        pytest.param({"security.protocl": "s3cret"}, "did you mean security.protocol?", id="slip of the pen"),
+        pytest.param({"sasl.user": "s3cret"}, "did you mean sasl.username?", id="half a name"),
+        pytest.param({"colour": "s3cret"}, "colour is no property of librdkafka: take it out", id="no property"),
+        pytest.param(
+            {**LOGIN, "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.secret": "s3cret"},
+            "sasl.mechanism OAUTHBEARER (with sasl.oauthbearer.client.secret): a login by token (OIDC, IAM of MSK, "
+            "Google) is not supported; what works is SCRAM-SHA-256",
+            id="OIDC",
+        ),
+        pytest.param(
+            {**LOGIN, "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": "s3cret"},
+            "sasl.mechanisms OAUTHBEARER (with oauth_cb): a login by token",
+            id="callback for tokens",
+        ),
+        pytest.param({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM"}, "sasl.mechanism AWS_MSK_IAM: a login", id="IAM"),
+        pytest.param(
+            {**LOGIN, "sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": "/s3cret", "sasl.kerberos.principal": "p"},
+            "sasl.mechanism GSSAPI (with sasl.kerberos.keytab, sasl.kerberos.principal): Kerberos is not supported",
+            id="Kerberos",
+        ),
+        pytest.param(LOGIN, "sasl.mechanism is not written, which means GSSAPI: Kerberos", id="no mechanism"),
+        pytest.param({**LOGIN, "sasl.mechanism": "s3cret"}, "none that both clients have", id="another mechanism"),
+        pytest.param({**LOGIN, "sasl.mechanism": "scram-sha-256"}, "none that both clients", id="in small letters"),
+    ],
+)
+def test_what_cannot_be_used_is_one_error_with_a_way_out_and_no_value(extra: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        properties_of({**SERVERS, **extra})
+
+    assert "connection 'k' cannot be used: " in str(caught.value)
+    assert said in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_all_that_cannot_be_used_is_named_at_once() -> None:
+    found = list(
+        problems({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM", "sasl.jaas.config": "x", "ssl.truststore.type": "x"})
+    )
+
+    assert [sentence.split()[0] for sentence in found] == ["sasl.mechanism", "sasl.jaas.config", "ssl.truststore.type"]
+
+
+def test_no_property_of_a_login_or_of_tls_is_ignored() -> None:
+    assert [name for name in kinds.KNOWN if is_ignored(name) and name.startswith(("sasl", "ssl", "security"))] == []
+    assert used(dict.fromkeys(kinds.TLS, "x")).keys() == kinds.TLS
+
+
+def properties_of(extra: dict[str, object]) -> dict[str, str]:
+    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", "kafka": {"connection": "k"}}})
+    environment = Environment(name="local", spec=spec, file="topics/environments/local.yaml")
+    return kafka_properties(environment, "reader", lambda _: ConnectionFields(conn_type="kafka", extra=extra))
