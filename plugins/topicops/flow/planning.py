@@ -39,6 +39,7 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
 from topicops.flow.runs.verified import waits_for
+from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import SpecError
 from topicops.model.plans.approval import Approval
@@ -67,6 +68,7 @@ SILENT_BROKERS = (
     "no broker gave its defaults of topic configs, so the plan assumes the worse case: either no broker answered in "
     "time, or the reader lacks DescribeConfigs on the cluster (see topicops doctor)"
 )
+ITS_DEFAULTS = "its defaults of topic configs are not known, so the plan assumes the worse case"
 
 MOST_REHEARSED = 1_000_000
 """Partitions of a cluster of which a plan counts what the loss of each rack costs; this many take five seconds."""
@@ -436,11 +438,12 @@ def _with_broker_answers(
         live = replace(live, releases=brokers.releases(), broker_defaults=brokers.broker_defaults())
         if doomed or any(map(_places_replicas, delta.topics)):
             live = with_log_directories(live, doomed, brokers)
-        is_answered = live.broker_defaults is not None
+        silent = without_answer(live.broker_defaults or {})
+        is_answered = len(silent) < len(live.broker_defaults or {})
         activity = brokers.activity(doomed) if doomed and is_answered else {}
-    needed = is_rated_by_defaults or doomed
-    silent = (SILENT_BROKERS,) if needed and not is_answered else ()
-    return live, activity, (*silent, *not_checked(live.log_directories or {}))
+    warnings = [f"{sentence}; {ITS_DEFAULTS}" for sentence in silent] if is_answered else [SILENT_BROKERS]
+    needed = warnings if is_rated_by_defaults or doomed else ()
+    return live, activity, (*needed, *not_checked(live.log_directories or {}))
 
 
 def _places_replicas(topic: TopicDelta) -> bool:

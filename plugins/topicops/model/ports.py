@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
     ClusterSnapshot,
@@ -225,8 +226,8 @@ class BrokerMetadata(Protocol):
 class ClusterQuestions(Protocol):
     """Questions that only brokers can answer; a plan asks them once, with a deadline."""
 
-    def broker_defaults(self) -> Mapping[str, str] | None:
-        """Effective default of each topic config; None if no broker answered."""
+    def broker_defaults(self) -> BrokerDefaults:
+        """Default of each topic config by broker, or a sentence why it gave none; empty if no broker answers."""
         ...
 
     def releases(self) -> Releases | None:

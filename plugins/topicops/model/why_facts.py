@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import USUAL, Release, Releases
@@ -64,7 +65,7 @@ class WhyFacts:
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
     broker_overrides: Mapping[str, str] | str | None = None
     """The topic's configs as the brokers have them, or why they do not give them; None: not asked."""
-    broker_defaults: Mapping[str, str] | None = None
+    broker_defaults: BrokerDefaults | None = None
     releases: Releases | None = None
     """As the brokers show; None: they were not asked, or gave no answer."""
     written_release: Release = USUAL

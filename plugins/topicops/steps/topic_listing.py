@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.specs.topic_config import min_insync_replicas
+from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas
 
 
 class PartitionFilter(StrEnum):
@@ -118,7 +119,7 @@ def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, 
         source=snapshot.source,
         topics=tuple(topic for topic in listed if _is_wanted(topic, wanted)),
         topics_read=len(snapshot.topics),
-        knows_broker_defaults=snapshot.broker_defaults is not None if wanted.partitions else None,
+        knows_broker_defaults=is_known(snapshot.default_of(MIN_ISR)) if wanted.partitions else None,
     )
 
 

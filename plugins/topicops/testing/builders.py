@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 from topicops.model.choices import Placement
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
@@ -107,13 +108,21 @@ class SnapshotFields(TypedDict, total=False):
     deleting: Mapping[str, int]
     reassigning: frozenset[str]
     orphan_configs: frozenset[str]
-    broker_defaults: Mapping[str, str] | None
     releases: Releases | None
     log_directories: DirectoriesByBroker | None
 
 
+def alike(defaults: Mapping[str, str] | BrokerDefaults, brokers: Iterable[int] = THREE_BROKERS) -> BrokerDefaults:
+    """These defaults of topic configs on each broker; as they are if they name brokers."""
+    of_all = {name: value for name, value in defaults.items() if isinstance(name, str) and isinstance(value, str)}
+    return dict.fromkeys(brokers, of_all) if of_all else cast("BrokerDefaults", defaults)
+
+
 def snapshot(
-    *topics: LiveTopic, racks: Mapping[int, str | None] = THREE_BROKERS, **fields: Unpack[SnapshotFields]
+    *topics: LiveTopic,
+    racks: Mapping[int, str | None] = THREE_BROKERS,
+    broker_defaults: Mapping[str, str] | BrokerDefaults | None = None,
+    **fields: Unpack[SnapshotFields],
 ) -> ClusterSnapshot:
     rest: SnapshotFields = {"controller_id": 1, "deleting": {}, "releases": USUAL_RELEASES, **fields}
     rest.setdefault("log_directories", {broker: LogDirectories(held={}) for broker in racks})
@@ -124,6 +133,7 @@ def snapshot(
         controller_epoch=1,
         brokers=brokers(racks),
         topics={topic.name: topic for topic in topics},
+        broker_defaults=None if broker_defaults is None else alike(broker_defaults, racks),
         **rest,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
@@ -258,8 +259,8 @@ class RestingCluster(SimulatedPorts):
         known = super().overrides(topics)
         return {topic: self.reported_overrides.get(topic, known[topic]) for topic in topics}
 
-    def broker_defaults(self) -> Mapping[str, str] | None:
-        return super().broker_defaults() if self.questions_answered else None
+    def broker_defaults(self) -> BrokerDefaults:
+        return super().broker_defaults() if self.questions_answered else {}
 
     def releases(self) -> Releases | None:
         return super().releases() if self.questions_answered else None

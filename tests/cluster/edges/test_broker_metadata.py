@@ -179,13 +179,14 @@ def test_broker_that_was_paused_is_heard_again_over_the_same_connections(
     assert [_knows(view, topic) for view in during.values()] == [True, True, False]
 
 
-def test_defaults_are_told_by_another_broker_while_one_is_paused(
+def test_a_paused_broker_gives_no_defaults_and_holds_no_other_up(
     properties: dict[str, str], paused_broker: int
 ) -> None:
     found = BrokerQuestions(properties, timeout_s=3.0).broker_defaults()
 
-    assert found is not None
-    assert found["min.insync.replicas"] == "1"
+    assert found[paused_broker] == "gave no answer in time"
+    others = [given for broker, given in found.items() if broker != paused_broker]
+    assert [not isinstance(given, str) and given["min.insync.replicas"] for given in others] == ["1", "1"]
 
 
 def test_connection_that_kafka_python_cannot_make_gives_sentences(properties: dict[str, str]) -> None:
@@ -200,7 +201,7 @@ def test_nobody_there_gives_sentences_and_nothing() -> None:
     questions = BrokerQuestions(NOBODY, timeout_s=0.5)
 
     assert str(found[1]).startswith("broker 1 cannot be asked: no broker answers: ")
-    assert questions.broker_defaults() is None
+    assert questions.broker_defaults() == {}
     assert questions.activity(["t"]) == {"t": TopicActivity(end_offsets=None, groups=None)}
 
 
@@ -209,8 +210,10 @@ def test_defaults_are_what_a_topic_without_override_gets(properties: dict[str, s
     found = BrokerQuestions(properties, timeout_s=10.0).broker_defaults()
 
     effective = _effective_configs(properties, topic)
-    assert found is not None
-    assert {name: found[name] for name in effective if name in found} == effective
+    assert found.keys() == set(EVERYONE)
+    for given in found.values():
+        assert not isinstance(given, str)
+        assert {name: given[name] for name in effective if name in given} == effective
 
 
 def test_activity_tells_end_offsets_and_who_consumes(properties: dict[str, str], topic: str) -> None:

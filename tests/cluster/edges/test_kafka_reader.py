@@ -159,8 +159,7 @@ def test_what_brokers_cannot_tell_is_none_or_named(local_cluster: LocalCluster, 
     assert (found.controller_epoch, epoch, quorum_of(properties)) == (None, None, None)
     assert found.unknown == {"deleting", "orphan_configs"}
     assert all(topic.czxid is None and topic.states is None for topic in found.topics.values())
-    assert found.broker_defaults is not None
-    assert found.broker_defaults["min.insync.replicas"] == "1"
+    assert [row.value for row in found.default_of("min.insync.replicas")] == ["1"]
 
 
 def test_a_plan_from_the_brokers_of_a_zookeeper_cluster_says_what_it_cannot_see(

@@ -17,11 +17,11 @@ from topicops.edges.kafka.answers import (
     UNCLEAR_CODES,
     answer_kind,
 )
-from topicops.edges.kafka.broker_questions import topic_defaults
 from topicops.edges.kafka.broker_views import _metadata_request
 from topicops.edges.kafka.clients import confluent_settings, kafka_python_settings, require_clients
 from topicops.model.errors import UsageError
 from topicops.model.ports import AnswerKind
+from topicops.model.specs.broker_settings import topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
 KNOWN_CODES = {

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, Precondition, digest_of
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.steps.planning.gate import gate
@@ -62,6 +63,11 @@ def with_default(change: Change) -> Change:
     return replace(change, broker_defaults={"compression.type": "gzip"})
 
 
+def with_differing_defaults(change: Change) -> Change:
+    assert isinstance(change, ConfigureTopic)
+    return replace(change, differing_defaults={"compression.type": (DefaultOnBrokers("gzip", (2,)),)})
+
+
 def of_another_id(change: Change) -> Change:
     assert isinstance(change, DeleteTopic)
     return replace(change, topic_id="another-id")
@@ -72,6 +78,7 @@ def of_another_id(change: Change) -> Change:
     [
         pytest.param(with_change(CreateTopic, turned), id="where replicas go"),
         pytest.param(with_change(ConfigureTopic, with_default), id="the brokers' defaults"),
+        pytest.param(with_change(ConfigureTopic, with_differing_defaults), id="a broker's defaults"),
         pytest.param(with_change(DeleteTopic, of_another_id), id="a change"),
         pytest.param(replace(SET, changes=SET.changes[1:]), id="one change less"),
         pytest.param(replace(SET, activity={}), id="the traffic on a topic that goes"),

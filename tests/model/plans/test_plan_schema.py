@@ -69,7 +69,7 @@ def test_a_plan_of_format_1_0_is_taken() -> None:
     document = {**rich_document(), "format_version": "1.0"}
     del document["load"], document["rack_losses"]
     for change in document["changes"]:
-        change.pop("owner"), change.pop("broker_defaults", None)
+        change.pop("owner"), change.pop("broker_defaults", None), change.pop("differing_defaults", None)
     for entry in (*document["blocked"], *document["drift"], *document["paused"]):
         del entry["owner"]
     assert complaints(document) == []

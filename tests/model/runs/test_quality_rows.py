@@ -24,7 +24,7 @@ from topicops.model.runs.quality_rows import (
     topics_at_least,
 )
 from topicops.testing import builders
-from topicops.testing.builders import USUAL_RELEASES
+from topicops.testing.builders import USUAL_RELEASES, alike
 
 
 def state(leader: int, *isr: int) -> PartitionState:
@@ -119,7 +119,7 @@ def test_a_snapshot_without_states_cannot_be_judged() -> None:
 def test_the_least_isr_comes_from_the_topic_then_the_brokers(
     overrides: dict[str, str], defaults: dict[str, str] | None, expected: int
 ) -> None:
-    assert min_insync_replicas(overrides, defaults) == expected
+    assert min_insync_replicas(overrides, None if defaults is None else {1: defaults}) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_least_isr_comes_from_the_topic_then_the_brokers(
 )
 def test_the_least_isr_of_a_partition_is_what_its_brokers_ask_for(releases: Releases | None, min_isr: int) -> None:
     single = topic(assignment={0: (1,)}, states={0: state(1, 1)})
-    live = snapshot(single, broker_defaults={"min.insync.replicas": "2"}, releases=releases)
+    live = snapshot(single, broker_defaults=alike({"min.insync.replicas": "2"}), releases=releases)
     rows = rows_after(live, NOTHING_KNOWN)
     assert [row.min_isr for row in rows["partition"]] == [min_isr]
     assert [row.min_insync_replicas for row in rows["topic"]] == [2]

@@ -217,13 +217,24 @@ def test_rows_that_do_not_fit_are_refused(topic: DesiredTopic, edit: Edit, reaso
     assert f"{reason} (TOP501); plan again" in fate
 
 
+def test_another_default_on_one_broker_than_was_shown_is_refused() -> None:
+    shown = {broker: {"compression.type": "producer" if broker == 1 else "zstd"} for broker in (1, 2, 3)}
+    plan = planned(TUNED, live=replace(LIVE, broker_defaults=shown))
+    assert fates(judged(plan, TUNED, live=replace(LIVE, broker_defaults=shown))) == {}
+    found = fates(judged(plan, TUNED, live=replace(LIVE, broker_defaults={**shown, 3: "gave no answer in time"})))
+    assert (
+        "default of compression.type was producer on broker 1, zstd on brokers 2, 3 when the plan was made, and is "
+        "producer on broker 1, zstd on broker 2, not known on broker 3 now"
+    ) in found["views"]
+
+
 @pytest.mark.parametrize(("now", "shown"), [({"compression.type": "gzip"}, "gzip"), ({}, "not known")])
 def test_another_default_of_the_brokers_than_was_shown_is_refused(now: dict[str, str], shown: str) -> None:
-    plan = planned(TUNED, live=replace(LIVE, broker_defaults={"compression.type": "producer"}))
+    plan = planned(TUNED, live=replace(LIVE, broker_defaults=builders.alike({"compression.type": "producer"})))
     (change,) = (gated.change for gated in plan.changes)
     assert isinstance(change, ConfigureTopic)
     assert change.broker_defaults == {"compression.type": "producer"}
-    found = fates(judged(plan, TUNED, live=replace(LIVE, broker_defaults=now)))
+    found = fates(judged(plan, TUNED, live=replace(LIVE, broker_defaults=builders.alike(now))))
     assert f"default of compression.type was producer when the plan was made, and is {shown} now" in found["views"]
 
 

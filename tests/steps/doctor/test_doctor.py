@@ -180,6 +180,10 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         broker_2(log_directories=LogDirectories(held={}, failed=("/data/2",))),
         Severity.ERROR, "TOP421", "neither served nor deleted: broker 2: /data/2",
     ),
+    "different-defaults": (
+        broker_2_set(log_retention_hours="1"), Severity.WARNING, None,
+        "retention.ms: 604800000 on brokers 1, 3, log.retention.hours=1 on broker 2",
+    ),
     "auto-create": (broker_2_set(auto_create_topics_enable="TRUE"), Severity.WARNING, "TOP806", "on broker 2"),
     "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
     "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",

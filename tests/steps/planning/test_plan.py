@@ -146,7 +146,7 @@ def test_a_configure_touches_only_what_differs_in_meaning() -> None:
     assert change.configs == {"preallocate": "false", "segment.ms": None}
     assert change.precondition.overrides == change.configs_before
     assert change.location == location("orders", 9)
-    assert any("default of segment.ms is not known" in note for note in change.notes)
+    assert any("no broker gave its default of segment.ms" in note for note in change.notes)
 
 
 def test_a_delete_names_the_topic_by_its_id() -> None:

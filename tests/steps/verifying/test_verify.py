@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Plan
@@ -19,7 +20,7 @@ from topicops.steps.verifying.cluster_health import findings_before_run, verify_
 from topicops.steps.verifying.observation import FindingKey
 from topicops.steps.verifying.verify import verify
 from topicops.steps.verifying.watch import Progress
-from topicops.testing.builders import USUAL_RELEASES
+from topicops.testing.builders import USUAL_RELEASES, alike
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.fakes import FakeClock
 from topicops.testing.resting_cluster import RestingCluster
@@ -33,7 +34,7 @@ class World:
         self.clock = FakeClock()
         self.progress: list[Progress] = []
         self.interrupted: Callable[[], bool] = lambda: False
-        self.broker_defaults: dict[str, str] = {}
+        self.broker_defaults: BrokerDefaults = {}
         self.releases: Releases | None = USUAL_RELEASES
         self.source: Source = "zookeeper"
 
@@ -263,7 +264,7 @@ def test_too_small_an_isr_for_producers_is_degraded(world: World) -> None:
 
 
 def test_the_brokers_default_min_isr_counts_where_the_topic_sets_none(world: World) -> None:
-    world.broker_defaults = {"min.insync.replicas": "3"}
+    world.broker_defaults = alike({"min.insync.replicas": "3"})
     change = world.created((1, 2, 3))
     world.cluster.stop_broker(3)
 
@@ -271,7 +272,7 @@ def test_the_brokers_default_min_isr_counts_where_the_topic_sets_none(world: Wor
 
 
 def test_no_more_in_sync_replicas_are_asked_for_than_there_are_replicas(world: World) -> None:
-    world.broker_defaults = {"min.insync.replicas": "3"}
+    world.broker_defaults = alike({"min.insync.replicas": "3"})
 
     assert troubles(world.verify(world.created((1, 2)))) == []
 
@@ -280,7 +281,7 @@ def test_no_more_in_sync_replicas_are_asked_for_than_there_are_replicas(world: W
 def test_brokers_that_refuse_producers_for_lack_of_replicas_are_not_called_healthy(
     world: World, releases: Releases | None
 ) -> None:
-    world.broker_defaults, world.releases = {"min.insync.replicas": "3"}, releases
+    world.broker_defaults, world.releases = alike({"min.insync.replicas": "3"}), releases
 
     found = troubles(world.verify(world.created((1, 2))))
 

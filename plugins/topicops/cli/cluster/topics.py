@@ -48,4 +48,6 @@ def topics_command(
     for line in topics_ways(listing):
         print_error(f"why: {line}")
     if listing.knows_broker_defaults is False:
-        print_error("no broker reported min.insync.replicas: Kafka's default of 1 is used for topics without their own")
+        print_error(
+            "not every broker reported min.insync.replicas: for topics without their own the others' is used, else 1"
+        )

@@ -7,32 +7,28 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
     AclOperation,
     OffsetSpec,
 )
 
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
+from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, named, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
 from topicops.edges.kafka.releases import ANSWER_S, ask_releases, settings_of, settings_request
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.model.ports import supported
-from topicops.model.release import ONE_MESSAGE_FORMAT, Release, Releases
-from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
+from topicops.model.release import Releases
+from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS, topic_defaults
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-BROKERS_ASKED = 3
-"""How many brokers are asked for their settings, one after another until one answers."""
-
-MS_IN_UNIT = {"minutes": 60_000, "hours": 3_600_000}
-"""Units of broker settings whose topic config is in ms."""
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
 NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 """The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
@@ -40,10 +36,6 @@ Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
 AUTHORIZER = "authorizer.class.name"
-NO_LIMIT_MS = str((1 << 63) - 1)
-TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
-MESSAGE_FORMAT = "message.format.version"
 
 
 class HiddenGroupsError(Exception):
@@ -64,9 +56,9 @@ class BrokerQuestions:
         self._connections: BrokerConnections | None = None
         self._timeout_s = timeout_s
 
-    def broker_defaults(self) -> Mapping[str, str] | None:
-        """The value of each topic config on a topic without override, canonical; None when no broker answered."""
-        return self._asked("broker defaults", _defaults_of_one)
+    def broker_defaults(self) -> BrokerDefaults:
+        """What each broker uses for a config that a topic does not set; empty where no broker answers."""
+        return self._asked("broker defaults", _defaults_of_each) or {}
 
     def releases(self) -> Releases | None:
         """Of the brokers that answer in time; None if none did.
@@ -228,51 +220,20 @@ def _succeeded(future: Future[Any]) -> bool:
     return future.done() and future.exception() is None
 
 
-def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
-    """Translate a broker's settings into the configs of a topic without override, canonical.
+def _defaults_of_each(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[str, str] | str]:
+    """Of all brokers at the same time; a sentence where one gave none.
 
-    Args:
-        broker_settings: By the broker's own names; a setting without a value is left out.
-    Source: org.apache.kafka.server.config.ServerTopicConfigSynonyms, KafkaConfig#extractLogConfigMap (3.9).
+    Source: kafka.server.ConfigHelper#describeConfigs (3.9): a broker refuses the settings of another broker's id, so
+    that an answer is of the broker that was asked.
     """
-    defaults = {name: _default(name, broker_settings) for name in TOPIC_CONFIGS}
-    if _ignores_message_format(broker_settings):
-        defaults[MESSAGE_FORMAT] = TOPIC_CONFIGS[MESSAGE_FORMAT].default
-    for limit in TIMESTAMP_LIMITS:
-        # The older limit is for both, until the newer one is set; brokers before 3.6 have no newer one.
-        if defaults[limit] == NO_LIMIT_MS or not broker_settings.keys() & TOPIC_CONFIGS[limit].broker_synonyms:
-            defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
-    return canonical_overrides(defaults)
+    asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
+    return {b: _defaults(reply) for b, reply in connections.ask(asked, timeout_s=deadline.left_s).items()}
 
 
-def _defaults_of_one(connections: BrokerConnections, deadline: Deadline) -> dict[str, str] | None:
-    """Defaults of the first broker by id that answers, so that the same brokers give the same plan."""
-    brokers = sorted(connections.brokers())[:BROKERS_ASKED]
-    for asked, broker in enumerate(brokers):
-        timeout_s = deadline.left_s / (len(brokers) - asked)
-        reply = connections.ask({broker: settings_request(broker, None)}, timeout_s=timeout_s)[broker]
-        if not isinstance(reply, str) and reply.results[0].error_code == KafkaError.NO_ERROR:
-            settings = reply.results[0].configs
-            return topic_defaults({setting.name: setting.value for setting in settings if setting.value is not None})
-    return None
-
-
-def _default(name: str, broker_settings: Mapping[str, str]) -> str:
-    config = TOPIC_CONFIGS[name]
-    for synonym in config.broker_synonyms:
-        if synonym in broker_settings:
-            return _in_ms(broker_settings[synonym], synonym.rpartition(".")[2])
-    return config.default
-
-
-def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
-    """Whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
-    protocol = Release.parse(broker_settings.get("inter.broker.protocol.version", ""))
-    return protocol is None or protocol >= ONE_MESSAGE_FORMAT
-
-
-def _in_ms(text: str, unit: str) -> str:
-    """``168`` hours as milliseconds; a negative value gives -1, which is no limit; other units stay as they are."""
-    if unit not in MS_IN_UNIT:
-        return text
-    return str(max(-1, int(text) * MS_IN_UNIT[unit]))
+def _defaults(reply: Any) -> Mapping[str, str] | str:
+    if isinstance(reply, str):
+        return reply
+    if error := reply.results[0].error_code:
+        return f"does not give its settings: {named(error)}"
+    settings = {name: value for name, value in settings_of(reply).items() if value is not None}
+    return topic_defaults(settings) if settings else "gives none of the settings that topics follow"

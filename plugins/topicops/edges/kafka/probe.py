@@ -20,6 +20,7 @@ from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, Kafk
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
 from topicops.model.release import SETTING_OF_3_4, release_of
+from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS
 from topicops.model.waits import waiting_for
 
 log = logging.getLogger(__name__)
@@ -30,9 +31,9 @@ SETTINGS = (
     "auto.create.topics.enable",
     "delete.topic.enable",
     "follower.replication.throttled.rate",
-    "inter.broker.protocol.version",
     "leader.replication.throttled.rate",
     SETTING_OF_3_4,
+    *SETTINGS_OF_TOPICS,
 )
 """What a broker is asked for."""
 SETTINGS_OF_MIGRATION = (

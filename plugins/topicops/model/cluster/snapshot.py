@@ -6,11 +6,12 @@ A field that is None was not known to the source; brokers know less than ZooKeep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults, Default, default_of
 from topicops.model.release import Releases
 
 Assignment = Mapping[int, tuple[int, ...]]
@@ -234,8 +235,8 @@ class ClusterSnapshot:
     """Topics named in ``/admin/reassign_partitions``."""
     orphan_configs: frozenset[str] = frozenset()
     """Names with a config znode and no topic."""
-    broker_defaults: Mapping[str, str] | None = None
-    """Effective default of each topic config, if the brokers answered."""
+    broker_defaults: BrokerDefaults | None = None
+    """Default of each topic config by broker; None: the brokers were not asked."""
     releases: Releases | None = None
     """Of the brokers, if they answered."""
     log_directories: DirectoriesByBroker | None = None
@@ -250,6 +251,14 @@ class ClusterSnapshot:
     @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
+
+    def default_of(self, config: str, replicas: Collection[int] = ()) -> Default:
+        """What brokers use for a config that a topic does not set: all that are registered, and these.
+
+        Any of them may lead a partition of the topic, now or after a reassignment. One that is not registered, or does
+        not answer, has a value that is not known.
+        """
+        return default_of(config, self.broker_defaults, {*self.brokers, *(self.broker_defaults or ()), *replicas})
 
     @property
     def whole_racks(self) -> Mapping[int, str | None]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar, Literal, assert_never
 
 from topicops.model.canonical import sha256_of
+from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
@@ -117,10 +118,18 @@ class ConfigureTopic(PlannedChange):
     configs: Mapping[str, str | None]
     """None removes the override."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    """The brokers' values where ``configs_before`` or ``configs`` has none; no entry: not known.
+    """Value of all brokers where ``configs_before`` or ``configs`` has none; no entry: they differ, or it is not known.
 
-    In the plan's fingerprint, not in the change's digest.
+    In the plan's fingerprint, as ``differing_defaults``; not in the change's digest.
     """
+    differing_defaults: Mapping[str, Default] = field(default_factory=dict)
+    """Values by broker where brokers differ, or some gave none; no entry: all have one value, or none gave one."""
+
+    def default(self, config: str) -> Default:
+        """What brokers use for this config without an override, as a plan shows it; empty: not known."""
+        if config in self.broker_defaults:
+            return (DefaultOnBrokers(self.broker_defaults[config], ()),)
+        return self.differing_defaults.get(config, ())
 
     @property
     def all_configs(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from typing import assert_never
 import msgspec
 
 from topicops.model.canonical import sha256_of
+from topicops.model.cluster.broker_defaults import default_text
 from topicops.model.plans.changes import (
     ACTIONS,
     Action,
@@ -222,7 +223,8 @@ def _beside_digest(change: Change) -> Mapping[str, object]:
         case CreateTopic() | ExpandTopic():
             return {"assignment": {str(p): list(row) for p, row in change.assignment.items()}}
         case ConfigureTopic():
-            return {"broker_defaults": dict(change.broker_defaults)}
+            differing = {name: default_text(rows) for name, rows in change.differing_defaults.items()}
+            return {"broker_defaults": dict(change.broker_defaults), **({"differing": differing} if differing else {})}
         case DeleteTopic():
             return {}
     assert_never(change)

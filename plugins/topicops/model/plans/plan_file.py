@@ -14,6 +14,7 @@ from typing import Annotated, TypedDict, TypeVar, assert_never
 import msgspec
 
 from topicops.model.canonical import sha256_of
+from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import FormatVersion, known
@@ -81,6 +82,8 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     notes: tuple[str, ...]
     broker_defaults: dict[str, str] = {}
     """Since 1.1."""
+    differing_defaults: dict[str, tuple[DefaultOnBrokers, ...]] = {}
+    """Since 1.6."""
     precondition: Precondition
 
 
@@ -234,7 +237,10 @@ def _extra_fields(change: Change) -> Json:
         case DeleteTopic():
             return {"reason": change.reason}
         case ConfigureTopic():
-            return {"broker_defaults": dict(sorted(change.broker_defaults.items()))}
+            return {
+                "broker_defaults": dict(sorted(change.broker_defaults.items())),
+                "differing_defaults": msgspec.to_builtins(dict(sorted(change.differing_defaults.items()))),
+            }
         case CreateTopic() | ExpandTopic():
             return {}
     assert_never(change)
@@ -379,6 +385,7 @@ def _configure(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> C
         configs_before=before.configs,
         configs=after.configs,
         broker_defaults=entry.broker_defaults,
+        differing_defaults=entry.differing_defaults,
     )
 
 

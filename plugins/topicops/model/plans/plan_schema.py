@@ -53,6 +53,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "GatedEntry.digest": "SHA-256 that names the change to an approval.",
     "GatedEntry.notes": "Sentences for the reviewer; in no digest.",
     "GatedEntry.broker_defaults": "Broker values where `before` or `after` has no override, by config. Since 1.1.",
+    "GatedEntry.differing_defaults": "The same by value, where brokers differ or some gave none (null). Since 1.6.",
     "GatedEntry.precondition": "What must still be true when the request is sent.",
     "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run (`dropped` before 1.2).",
     "GatedEntry.reasons": "Why it is held or skipped, with both numbers and the place of the limit.",

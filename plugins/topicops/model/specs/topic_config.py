@@ -12,7 +12,7 @@ Source: org.apache.kafka.common.config.ConfigDef#parseType, and LogConfig of eac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
@@ -21,6 +21,7 @@ from typing import Literal
 
 import msgspec
 
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.release import CAPPED_MIN_ISR, NEWEST, OLDEST, Release, Releases
 
 ConfigType = Literal["BOOLEAN", "DOUBLE", "INT", "LIST", "LONG", "STRING"]
@@ -289,10 +290,26 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     return {name: _canonical_or_raw(name, text) for name, text in overrides.items()}
 
 
-def min_insync_replicas(overrides: Mapping[str, str], broker_defaults: Mapping[str, str] | None) -> int:
-    """The topic's own value as brokers read it, else their default, else Kafka's, which is 1."""
-    own, default = own_min_insync_replicas(overrides), own_min_insync_replicas(broker_defaults or {})
-    return own if own is not None else 1 if default is None else default
+def min_insync_replicas(
+    overrides: Mapping[str, str], broker_defaults: BrokerDefaults | None, brokers: Collection[int] | None = None
+) -> int:
+    """The topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
+
+    Args:
+        brokers: Those whose defaults count; None: all.
+
+    Source: kafka.cluster.Partition#effectiveMinIsr (3.9): the leader's own default counts.
+    """
+    own = own_min_insync_replicas(overrides)
+    if own is not None:
+        return own
+    given = {
+        defaults.get(MIN_ISR, "")
+        for broker, defaults in (broker_defaults or {}).items()
+        if not isinstance(defaults, str) and (brokers is None or broker in brokers)
+    }
+    found = (own_min_insync_replicas({MIN_ISR: default}) for default in given)
+    return max((default for default in found if default is not None), default=1)
 
 
 def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:

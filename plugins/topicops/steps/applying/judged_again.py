@@ -12,6 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import assert_never
 
+from topicops.model.cluster.broker_defaults import default_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.plans.changes import (
     Action,
@@ -190,7 +191,7 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
             yield from _row_problems(planned, new, len(twin.assignment_before.get(0, ())))
             yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
         case ConfigureTopic(), ConfigureTopic():
-            yield from _default_problems(planned.broker_defaults, twin.broker_defaults)
+            yield from _default_problems(planned, twin)
 
 
 def _disk_problems(planned: Change, failed: Mapping[int, Sequence[str]]) -> Iterator[str]:
@@ -232,12 +233,13 @@ def _racks(row: Sequence[int], racks: Mapping[int, str | None]) -> int:
     return len({racks.get(broker) or broker for broker in row})
 
 
-def _default_problems(planned: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """The risk was judged by the brokers' defaults, so these must be as they were."""
-    for name, default in planned.items():
-        if now.get(name) != default:
-            found = now.get(name, "not known")
-            yield f"the brokers' default of {name} was {default} when the plan was made, and is {found} now"
+def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[str]:
+    """The risk was judged by the brokers' defaults, so these must be as they were, on each broker."""
+    for name in (*planned.broker_defaults, *planned.differing_defaults):
+        was, found = planned.default(name), now.default(name)
+        if was != found:
+            texts = default_text(was), default_text(found)
+            yield f"the brokers' default of {name} was {texts[0]} when the plan was made, and is {texts[1]} now"
 
 
 def _as_shown(twin: Change, planned: Change) -> Change:
@@ -248,6 +250,6 @@ def _as_shown(twin: Change, planned: Change) -> Change:
         case ExpandTopic(), ExpandTopic():
             return replace(twin, assignment=planned.assignment)
         case ConfigureTopic(), ConfigureTopic():
-            return replace(twin, broker_defaults=planned.broker_defaults)
+            return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
         case _:
             return twin

@@ -42,6 +42,7 @@ RULES: Sequence[Rule] = (
     Rule("broker-versions", ("brokers",), settings.brokers_are_alike),
     Rule("silent-broker", ("brokers",), settings.brokers_report_their_settings),
     Rule("failed-disk", ("brokers",), settings.log_directories_work),
+    Rule("different-defaults", ("brokers",), settings.defaults_of_topics_are_alike),
     Rule("auto-create", ("brokers",), settings.topics_are_not_created_by_accident),
     Rule("topic-deletion", ("brokers",), settings.topics_can_be_deleted),
     Rule("unregistered-broker", ("snapshot",), metadata.assigned_brokers_are_registered),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.release import OLDEST
+from topicops.model.specs.broker_settings import setting_in_force, topic_defaults
 from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.doctor.rule import kafka_of, listed, live_of, zookeeper_of
 from topicops.steps.log_directories import ASK_AGAIN, REPAIR, failed_by_broker
 
@@ -127,6 +130,31 @@ def log_directories_work(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     if unknown := tuple(told_text for _, told_text in sorted(told.items()) if isinstance(told_text, str)):
         message = f"whether a log directory has failed is not known: {listed(unknown)}"
         yield Finding(Severity.WARNING, message, ASK_AGAIN.partition(" (")[0], "TOP804", unknown)
+
+
+def defaults_of_topics_are_alike(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    """A topic without an override lives by the settings of the broker that leads it; a broker may have its own."""
+    settings = {b: broker.settings for b, broker in kafka_of(facts).brokers.items() if broker.settings}
+    defaults = {b: topic_defaults(found) for b, found in settings.items()}
+    places = tuple(
+        f"{config}: {', '.join(_setting_text(config, row, settings) for row in rows)}"
+        for config in sorted(TOPIC_CONFIGS)
+        if len(rows := default_of(config, defaults, settings)) > 1
+    )
+    if places:
+        message = f"a topic without an override lives by other values on other brokers: {listed(places)}"
+        fix = (
+            "give all brokers the same settings, in their files and by kafka-configs --entity-type brokers; until "
+            "then set these configs on the topics that depend on them"
+        )
+        yield Finding(Severity.WARNING, message, fix, places=places)
+
+
+def _setting_text(config: str, row: DefaultOnBrokers, settings: Mapping[int, Mapping[str, str]]) -> str:
+    """``log.retention.hours=168 on broker 1``; where a broker has no such setting, Kafka's own default."""
+    found = settings[row.brokers[0]]
+    name = setting_in_force(config, found)
+    return f"{f'{name}={found[name]}' if name else row.text} on {brokers_text(row.brokers)}"
 
 
 def topics_are_not_created_by_accident(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from topicops.model.cluster.broker_defaults import Default, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
 from topicops.model.release import (
@@ -83,6 +84,11 @@ class Situation:
     def edits(self) -> ConfigEdits:
         overrides: Mapping[str, str] = self.topic.overrides if self.topic else {}
         return config_edits(self.desired.configs, overrides, self.environment.spec.policy)
+
+    def default_of(self, config: str) -> Default:
+        """What brokers use for a config that the topic does not set: all that may ever hold a replica of it."""
+        rows = self.topic.assignment.values() if self.topic else ()
+        return self.live.default_of(config, {broker for row in rows for broker in row})
 
     @property
     def sends_all_overrides(self) -> bool:
@@ -409,13 +415,14 @@ def _min_isr(situation: Situation) -> Finding | None:
 
 
 def raised_min_isr(situation: Situation) -> int | None:
-    """The new minimum if it rises, or may rise: the partitions' ISRs must be checked then. Else None."""
-    edits, defaults = situation.edits, situation.live.broker_defaults or {}
+    """The new minimum if it rises on a broker, or may rise: the partitions' ISRs must be checked then. Else None."""
+    edits = situation.edits
     if MIN_ISR not in edits.after:
         return None
-    before = _whole_number(edits.before[MIN_ISR] or defaults.get(MIN_ISR))
-    after = _whole_number(edits.after[MIN_ISR] or defaults.get(MIN_ISR))
-    return after if after is not None and (before is None or after > before) else None
+    ends = (edits.before[MIN_ISR], edits.after[MIN_ISR])
+    pairs = ([_whole_number(end or default) for end in ends] for default in possible(situation.default_of(MIN_ISR)))
+    rises = (after for before, after in pairs if after is not None and (before is None or after > before))
+    return max(rises, default=None)
 
 
 def _whole_number(text: str | None) -> int | None:

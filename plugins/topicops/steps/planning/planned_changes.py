@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from topicops.model.canonical import assignment_digest
+from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, agreed, not_given, possible
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import (
@@ -100,8 +101,8 @@ def _create_notes(situation: Situation) -> Iterator[str]:
 
 def _expand(situation: Situation, load: Load) -> ExpandTopic:
     desired, topic = situation.desired, _live(situation)
-    policy = _cleanup_policy(situation, topic)
-    codes = _expansion_codes(situation, policy)
+    policies = _cleanup_policies(situation, topic)
+    codes = _expansion_codes(situation, policies)
     return ExpandTopic(
         topic=desired.name,
         owner=desired.owner,
@@ -114,7 +115,7 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
             partitions=topic.partitions,
             assignment_digest=assignment_digest(topic.target_assignment),
         ),
-        notes=(*(EXPANSION_NOTES[code] for code in codes), *(() if policy is not None else (COMPACTION_NOT_KNOWN,))),
+        notes=(*(EXPANSION_NOTES[code] for code in codes), *_unknown_policy_notes(policies)),
         partitions_before=topic.partitions,
         assignment_before=topic.target_assignment,
         partitions=desired.partitions,
@@ -122,21 +123,25 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
     )
 
 
-COMPACTION_NOT_KNOWN = "no broker gave its default of cleanup.policy, so the topic counts as compacted"
 EXPANSION_NOTES: Mapping[str, str] = {
     "TOP403": "records of one key may go to another partition than before, so their order is no longer kept",
     "TOP404": "old and new values of a key may stay in two partitions for ever; a new topic avoids that",
 }
 
 
-def _cleanup_policy(situation: Situation, topic: LiveTopic) -> str | None:
-    """The policy in force; None: the topic has none of its own, and no broker gave the default."""
-    defaults = situation.live.broker_defaults or {}
-    return canonical_overrides(topic.overrides).get("cleanup.policy", defaults.get("cleanup.policy"))
+def _cleanup_policies(situation: Situation, topic: LiveTopic) -> Default:
+    """The policy in force on each broker: the topic's own on all of them, else their defaults."""
+    own = canonical_overrides(topic.overrides).get("cleanup.policy")
+    return situation.default_of("cleanup.policy") if own is None else (DefaultOnBrokers(own, ()),)
 
 
-def _expansion_codes(situation: Situation, policy: str | None) -> tuple[str, ...]:
-    is_compacted = policy is None or "compact" in policy.split(",")
+def _unknown_policy_notes(policies: Default) -> Iterator[str]:
+    if gap := not_given(policies):
+        yield f"{gap} default of cleanup.policy, so the topic counts as compacted"
+
+
+def _expansion_codes(situation: Situation, policies: Default) -> tuple[str, ...]:
+    is_compacted = any(policy is None or "compact" in policy.split(",") for policy in possible(policies))
     found = {"TOP403": situation.desired.keyed, "TOP404": is_compacted}
     return tuple(code for code, holds in found.items() if holds)
 
@@ -144,10 +149,13 @@ def _expansion_codes(situation: Situation, policy: str | None) -> tuple[str, ...
 def _configure(situation: Situation) -> ConfigureTopic:
     desired, topic, edits = situation.desired, _live(situation), situation.edits
     sends_all = situation.sends_all_overrides
-    defaults = situation.live.broker_defaults or {}
+    defaults = {name: situation.default_of(name) for name in edits.after}
     risk, codes = worst(
-        config_risk(name, edits.before[name], edits.after[name], defaults.get(name)) for name in edits.after
+        config_risk(name, edits.before[name], edits.after[name], value)
+        for name, default in defaults.items()
+        for value in possible(default)
     )
+    shown = {name: defaults[name] for name in edits.after if None in (edits.before[name], edits.after[name])}
     return ConfigureTopic(
         topic=desired.name,
         owner=desired.owner,
@@ -163,11 +171,8 @@ def _configure(situation: Situation) -> ConfigureTopic:
         notes=tuple(_config_notes(situation)),
         configs_before=edits.before,
         configs=edits.after,
-        broker_defaults={
-            name: defaults[name]
-            for name in edits.after
-            if name in defaults and None in (edits.before[name], edits.after[name])
-        },
+        broker_defaults={name: value for name, default in shown.items() if (value := agreed(default)) is not None},
+        differing_defaults={name: default for name, default in shown.items() if len(default) > 1},
     )
 
 
@@ -181,10 +186,10 @@ def _config_location(desired: DesiredTopic, names: Sequence[str]) -> Location:
 
 
 def _config_notes(situation: Situation) -> Iterator[str]:
-    edits, defaults = situation.edits, situation.live.broker_defaults or {}
+    edits = situation.edits
     for name in edits.after:
-        if None in (edits.before[name], edits.after[name]) and name not in defaults:
-            yield f"the brokers' default of {name} is not known; the worse direction counts"
+        if None in (edits.before[name], edits.after[name]):
+            yield from _default_notes(name, situation.default_of(name))
     topic = situation.topic
     if situation.sends_all_overrides and topic is not None:
         kept = sorted(topic.overrides.keys() - edits.after.keys())
@@ -195,6 +200,13 @@ def _config_notes(situation: Situation) -> Iterator[str]:
         )
     if raised_min_isr(situation) is not None and topic is not None and topic.states is None:
         yield "the ISR of the partitions was not read"
+
+
+def _default_notes(config: str, default: Default) -> Iterator[str]:
+    if gap := not_given(default):
+        yield f"{gap} default of {config}; the worse direction counts"
+    elif len(default) > 1:
+        yield f"the brokers' defaults of {config} differ; the riskiest one counts"
 
 
 def _delete(situation: Situation) -> DeleteTopic:

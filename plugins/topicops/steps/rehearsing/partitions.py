@@ -94,11 +94,16 @@ class PartitionKinds:
         return found
 
 
+def elects_unclean_by_default(live: ClusterSnapshot) -> bool:
+    """Whether a controller may elect a replica that lacks records; any broker may become the controller."""
+    given = (defaults for defaults in (live.broker_defaults or {}).values() if not isinstance(defaults, str))
+    return any(elects_unclean(defaults.get(UNCLEAN_ELECTION)) for defaults in given)
+
+
 def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kind]]:
     """The kind of each partition, by id."""
     least = min_insync_replicas(topic.overrides, live.broker_defaults)
-    default = elects_unclean((live.broker_defaults or {}).get(UNCLEAN_ELECTION))
-    unclean = elects_unclean(topic.overrides.get(UNCLEAN_ELECTION), default=default)
+    unclean = elects_unclean(topic.overrides.get(UNCLEAN_ELECTION), default=elects_unclean_by_default(live))
     states = topic.states or {}
     for p, replicas in topic.assignment.items():
         state = states.get(p)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Change
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
+from topicops.model.specs.topic_config import MIN_ISR
 from topicops.model.topics_in_files import in_parts
 from topicops.steps.rehearsing.partitions import Fate, Kind, Racks, fate_of, kinds_of
 from topicops.steps.rehearsing.rehearse import Stage
@@ -21,7 +23,7 @@ Kinds = Counter[Kind]
 
 def planned_losses(live: ClusterSnapshot, changes: Sequence[Change]) -> RackLossTable:
     """Lose each rack in turn, on a snapshot with states, and on what all these changes would make of it."""
-    racks, known = Racks.of(live), live.broker_defaults is not None
+    racks, known = Racks.of(live), is_known(live.default_of(MIN_ISR))
     if not racks.one_can_be_lost:
         only = next(iter(racks.brokers), None)
         return RackLossTable(only_rack=only, brokers_without_rack=racks.without, knows_broker_defaults=known)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings, elects_unclean
+from topicops.controller.context import ControllerSettings
 from topicops.controller.played_cluster import PlayedCluster
 from topicops.controller.znodes import Znodes
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
@@ -18,7 +18,15 @@ from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateT
 from topicops.model.printable import plural
 from topicops.model.release import USUAL
 from topicops.steps.applying.precondition import Match, compare
-from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName, fate_of, kinds_of
+from topicops.steps.rehearsing.partitions import (
+    Fate,
+    Kind,
+    PartitionKinds,
+    PartitionName,
+    elects_unclean_by_default,
+    fate_of,
+    kinds_of,
+)
 
 
 class Effect(StrEnum):
@@ -246,7 +254,7 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
 def _settings(live: ClusterSnapshot) -> ControllerSettings:
     return ControllerSettings(
         release=live.releases.oldest if live.releases else USUAL,
-        unclean_leader_election_enable=elects_unclean((live.broker_defaults or {}).get(UNCLEAN_ELECTION)),
+        unclean_leader_election_enable=elects_unclean_by_default(live),
     )
 
 

@@ -135,9 +135,10 @@ def isr(observation: Observation) -> Iterator[Finding]:
 
 def min_isr(observation: Observation) -> Iterator[Finding]:
     """V09: the ISR is large enough for producers with ``acks=all``."""
-    least = min_insync_replicas(observation.present.overrides, observation.broker_defaults)
     for p, found in observation.led_partitions():
-        needed = needed_in_sync(least, len(observation.present.assignment[p]), observation.releases)
+        row = observation.present.assignment[p]
+        least = min_insync_replicas(observation.present.overrides, observation.broker_defaults, row)
+        needed = needed_in_sync(least, len(row), observation.releases)
         size = sum(broker in observation.brokers for broker in found.isr)
         if size < needed:
             message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"

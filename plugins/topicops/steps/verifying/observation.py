@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerLogs, BrokerView
@@ -53,7 +54,7 @@ class Observation:
     has_controller: bool = True
     cluster_id: str | None = None
     """As the source has it; None: not known."""
-    broker_defaults: Mapping[str, str] | None = None
+    broker_defaults: BrokerDefaults | None = None
     """Effective default of each topic config; None: not known."""
     releases: Releases | None = None
     """Of the brokers; None: not known."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.release import Releases
@@ -33,7 +34,7 @@ def verify(
     progress: Callable[[Progress], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
     known_findings: Collection[FindingKey] = frozenset(),
-    broker_defaults: Mapping[str, str] | None = None,
+    broker_defaults: BrokerDefaults | None = None,
     releases: Releases | None = None,
     source: Source = "zookeeper",
 ) -> tuple[Check, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
@@ -80,7 +81,7 @@ class Watch:
     deadlines: Verify
     clock: Clock
     known_findings: frozenset[FindingKey]
-    broker_defaults: Mapping[str, str] | None
+    broker_defaults: BrokerDefaults | None
     releases: Releases | None
     cluster_id: str
     source: Source

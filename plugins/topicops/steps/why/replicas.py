@@ -51,10 +51,10 @@ def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
     """Records with ``acks=all`` are refused with NOT_ENOUGH_REPLICAS (19)."""
     if facts.live is None or facts.is_deleting:
         return
-    least = min_insync_replicas(facts.live.overrides, facts.broker_defaults)
     short: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for p, state in sorted(facts.states.items()):
         row = facts.live.assignment.get(p, ())
+        least = min_insync_replicas(facts.live.overrides, facts.broker_defaults, {state.leader})
         needed = needed_in_sync(least, len(row), facts.releases)
         size = sum(broker in facts.brokers for broker in state.isr)
         if state.leader in facts.brokers and size < needed <= len(row):

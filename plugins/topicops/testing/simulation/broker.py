@@ -43,6 +43,8 @@ class SimulatedBroker:
     """Its metadata stays as it is."""
     metadata: dict[TopicPartition, KnownPartition] = field(default_factory=dict)
     known_brokers: frozenset[int] = frozenset()
+    defaults: dict[str, str] = field(default_factory=dict)
+    """Of topic configs, where they are not those of the other brokers."""
     logs: set[TopicPartition] = field(default_factory=set)
     """They survive a restart."""
     failed_logs: set[TopicPartition] = field(default_factory=set)

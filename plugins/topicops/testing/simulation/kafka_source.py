@@ -43,7 +43,7 @@ class BrokerSourcedProcess(SimulatedProcess):
                 brokers=self.cluster.registered(),
                 topics=sink.finish(),
                 deleting={},
-                broker_defaults=dict(self.defaults),
+                broker_defaults=None,
                 unknown=frozenset({"deleting", "orphan_configs"}),
             )
 

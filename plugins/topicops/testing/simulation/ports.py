@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from topicops.controller.assignments import TopicPartition
+from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
     ClusterSnapshot,
@@ -44,7 +45,7 @@ class SimulatedPorts:
         self.cluster = cluster
         self.chroot = chroot
         self.defaults: dict[str, str] = {"min.insync.replicas": "1"}
-        """Of each topic config."""
+        """Of topic configs on every broker that has no other (``SimulatedBroker.defaults``)."""
         self.groups: dict[str, tuple[str, ...]] = {}
         """Active consumer groups by topic."""
         self.last_records: dict[str, int] = {}
@@ -133,9 +134,9 @@ class SimulatedPorts:
 
     # --- ClusterQuestions ---------------------------------------------------------------------------------------
 
-    def broker_defaults(self) -> Mapping[str, str] | None:
+    def broker_defaults(self) -> BrokerDefaults:
         with self._asking("broker_defaults"):
-            return dict(self.defaults)
+            return {broker: self._defaults_of(broker) for broker in sorted(self.cluster.registered())}
 
     def releases(self) -> Releases | None:
         with self._asking("releases"):
@@ -158,6 +159,10 @@ class SimulatedPorts:
 
     def _in_reassignment(self) -> frozenset[str]:
         return frozenset(tp.topic for tp in self.cluster.znodes.moves)
+
+    def _defaults_of(self, broker: int) -> Mapping[str, str] | str:
+        found = self.cluster.brokers[broker].defaults
+        return {**self.defaults, **found} if self._answers(broker) else "gave no answer in time"
 
     def _answers(self, broker: int) -> bool:
         return broker in self.cluster.brokers and self.cluster.brokers[broker].answers

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
+from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.plans.changes import CHANGE_TYPES, ExpandTopic, GateWord
 from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plans.plan import Blocked, Drift, Paused, Plan, TopicActivity
@@ -117,12 +118,21 @@ def test_a_value_has_a_human_form_beside_it_when_that_is_exact(config: str, valu
     ],
 )
 def test_a_broker_default_and_an_override_are_told_apart(before: str | None, after: str | None, shown: str) -> None:
-    said = config_change_text("retention.ms", before, after, {"retention.ms": "604800000"})
+    said = config_change_text("retention.ms", before, after, (DefaultOnBrokers("604800000", ()),))
     assert said == f"retention.ms: {shown}"
 
 
+def test_each_value_of_brokers_that_differ_names_its_brokers() -> None:
+    rows = (DefaultOnBrokers("604800000", (1,)), DefaultOnBrokers("3600000", (2, 3)), DefaultOnBrokers(None, (4,)))
+    said = config_change_text("retention.ms", "604800000", None, rows)
+    assert said == (
+        "retention.ms: 604800000 (7d, override) -> 604800000 (7d, default of broker 1), "
+        "3600000 (1h, default of brokers 2, 3), (default of broker 4, not known)"
+    )
+
+
 def test_a_default_that_no_broker_told_is_said_to_be_unknown() -> None:
-    said = config_change_text("retention.ms", None, "9000", {})
+    said = config_change_text("retention.ms", None, "9000", ())
     assert said == "retention.ms: (broker default, not known) -> 9000 (9s, override)"
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, brokers_text
 from topicops.model.specs.spellings import largest_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
@@ -20,17 +19,26 @@ def config_text(name: str, value: str) -> str:
     return f"{name}: {_joined(value, _in_plain_units(name, value))}"
 
 
-def config_change_text(name: str, before: str | None, after: str | None, broker_defaults: Mapping[str, str]) -> str:
+def config_change_text(name: str, before: str | None, after: str | None, default: Default) -> str:
     """``retention.ms: 604800000 (7d, broker default) -> 86400000 (1d, override)``.
 
     Args:
         before: Canonical; None: no override, so that the brokers' default is in force.
         after: Canonical; None: the override is removed.
-        broker_defaults: No entry: not known.
+        default: Empty: not known.
     """
     both_overrides = before is not None and after is not None
-    sides = [_side(name, value, broker_defaults.get(name), alone=both_overrides) for value in (before, after)]
+    sides = [_side(name, value, default, alone=both_overrides) for value in (before, after)]
     return f"{name}: {' -> '.join(sides)}"
+
+
+def default_in_units(name: str, default: Default) -> str:
+    """``7d``, or ``7d (broker 1), 1h (brokers 2, 3)`` where brokers differ; empty: not known."""
+    return ", ".join(
+        f"{'not known' if row.value is None else in_units(name, row.value)}"
+        f"{f' ({brokers_text(row.brokers)})' if row.brokers else ''}"
+        for row in default
+    )
 
 
 def in_units(name: str, value: str) -> str:
@@ -38,13 +46,18 @@ def in_units(name: str, value: str) -> str:
     return _in_plain_units(name, value) or value or '""'
 
 
-def _side(name: str, value: str | None, default: str | None, *, alone: bool) -> str:
+def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str:
     """One value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:
         return _joined(value, _in_plain_units(name, value), "" if alone else "override")
-    if default is None:
-        return "(broker default, not known)"
-    return _joined(default, _in_plain_units(name, default), "broker default")
+    return ", ".join(_default_side(name, row) for row in default) or "(broker default, not known)"
+
+
+def _default_side(name: str, row: DefaultOnBrokers) -> str:
+    whose = f"default of {brokers_text(row.brokers)}" if row.brokers else "broker default"
+    if row.value is None:
+        return f"({whose}, not known)"
+    return _joined(row.value, _in_plain_units(name, row.value), whose)
 
 
 def _joined(value: str, *remarks: str) -> str:

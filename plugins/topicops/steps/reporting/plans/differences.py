@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from topicops.model.cluster.broker_defaults import Default, default_text
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import printable
-from topicops.steps.reporting.plans.config_wording import in_units
+from topicops.steps.reporting.plans.config_wording import default_in_units, in_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,33 +34,31 @@ def differences(change: Change) -> Iterator[Difference]:
             yield Difference(name="partitions", after=str(change.partitions))
             yield Difference(name="replication factor", after=str(change.replication_factor))
             for name, value in sorted(change.configs.items()):
-                yield _config(name, None, value, {}, is_new=True)
+                yield _config(name, None, value, (), is_new=True)
         case ExpandTopic():
             yield Difference(name="partitions", before=str(change.partitions_before), after=str(change.partitions))
         case ConfigureTopic():
             for name in sorted(change.configs):
-                yield _config(name, change.configs_before.get(name), change.configs[name], change.broker_defaults)
+                yield _config(name, change.configs_before.get(name), change.configs[name], change.default(name))
         case DeleteTopic():
             yield Difference(name="partitions", before=str(change.partitions))
         case _:
             assert_never(change)
 
 
-def _config(
-    name: str, before: str | None, after: str | None, defaults: Mapping[str, str], *, is_new: bool = False
-) -> Difference:
-    sides = [value if value is not None else defaults.get(name) for value in ((after,) if is_new else (before, after))]
-    is_clear = all(value is None or in_units(name, value) == value for value in sides)
+def _config(name: str, before: str | None, after: str | None, default: Default, *, is_new: bool = False) -> Difference:
+    sides = [default_text(default) if value is None else value for value in ((after,) if is_new else (before, after))]
+    values = [value for value in (before, after, *(row.value for row in default)) if value is not None]
+    is_clear = all(in_units(name, value) == value for value in values)
     return Difference(
         name=printable(name),
-        before="" if is_new else printable(_value(name, before, defaults)),
-        after=printable(_value(name, after, defaults)),
-        exact="" if is_clear else printable(" -> ".join(value or "not known" for value in sides)),
+        before="" if is_new else printable(_value(name, before, default)),
+        after=printable(_value(name, after, default)),
+        exact="" if is_clear else printable(" -> ".join(sides)),
     )
 
 
-def _value(name: str, value: str | None, defaults: Mapping[str, str]) -> str:
+def _value(name: str, value: str | None, default: Default) -> str:
     if value is not None:
         return in_units(name, value)
-    default = defaults.get(name)
-    return "broker default" if default is None else f"broker default {in_units(name, default)}"
+    return f"broker default {default_in_units(name, default)}" if default else "broker default"

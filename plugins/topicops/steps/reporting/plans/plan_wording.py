@@ -76,7 +76,7 @@ def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
         case ConfigureTopic():
             for name in sorted(change.configs):
                 before, after = change.configs_before.get(name), change.configs[name]
-                yield printable(config_change_text(name, before, after, change.broker_defaults))
+                yield printable(config_change_text(name, before, after, change.default(name)))
         case DeleteTopic():
             yield f"partitions: {change.partitions}"
             yield printable(f"topic id: {change.topic_id or 'none'}")

@@ -116,7 +116,7 @@ def _changed(line: AuditLine) -> Iterator[str]:
     old, new = _values(before.get("configs")), _values(after.get("configs"))
     for name in sorted(old.keys() | new.keys()):
         both = (_text(old.get(name)), _text(new.get(name)))
-        yield config_text(name, both[1]) if line.action == "create" and both[1] else config_change_text(name, *both, {})
+        yield config_text(name, both[1]) if line.action == "create" and both[1] else config_change_text(name, *both, ())
     if line.request.get("reason"):
         yield f"reason: {line.request['reason']}"
 

@@ -1,0 +1,74 @@
+"""What each broker uses for the configs that a topic does not set: brokers have settings of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+BrokerDefaults = Mapping[int, Mapping[str, str] | str]
+"""Canonical value of each config on a topic without override, by broker; a sentence where a broker gave none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultOnBrokers:
+    """A value of one config on the topics that do not set it, and the brokers that use it."""
+
+    value: str | None
+    """Canonical; None: the brokers did not give it."""
+    brokers: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return "not known" if self.value is None else self.value
+
+
+Default = tuple[DefaultOnBrokers, ...]
+"""What brokers use for one config: one row for each value, in the order of the first broker that has it."""
+
+
+def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection[int]) -> Default:
+    """What these brokers use for a config that a topic does not set; a broker without an answer is among them."""
+    found: dict[str | None, list[int]] = {}
+    for broker in sorted(brokers):
+        given = (defaults or {}).get(broker, "")
+        found.setdefault(None if isinstance(given, str) else given.get(config), []).append(broker)
+    return tuple(DefaultOnBrokers(value, tuple(which)) for value, which in found.items())
+
+
+def possible(default: Default) -> tuple[str | None, ...]:
+    """Each value that may count; None among them: one is not known."""
+    return tuple(row.value for row in default) or (None,)
+
+
+def is_known(default: Default) -> bool:
+    """Whether every broker gave its value."""
+    return None not in possible(default)
+
+
+def agreed(default: Default) -> str | None:
+    """The value if all brokers gave the same one; else None."""
+    return default[0].value if len(default) == 1 else None
+
+
+def default_text(default: Default) -> str:
+    """``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
+    rows = (f"{row.text} on {brokers_text(row.brokers)}" if row.brokers else row.text for row in default)
+    return ", ".join(rows) or "not known"
+
+
+def not_given(default: Default) -> str:
+    """``no broker gave its`` or ``brokers 2, 3 gave no``, before "default"; empty: all gave one."""
+    unknown = [row.brokers for row in default if row.value is None]
+    if len(unknown) == len(default):
+        return "no broker gave its"
+    return f"{brokers_text(unknown[0])} gave no" if unknown else ""
+
+
+def without_answer(defaults: BrokerDefaults) -> list[str]:
+    """A sentence for each broker that gave no defaults."""
+    return [f"broker {broker} {given}" for broker, given in sorted(defaults.items()) if isinstance(given, str)]
+
+
+def brokers_text(brokers: Collection[int]) -> str:
+    """``broker 1``, ``brokers 2, 3``."""
+    return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"

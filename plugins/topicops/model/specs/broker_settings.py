@@ -1,0 +1,60 @@
+"""The settings of a broker that decide what it does with a topic's config without an override."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from topicops.model.release import ONE_MESSAGE_FORMAT, Release
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
+
+MS_IN_UNIT = {"minutes": 60_000, "hours": 3_600_000}
+"""Units of broker settings whose topic config is in ms."""
+NO_LIMIT_MS = str((1 << 63) - 1)
+TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
+MESSAGE_FORMAT = "message.format.version"
+PROTOCOL = "inter.broker.protocol.version"
+SETTINGS_OF_TOPICS = (*dict.fromkeys(s for c in TOPIC_CONFIGS.values() for s in c.broker_synonyms), PROTOCOL)
+"""By the broker's own names."""
+
+
+def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
+    """Translate a broker's settings into the configs of a topic without override, canonical.
+
+    Args:
+        broker_settings: By the broker's own names; a setting without a value is left out.
+    Source: org.apache.kafka.server.config.ServerTopicConfigSynonyms, KafkaConfig#extractLogConfigMap (3.9).
+    """
+    defaults = {name: _default(name, broker_settings) for name in TOPIC_CONFIGS}
+    if _ignores_message_format(broker_settings):
+        defaults[MESSAGE_FORMAT] = TOPIC_CONFIGS[MESSAGE_FORMAT].default
+    for limit in TIMESTAMP_LIMITS:
+        # The older limit is for both, until the newer one is set; brokers before 3.6 have no newer one.
+        if defaults[limit] == NO_LIMIT_MS or not broker_settings.keys() & TOPIC_CONFIGS[limit].broker_synonyms:
+            defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
+    return canonical_overrides(defaults)
+
+
+def setting_in_force(config: str, broker_settings: Mapping[str, str]) -> str | None:
+    """The name of the broker's setting that a topic without this config follows; None: Kafka's own default."""
+    return next((name for name in TOPIC_CONFIGS[config].broker_synonyms if name in broker_settings), None)
+
+
+def _default(name: str, broker_settings: Mapping[str, str]) -> str:
+    setting = setting_in_force(name, broker_settings)
+    if setting is None:
+        return TOPIC_CONFIGS[name].default
+    return _in_ms(broker_settings[setting], setting.rpartition(".")[2])
+
+
+def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
+    """Whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
+    protocol = Release.parse(broker_settings.get(PROTOCOL, ""))
+    return protocol is None or protocol >= ONE_MESSAGE_FORMAT
+
+
+def _in_ms(text: str, unit: str) -> str:
+    """``168`` hours as milliseconds; a negative value gives -1, which is no limit; other units stay as they are."""
+    if unit not in MS_IN_UNIT:
+        return text
+    return str(max(-1, int(text) * MS_IN_UNIT[unit]))
