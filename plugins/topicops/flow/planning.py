@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
-from topicops.flow.runs.access import Access, with_log_directories
+from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_of_files, read_files, require_pinned_files, wait_for_pinned_files
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
@@ -435,7 +435,7 @@ def _with_broker_answers(
     is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
     doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
     with access.questions() as brokers:
-        live = replace(live, releases=brokers.releases(), broker_defaults=brokers.broker_defaults())
+        live = with_broker_answers(live, brokers)
         if doomed or any(map(_places_replicas, delta.topics)):
             live = with_log_directories(live, doomed, brokers)
         silent = without_answer(live.broker_defaults or {})

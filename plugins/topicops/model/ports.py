@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
+from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
@@ -165,6 +166,12 @@ class TopicAdmin(Protocol):
     def delete(self, change: DeleteTopic) -> Answer: ...
 
 
+class Unoffered(str):
+    """A sentence: the broker offers no such request, so that it will never answer it. Other sentences are refusals."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
     """One partition in one broker's metadata."""
@@ -205,6 +212,8 @@ class BrokerLogs(LogDirectories):
     """Partitions with a log that is not in use."""
     unread: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     """Partitions without an end offset, with the broker's error as ``NAME (code)``."""
+    unoffered: str = ""
+    """The sentence of a broker that offers no request about its disks: what it holds is not known."""
 
 
 class BrokerMetadata(Protocol):
@@ -232,6 +241,10 @@ class ClusterQuestions(Protocol):
 
     def releases(self) -> Releases | None:
         """Of the brokers that answer; None if none did. Raises ``OldBrokersError`` below ``OLDEST``."""
+        ...
+
+    def missing_requests(self) -> MissingRequests:
+        """What brokers do not offer, as far as they answer."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...

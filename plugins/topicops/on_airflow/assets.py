@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import Asset, AssetAlias, Context
 
-from topicops.model.runs.results import IN_PLACE, Check, Outcome, Verdict
+from topicops.model.runs.results import IN_PLACE, Check, Outcome
 
 if TYPE_CHECKING:
     from topicops.flow import Run
@@ -78,7 +78,7 @@ def is_known(asset: Asset) -> bool:
 
 def ready_topics(outcomes: Sequence[Outcome], checks: Sequence[Check]) -> Mapping[str, Sequence[Action]]:
     """The actions that are in place, by topic; without topics that are gone, and those with a check that failed."""
-    unhealthy = {check.topic for check in checks if check.verdict is not Verdict.HEALTHY}
+    unhealthy = {check.topic for check in checks if check.is_problem}
     found: dict[str, list[Action]] = {}
     for outcome in outcomes:
         if outcome.status in IN_PLACE and outcome.action != GONE and outcome.topic not in unhealthy:

@@ -44,7 +44,7 @@ class KafkaTopicsHook(BaseHook):
 
     def problems(self, topic: str) -> tuple[str, ...]:
         """What is wrong with this topic, a sentence each; empty: it is there and healthy."""
-        return tuple(f"{check.id}: {check.message}" for check in self.checks(topic) if not check.is_healthy)
+        return tuple(f"{check.id}: {check.message}" for check in self.checks(topic) if check.is_problem)
 
     def is_healthy(self, topic: str) -> bool:
         """Whether the topic is there, and no rule finds anything wrong."""

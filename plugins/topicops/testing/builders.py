@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack, cast
 
+from topicops.model.abilities import DELETE_BY_ID, MissingRequests, missing_requests, of_release
 from topicops.model.choices import Placement
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
@@ -110,6 +111,7 @@ class SnapshotFields(TypedDict, total=False):
     orphan_configs: frozenset[str]
     releases: Releases | None
     log_directories: DirectoriesByBroker | None
+    missing_requests: MissingRequests
 
 
 def alike(defaults: Mapping[str, str] | BrokerDefaults, brokers: Iterable[int] = THREE_BROKERS) -> BrokerDefaults:
@@ -124,8 +126,13 @@ def snapshot(
     broker_defaults: Mapping[str, str] | BrokerDefaults | None = None,
     **fields: Unpack[SnapshotFields],
 ) -> ClusterSnapshot:
+    """Of healthy brokers, which offer what their release does, and deletes by id of topics that have one."""
     rest: SnapshotFields = {"controller_id": 1, "deleting": {}, "releases": USUAL_RELEASES, **fields}
     rest.setdefault("log_directories", {broker: LogDirectories(held={}) for broker in racks})
+    oldest = (rest["releases"] or USUAL_RELEASES).oldest
+    has_ids = any(topic.topic_id for topic in topics)
+    missing = [ability for ability in of_release(oldest) if not (has_ids and ability is DELETE_BY_ID)]
+    rest.setdefault("missing_requests", missing_requests(dict.fromkeys(racks, missing)))
     return ClusterSnapshot(
         cluster_id=CLUSTER_ID,
         chroot="/kafka",

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from topicops.model.abilities import SINGLE_OVERRIDES, of_release
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.release import (
     CHECKS_IDS,
     CONFIGURES_KNOWN,
     REASSIGNMENTS_IN_TOPICS,
-    SINGLE_CONFIGS,
     USUAL,
     Release,
 )
@@ -132,7 +132,7 @@ class RequestChecks:
     def _alter_error(self, change: ConfigureTopic, live: LiveTopic | None, *, is_deleting: bool) -> str | None:
         if live is None or (is_deleting and self.release >= CONFIGURES_KNOWN):
             return UNKNOWN_TOPIC
-        if self.release < SINGLE_CONFIGS and not change.precondition.all_overrides:
+        if SINGLE_OVERRIDES in of_release(self.release) and not change.precondition.all_overrides:
             return "_UNSUPPORTED_FEATURE (-165): IncrementalAlterConfigs (KIP-339) not supported by broker"
         return self._config_error(change.configs)
 

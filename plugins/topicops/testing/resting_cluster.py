@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
+from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories
 from topicops.model.errors import ClusterUnreachableError
@@ -264,6 +265,9 @@ class RestingCluster(SimulatedPorts):
 
     def releases(self) -> Releases | None:
         return super().releases() if self.questions_answered else None
+
+    def missing_requests(self) -> MissingRequests:
+        return super().missing_requests() if self.questions_answered else {}
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         if not self.questions_answered:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from topicops.model.abilities import LOG_DIRECTORIES
 from topicops.model.cluster.doctor_facts import (
     BrokerFacts,
     DoctorFacts,
@@ -174,6 +175,9 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "broker-versions": (
         broker_2_set(inter_broker_protocol_version="3.8-IV0"), Severity.WARNING, None,
         "broker 2 3.9 (protocol 3.8-IV0)",
+    ),
+    "missing-request": (
+        broker_2(missing=(LOG_DIRECTORIES,)), Severity.WARNING, "TOP811", "broker 2 without DescribeLogDirs: verify",
     ),
     "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
     "failed-disk": (

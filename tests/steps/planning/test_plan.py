@@ -5,6 +5,17 @@ from datetime import timedelta
 
 import pytest
 
+from topicops.model.abilities import (
+    ALL_OVERRIDES,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_BY_ID,
+    DELETE_TOPICS,
+    LIST_GROUPS,
+    SINGLE_OVERRIDES,
+    Ability,
+    missing_requests,
+)
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
@@ -370,7 +381,38 @@ def test_brokers_that_replace_all_overrides_are_sent_all_of_them() -> None:
     assert isinstance(change, ConfigureTopic)
     assert change.precondition.overrides == {"retention.ms": "5", "segment.ms": "7"}
     assert change.all_configs == {"retention.ms": "9", "segment.ms": "7"}
+    assert change.notes[-1].startswith("brokers 1, 2, 3 offer no IncrementalAlterConfigs, so all overrides")
     assert "the request also names the segment.ms of now" in change.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "blocked"),
+    [
+        pytest.param((CREATE_TOPICS,), {"new": "no CreateTopics"}, id="creates"),
+        pytest.param((CREATE_PARTITIONS,), {"grows": "no CreatePartitions"}, id="expands"),
+        pytest.param((SINGLE_OVERRIDES,), {}, id="configs, another way"),
+        pytest.param((ALL_OVERRIDES,), {}, id="configs, the usual way"),
+        pytest.param((SINGLE_OVERRIDES, ALL_OVERRIDES), {"set": "no AlterConfigs"}, id="configs"),
+        pytest.param((DELETE_TOPICS,), {"gone": "no DeleteTopics"}, id="deletes"),
+        pytest.param((DELETE_BY_ID,), {"gone": "no DeleteTopics of version 6 or later"}, id="deletes by id"),
+        pytest.param((LIST_GROUPS,), {"gone": "no ListGroups"}, id="deletes, because groups are not known"),
+    ],
+)
+def test_what_a_broker_does_not_offer_blocks_what_needs_it_and_nothing_else(
+    lacking: tuple[Ability, ...], blocked: dict[str, str]
+) -> None:
+    live = snapshot(*map(live_topic, ("grows", "set", "gone")), missing_requests=missing_requests({2: lacking}))
+    wanted = [
+        desired_topic("new"),
+        desired_topic("grows", partitions=6),
+        desired_topic("set", configs={"segment.ms": "9"}),
+    ]
+
+    found = planned(*wanted, tombstone("gone"), live=live)
+
+    assert {each.topic: each.codes for each in found.blocked} == dict.fromkeys(blocked, ("TOP811",))
+    assert [reason in each.reasons[0] for each in found.blocked for reason in blocked.values()] == [True] * len(blocked)
+    assert all(each.reasons[0].startswith("broker 2 offers no ") for each in found.blocked)
 
 
 @pytest.mark.parametrize(
@@ -697,7 +739,7 @@ HIDDEN = ActivityOfHiddenGroups(end_offsets={0: 5}, groups=None, last_record_ms=
         pytest.param(HIDDEN, Policy(delete_active="allow"), OLD, None, id="allowed"),
         pytest.param(GROUPS_UNREAD, Policy(), OLD, None, id="not read: apply asks again"),
         pytest.param(
-            replace(BUSY, last_record_ms=None), A_DAY, OLD, "brokers before 3.0 do not tell when its last", id="records"
+            replace(BUSY, last_record_ms=None), A_DAY, OLD, "it is not known when its last record", id="records"
         ),
         pytest.param(replace(BUSY, last_record_ms=None), Policy(), OLD, None, id="only end offsets count"),
     ],

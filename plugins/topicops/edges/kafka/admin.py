@@ -50,7 +50,7 @@ from topicops.edges.kafka.clients import (
 from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.ports import Answer, AnswerKind
+from topicops.model.ports import Answer, AnswerKind, Unoffered
 from topicops.model.waits import waiting_for
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
@@ -160,7 +160,7 @@ class KafkaAdmin:
     def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
         """Set and remove the overrides that a change names; all others stay.
 
-        Brokers below ``SINGLE_CONFIGS`` replace all overrides of a topic, so all are sent to them.
+        Brokers without ``SINGLE_OVERRIDES`` replace all overrides of a topic, so all are sent to them.
         """
         return self._answers(changes, self._configure)
 
@@ -324,6 +324,8 @@ class KafkaAdmin:
         return answer
 
     def _answer_of_reply(self, reply: Any, controller: int, change: DeleteTopic) -> Answer:
+        if isinstance(reply, Unoffered):
+            return Answer(AnswerKind.FAILED, f"broker {controller} {reply}", left=False)
         if isinstance(reply, str):
             self._drop_connections()
             return Answer(AnswerKind.UNCLEAR, f"broker {controller} {reply}")

@@ -16,7 +16,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, named, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
-from topicops.edges.kafka.releases import ANSWER_S, ask_releases, settings_of, settings_request
+from topicops.edges.kafka.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
+from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
@@ -55,6 +56,8 @@ class BrokerQuestions:
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)
         self._connections: BrokerConnections | None = None
         self._timeout_s = timeout_s
+        self._offered: Mapping[int, Mapping[int, int]] = {}
+        """The requests of the brokers that answered, asked for once."""
 
     def broker_defaults(self) -> BrokerDefaults:
         """What each broker uses for a config that a topic does not set; empty where no broker answers."""
@@ -66,8 +69,14 @@ class BrokerQuestions:
         Raises:
             OldBrokersError: A broker's release is below ``OLDEST``.
         """
-        found = Releases.of((self._asked("releases", ask_releases) or {}).values())
+        offered = self._requests()
+        by_broker = self._asked("releases", lambda found, deadline: ask_releases(found, deadline, offered))
+        found = Releases.of((by_broker or {}).values())
         return found and supported(found)
+
+    def missing_requests(self) -> MissingRequests:
+        """What brokers do not offer, as far as they answer in time."""
+        return missing_requests({broker: lacking(offered) for broker, offered in self._requests().items()})
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""
@@ -106,6 +115,10 @@ class BrokerQuestions:
         if self._connections is not None:
             self._connections.close()
         self._connections = None
+
+    def _requests(self) -> Mapping[int, Mapping[int, int]]:
+        self._offered = self._offered or self._asked("requests", ask_offered) or {}
+        return self._offered
 
     def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
         """The answer over the connections to all brokers; None where it cannot be had."""

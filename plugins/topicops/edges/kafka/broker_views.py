@@ -17,7 +17,7 @@ from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
 from topicops.edges.kafka.config_sources import is_override
 from topicops.edges.kafka.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
-from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 
 BROKERS_ASKED = 3
 """How many brokers are asked for topic configs, one after another until one answers."""
@@ -74,7 +74,7 @@ class BrokerViews:
             reply = self._replies({broker: _topic_configs_request(topics)})[broker]
             if not isinstance(reply, str):
                 return {result.resource_name: _overrides_or_problem(result) for result in reply.results}
-        return dict.fromkeys(topics, str(reply))
+        return dict.fromkeys(topics, reply)
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Each broker's answer; a sentence that names the broker where there is none."""
@@ -90,7 +90,7 @@ class BrokerViews:
             self._known = {}  # the broker may come back with another address
         unknown = "is not known to the brokers that answer"
         found = {broker: replies.get(broker, unknown) for broker in requests}
-        return {b: f"broker {b} {reply}" if isinstance(reply, str) else reply for b, reply in found.items()}
+        return {b: _of_broker(b, reply) if isinstance(reply, str) else reply for b, reply in found.items()}
 
     def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
         """Connections with the addresses of ``brokers``, as far as the brokers know each other."""
@@ -99,6 +99,10 @@ class BrokerViews:
         if not set(brokers) <= set(self._known):
             self._known = self._connections.brokers()
         return self._connections
+
+
+def _of_broker(broker: int, problem: str) -> str:
+    return (Unoffered if isinstance(problem, Unoffered) else str)(f"broker {broker} {problem}")
 
 
 def _metadata_request(topics: Sequence[str] | None) -> Any:
@@ -154,6 +158,10 @@ def _end_offsets_request(asked: LogQuestions) -> Any:
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
     """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
+    if isinstance(on_disk, Unoffered):
+        if isinstance(read, str):
+            return f"{read} when asked for end offsets"
+        return BrokerLogs(held={}, unread={} if read is None else _unread(read), unoffered=on_disk)
     directories = directories_of(broker, on_disk)
     if isinstance(directories, str):
         return directories

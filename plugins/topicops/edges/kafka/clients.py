@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
+from kafka.errors import IncompatibleBrokerVersion
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
@@ -34,6 +35,7 @@ from topicops.model.errors import (
     LoginRefusedError,
     UsageError,
 )
+from topicops.model.ports import Unoffered
 from topicops.model.specs.topic_config import LONGEST_NUMBER
 
 T = TypeVar("T")
@@ -192,6 +194,8 @@ class BrokerConnections:
     ) -> dict[Any, Any]:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
+        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then.
+
         Args:
             requests: By broker id; no two of them the same object.
             timeout_s: For all of them together.
@@ -230,7 +234,7 @@ class BrokerConnections:
         while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough):
             await self._net_client._net.sleep(POLL_S)  # noqa: SLF001
         self._offered |= {node: offered for node in requests if (offered := self._offered_by(node))}
-        return {node: _answer_or_problem(future) for node, future in futures.items()}
+        return {node: _answer_or_problem(future, requests[node]) for node, future in futures.items()}
 
     def _offered_by(self, node: Any) -> dict[int, int]:
         connection = self._manager._conns.get(node)  # noqa: SLF001
@@ -407,12 +411,16 @@ def _may_stop_waiting(futures: Any, enough: int) -> bool:
     return answered >= enough or len(done) == len(futures)
 
 
-def _answer_or_problem(future: Any) -> Any:
+def _answer_or_problem(future: Any, request: Any) -> Any:
     if not isinstance(future, Exception) and not future.is_done:
         return "gave no answer in time"
     if not isinstance(future, Exception) and future.succeeded():
         return future.value
     error = future if isinstance(future, Exception) else future.exception
+    if isinstance(error, IncompatibleBrokerVersion):
+        version = request._min_version  # noqa: SLF001 - kafka-python has no other name for it
+        which = f" of version {version} or later" if version else ""
+        return Unoffered(f"offers no {request.name.removesuffix('Request')}{which}")
     doubt = LIMIT if "socket disconnected" in str(error) else ""
     return f"cannot be asked: {type(error).__name__}: {error}{doubt}"
 

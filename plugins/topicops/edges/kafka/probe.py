@@ -16,6 +16,7 @@ from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline,
 from topicops.edges.kafka.config_sources import is_written
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
 from topicops.edges.kafka.releases import settings_of, settings_request
+from topicops.model.abilities import lacking
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
@@ -117,17 +118,17 @@ def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: 
 def _broker(offered: Mapping[int, int] | str, configs: Any) -> BrokerFacts:
     if isinstance(offered, str):
         return BrokerFacts(problem=offered)
-    release = release_of(offered, settings_of(configs))
+    release, missing = release_of(offered, settings_of(configs)), lacking(offered)
     if isinstance(configs, str):
-        return BrokerFacts(release=release, problem=f"its settings: {configs}")
+        return BrokerFacts(release=release, missing=missing, problem=f"its settings: {configs}")
     result = configs.results[0]
     if result.error_code != KafkaError.NO_ERROR:
-        return BrokerFacts(
-            release=release, problem=f"does not give its settings: {KafkaError(result.error_code).name()}"
-        )
+        problem = f"does not give its settings: {KafkaError(result.error_code).name()}"
+        return BrokerFacts(release=release, missing=missing, problem=problem)
     settings = {setting.name: setting.value for setting in result.configs}
     return BrokerFacts(
         release=release,
+        missing=missing,
         settings={name: text for name, text in settings.items() if text is not None},
         written=frozenset(setting.name for setting in result.configs if is_written(setting.config_source)),
     )

@@ -31,7 +31,8 @@ from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, error_text, named, wait_all
 from topicops.edges.kafka.config_sources import is_override
 from topicops.edges.kafka.quorum import ask_quorum
-from topicops.edges.kafka.releases import ask_releases
+from topicops.edges.kafka.releases import ask_offered
+from topicops.model.abilities import GIVE_TOPIC_IDS, REASSIGNMENTS
 from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (
     Assignment,
@@ -44,9 +45,8 @@ from topicops.model.cluster.snapshot import (
 )
 from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
 from topicops.model.gc_pause import gc_paused
-from topicops.model.ports import BrokerView, Lease, TopicSink
+from topicops.model.ports import BrokerView, Lease, TopicSink, Unoffered
 from topicops.model.printable import printable
-from topicops.model.release import TOPIC_IDS, Releases
 from topicops.model.waits import waiting_for
 
 T = TypeVar("T")
@@ -306,10 +306,15 @@ class KafkaReader:
         return found
 
     def _way_without_ids(self) -> str:
-        releases = Releases.of(ask_releases(self._connected(), Deadline(self._timeout_s)).values())
-        if releases is not None and releases.oldest < TOPIC_IDS:
-            return f"brokers have topic ids since Kafka {TOPIC_IDS}; set source: zookeeper"
-        return f"raise inter.broker.protocol.version to {TOPIC_IDS}, or set source: zookeeper"
+        needed, offered = GIVE_TOPIC_IDS, ask_offered(self._connected(), Deadline(self._timeout_s))
+        last = {broker: requests.get(needed.key, -1) for broker, requests in offered.items()}
+        if old := {broker: version for broker, version in last.items() if version < needed.version}:
+            return (
+                f"broker(s) {', '.join(map(str, old))} answer {needed.request} only up to version {min(old.values())}, "
+                f"and topic ids come with version {needed.version} (Kafka {needed.since}); "
+                "use source: zookeeper if you run their ZooKeeper, else ask who runs the brokers for topic ids"
+            )
+        return f"raise inter.broker.protocol.version to {needed.since}, or set source: zookeeper"
 
     def _describe_topics(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
         futures: Mapping[str, Future[Any]] = client.describe_topics(
@@ -335,6 +340,8 @@ class KafkaReader:
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
         reply = connections.ask({controller: request}, timeout_s=self._timeout_s)[controller]
+        if isinstance(reply, Unoffered):
+            raise ClusterError(f"{self._servers}: broker {controller} {reply}: {REASSIGNMENTS.cost}")
         if isinstance(reply, str):
             self._forget_connections()
             raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -16,14 +16,20 @@ ANSWER_S = 2.0
 """How long brokers are waited for: those that answer do so at once, and a silent one must not hold up each plan."""
 
 
-def ask_releases(connections: BrokerConnections, deadline: Deadline) -> dict[int, Release]:
-    """The release of each broker that answers within ``ANSWER_S`` and before the deadline.
+def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[int, int]]:
+    """The requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
 
     Raises:
         ClusterUnreachableError: No broker gives the list of brokers.
     """
     answers = connections.offered(sorted(connections.brokers()), timeout_s=min(ANSWER_S, deadline.left_s))
-    offered = {broker: answer for broker, answer in answers.items() if not isinstance(answer, str)}
+    return {broker: answer for broker, answer in answers.items() if not isinstance(answer, str)}
+
+
+def ask_releases(
+    connections: BrokerConnections, deadline: Deadline, offered: Mapping[int, Mapping[int, int]]
+) -> dict[int, Release]:
+    """The release of each broker, by the requests that it takes."""
     found = {broker: release_of(requests) for broker, requests in offered.items()}
     unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
     if not unclear:

@@ -151,9 +151,10 @@ class Access:
 
 
 def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> ClusterSnapshot:
-    """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""
+    """The snapshot with what brokers tell: releases, requests that they do not offer, and defaults that it lacks."""
     defaults = questions.broker_defaults() if live.broker_defaults is None else live.broker_defaults
-    return replace(live, broker_defaults=defaults, releases=questions.releases())
+    releases, missing = questions.releases(), questions.missing_requests()
+    return replace(live, broker_defaults=defaults, releases=releases, missing_requests=missing)
 
 
 def with_log_directories(

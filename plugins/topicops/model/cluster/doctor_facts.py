@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from topicops.model.abilities import Ability
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.release import Release
 
@@ -105,6 +106,8 @@ class BrokerFacts:
 
     release: Release | None = None
     """As far as the requests that it answers show; None: it did not answer."""
+    missing: tuple[Ability, ...] = ()
+    """What it does not offer, as its own list of requests says."""
     settings: Mapping[str, str] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
     """Settings that somebody wrote, secrets among them; the others are Kafka's defaults."""

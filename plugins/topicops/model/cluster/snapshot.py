@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from topicops.model.abilities import MissingRequests
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults, Default, default_of
 from topicops.model.release import Releases
@@ -241,6 +242,8 @@ class ClusterSnapshot:
     """Of the brokers, if they answered."""
     log_directories: DirectoriesByBroker | None = None
     """Of each broker, with the partitions of topics that are to be deleted; None: not asked."""
+    missing_requests: MissingRequests = field(default_factory=dict)
+    """What brokers do not offer, as far as they answered."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
     totals: Totals | None = None

@@ -40,7 +40,7 @@ class Precondition:
     overrides: Mapping[str, str | None] | None = None
     """Canonical value of each override that the change touches; None: not set."""
     all_overrides: bool = False
-    """``overrides`` are all that the topic has: the request replaces them all, as below ``SINGLE_CONFIGS``."""
+    """``overrides`` are all that the topic has: the request replaces them all, as without ``SINGLE_OVERRIDES``."""
 
     def to_json(self) -> dict[str, object]:
         if self.absent:

@@ -72,6 +72,8 @@ class Mutation:
 
 class Verdict(StrEnum):
     HEALTHY = "healthy"
+    NOT_CHECKED = "not checked"
+    """The brokers offer no request that would show it; nothing is known to be wrong."""
     CONVERGING = "converging"
     """Getting healthy, but not before the deadline."""
     PRE_EXISTING = "pre-existing"
@@ -96,6 +98,11 @@ class Check:
     @property
     def is_healthy(self) -> bool:
         return self.verdict is Verdict.HEALTHY
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether something is wrong; what could not be checked is neither a problem nor healthy."""
+        return self.verdict not in (Verdict.HEALTHY, Verdict.NOT_CHECKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,4 +206,4 @@ class RunSummary:
     @property
     def unhealthy(self) -> tuple[Check, ...]:
         """Checks that fail this run; problems from before the run do not."""
-        return tuple(c for c in self.checks if c.verdict not in (Verdict.HEALTHY, Verdict.PRE_EXISTING))
+        return tuple(c for c in self.checks if c.is_problem and c.verdict is not Verdict.PRE_EXISTING)

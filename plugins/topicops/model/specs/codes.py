@@ -300,6 +300,8 @@ _TABLE = (
          "`source: kafka`, and brokers of Kafka 2.5.", "Use source: zookeeper, or raise the protocol."),
     Code("TOP810", "brokers too old", "topicops cannot be tried with brokers of this release.",
          "The brokers run Kafka 0.11.", "Upgrade them to a supported release."),
+    Code("TOP811", "request not offered", "The brokers leave out a request that topicops needs.",
+         "A managed service without DescribeLogDirs.", "Ask who runs the brokers for it."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})

@@ -40,6 +40,7 @@ RULES: Sequence[Rule] = (
     Rule("few-brokers", ("snapshot",), settings.enough_brokers_live),
     Rule("mixed-racks", ("snapshot",), settings.all_brokers_have_a_rack_or_none),
     Rule("broker-versions", ("brokers",), settings.brokers_are_alike),
+    Rule("missing-request", ("brokers",), settings.brokers_offer_what_is_needed),
     Rule("silent-broker", ("brokers",), settings.brokers_report_their_settings),
     Rule("failed-disk", ("brokers",), settings.log_directories_work),
     Rule("different-defaults", ("brokers",), settings.defaults_of_topics_are_alike),

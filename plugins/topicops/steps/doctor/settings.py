@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from topicops.model.abilities import ABILITIES
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.release import OLDEST
@@ -111,6 +112,21 @@ def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[
         message = f"{environment.place_of('cluster.kafkaVersion')}, says {written}; {listed(others)}"
         fix = "write the brokers' version: it decides which configs a topic may have"
         yield Finding(Severity.WARNING, message, fix, places=others)
+
+
+def brokers_offer_what_is_needed(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    """A notice where the release has no such request yet; a warning where somebody has left it out."""
+    brokers = kafka_of(facts).brokers
+    told: set[tuple[str, int]] = set()
+    for ability in ABILITIES:
+        lacking = [b for b, broker in sorted(brokers.items()) if ability in broker.missing]
+        new = tuple(f"broker {b}" for b in lacking if (ability.request, b) not in told)
+        told |= {(ability.request, b) for b in lacking}
+        if new:
+            is_old = all((brokers[b].release or OLDEST) < ability.since for b in lacking)
+            message = f"{listed(new)} without {ability}: {ability.cost}"
+            fix = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
+            yield Finding(Severity.NOTICE if is_old else Severity.WARNING, message, fix, "TOP811", new)
 
 
 def brokers_report_their_settings(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:

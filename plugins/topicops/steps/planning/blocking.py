@@ -6,16 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from topicops.model.abilities import (
+    ALL_OVERRIDES,
+    COMMITS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_BY_ID,
+    DELETE_TOPICS,
+    DESCRIBE_GROUPS,
+    END_OFFSETS,
+    LAST_RECORDS,
+    LIST_GROUPS,
+    SINGLE_OVERRIDES,
+    Ability,
+)
 from topicops.model.cluster.broker_defaults import Default, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
-from topicops.model.release import (
-    NEWEST_RECORDS,
-    REASSIGNMENTS_IN_TOPICS,
-    SINGLE_CONFIGS,
-    TOPIC_IDS,
-    Release,
-)
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS, Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
@@ -92,8 +100,13 @@ class Situation:
 
     @property
     def sends_all_overrides(self) -> bool:
-        """Whether the brokers replace all overrides of a topic at once; where they are not known, they do not."""
-        return _are_before(self, SINGLE_CONFIGS)
+        """Whether a broker replaces all overrides of a topic at once; where that is not known, none does."""
+        return self.without(SINGLE_OVERRIDES) is not None
+
+    def without(self, ability: Ability) -> str | None:
+        """A sentence about the brokers that do not offer this; None where none is known."""
+        brokers = self.live.missing_requests.get(str(ability), ())
+        return f"{_brokers(brokers)} no {ability}" if brokers else None
 
     @property
     def is_reassigning(self) -> bool:
@@ -143,6 +156,30 @@ def expired_pause(until: datetime) -> Finding:
         way_out="take lifecycle out of the spec, or give the pause a later end",
         field="lifecycle.until",
     )
+
+
+def _creation_offered(situation: Situation) -> Finding | None:
+    return _first_missing(situation, CREATE_TOPICS)
+
+
+def _alteration_offered(situation: Situation) -> Finding | None:
+    configs = (ALL_OVERRIDES,) if situation.edits.after and situation.sends_all_overrides else ()
+    return _first_missing(situation, *((CREATE_PARTITIONS,) if situation.grows else ()), *configs)
+
+
+def _deletion_offered(situation: Situation) -> Finding | None:
+    has_id = situation.topic is not None and situation.topic.topic_id is not None
+    is_asked = situation.environment.spec.policy.delete_active != "allow"
+    questions = (END_OFFSETS, LIST_GROUPS, DESCRIBE_GROUPS, COMMITS) if is_asked else ()
+    return _first_missing(situation, DELETE_TOPICS, *((DELETE_BY_ID,) if has_id else ()), *questions)
+
+
+def _first_missing(situation: Situation, *needed: Ability) -> Finding | None:
+    for ability in needed:
+        if missing := situation.without(ability):
+            way_out = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
+            return Finding(code="TOP811", reason=f"{missing}: {ability.cost}", way_out=way_out)
+    return None
 
 
 def _protected(situation: Situation) -> Finding | None:
@@ -522,10 +559,11 @@ def _recent_record(situation: Situation) -> Finding | None:
     policy = situation.environment.spec
     if situation.activity is None or policy.policy.delete_active == "allow":
         return None
-    if policy.rests_for and situation.activity.last_record_ms is None and _are_before(situation, NEWEST_RECORDS):
+    missing = situation.without(LAST_RECORDS)
+    if policy.rests_for and situation.activity.last_record_ms is None and missing:
         return Finding(
             code="TOP409",
-            reason=f"brokers before {NEWEST_RECORDS} do not tell when its last record was written",
+            reason=f"it is not known when its last record was written: {missing} (Kafka {LAST_RECORDS.since})",
             way_out="set policy.restsFor: 0s, which compares the end offsets alone, or deleteActive: allow",
         )
     recent = recent_record(situation.activity, policy.rests_for, situation.now)
@@ -548,12 +586,17 @@ def _used_by_groups(situation: Situation) -> Finding | None:
     return Finding(code="TOP410", reason=used[0], way_out=used[1]) if used else None
 
 
+def _brokers(ids: Sequence[int]) -> str:
+    return f"broker {ids[0]} offers" if len(ids) == 1 else f"brokers {_listed([*ids])} offer"
+
+
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
 CREATE_RULES: tuple[Rule, ...] = (
     _protected,
+    _creation_offered,
     _refused_by_brokers,
     _collision,
     _too_few_brokers,
@@ -564,6 +607,7 @@ CREATE_RULES: tuple[Rule, ...] = (
 )
 ALTER_RULES: tuple[Rule, ...] = (
     _protected,
+    _alteration_offered,
     _unstable,
     _fewer_partitions,
     _replication_factor,
@@ -583,6 +627,7 @@ DELETE_RULES: tuple[Rule, ...] = (
     _unstable,
     _foreign_topic_id,
     _no_topic_id,
+    _deletion_offered,
     _not_before,
     _recent_record,
     _used_by_groups,

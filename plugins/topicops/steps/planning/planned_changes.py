@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from topicops.model.abilities import SINGLE_OVERRIDES
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, agreed, not_given, possible
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
@@ -194,7 +195,7 @@ def _config_notes(situation: Situation) -> Iterator[str]:
     if situation.sends_all_overrides and topic is not None:
         kept = sorted(topic.overrides.keys() - edits.after.keys())
         yield (
-            f"Kafka {situation.live.releases} takes a topic's overrides only all at once: the request also names "
+            f"{situation.without(SINGLE_OVERRIDES)}, so all overrides of the topic are sent: the request also names "
             f"{'the ' + ', '.join(kept) + ' of now' if kept else 'no other, because there is none'}, and one that is "
             "set by hand right before it is lost"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from topicops.model.choices import Source
 from topicops.model.cluster.snapshot import PartitionState
-from topicops.model.ports import BrokerLogs, BrokerView, PartitionView
+from topicops.model.ports import BrokerLogs, BrokerView, PartitionView, Unoffered
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.verifying.observation import Finding, Observation, partition_names
@@ -47,7 +47,9 @@ def metadata(observation: Observation) -> Iterator[Finding]:
 
 def overrides(observation: Observation) -> Iterator[Finding]:
     """V15: the brokers have the same overrides as the source."""
-    if isinstance(observation.broker_overrides, str):
+    if isinstance(observation.broker_overrides, Unoffered):
+        yield _not_checked("V15", f"the brokers' own configs ({observation.broker_overrides})")
+    elif isinstance(observation.broker_overrides, str):
         yield Finding(check="V15", verdict=Verdict.DEGRADED, message=observation.broker_overrides, code="TOP603")
     if observation.broker_overrides is None or isinstance(observation.broker_overrides, str):
         return
@@ -61,9 +63,12 @@ def overrides(observation: Observation) -> Iterator[Finding]:
 def log_directories(observation: Observation) -> Iterator[Finding]:
     """V16: every replica has a log on its broker's disks, and the broker serves it."""
     topic, rows = observation.expected.topic, observation.present.assignment
+    yield from _unseen_disks(observation, "V16")
     for broker, logs in sorted(observation.logs.items()):
         if isinstance(logs, str):
             yield Finding(check="V16", verdict=Verdict.DEGRADED, message=logs, code="TOP605")
+            continue
+        if logs.unoffered:
             continue
         held, idle = logs.held.get(topic, frozenset()), logs.idle.get(topic, frozenset())
         for p in sorted(p for p, replicas in rows.items() if broker in replicas and p not in held):
@@ -96,11 +101,30 @@ def absence(observation: Observation) -> Iterator[Finding]:
 
 def leftover_logs(observation: Observation) -> Iterator[Finding]:
     """V17: logs that are still on disks; only a remark, because brokers remove them later."""
+    yield from _unseen_disks(observation, "V17")
     for broker, logs in sorted(observation.logs.items()):
         left = _on_disk(logs, observation.expected.topic) if isinstance(logs, BrokerLogs) else frozenset()
         if left:
             message = f"broker {broker} still has logs of {partition_names(left)}"
             yield Finding(check="V17", verdict=Verdict.HEALTHY, message=message)
+
+
+def _unseen_disks(observation: Observation, check: str) -> Iterator[Finding]:
+    """Brokers that offer no request about their disks, of those that would have to be asked about this topic."""
+    logs = {b: found.unoffered for b, found in observation.logs.items() if isinstance(found, BrokerLogs)}
+    if unoffered := [logs[b] for b in sorted(_disks_of(observation) & logs.keys()) if logs[b]]:
+        yield _not_checked(check, f"log directories ({', '.join(unoffered)})")
+
+
+def _disks_of(observation: Observation) -> set[int]:
+    """The brokers that hold the topic's replicas; all that were asked about a topic that is gone."""
+    if observation.live is None:
+        return set(observation.logs)
+    return {broker for row in observation.live.assignment.values() for broker in row}
+
+
+def _not_checked(check: str, what: str) -> Finding:
+    return Finding(check=check, verdict=Verdict.NOT_CHECKED, message=what)
 
 
 def _by_id(observation: Observation) -> str:

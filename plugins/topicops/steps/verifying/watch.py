@@ -20,7 +20,7 @@ from topicops.steps.verifying.observation import Expectation, Finding, FindingKe
 
 logger = logging.getLogger(__name__)
 
-NOT_BLOCKING = (Verdict.HEALTHY, Verdict.PRE_EXISTING)
+NOT_BLOCKING = (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.PRE_EXISTING)
 """Verdicts that verify does not wait for."""
 
 ASK_FOR_DISKS_AFTER_S = 5.0

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from topicops.controller.assignments import TopicPartition
+from topicops.model.abilities import MissingRequests, missing_requests, of_release
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
@@ -141,6 +142,10 @@ class SimulatedPorts:
     def releases(self) -> Releases | None:
         with self._asking("releases"):
             return supported(Releases(self.cluster.release, self.cluster.release))
+
+    def missing_requests(self) -> MissingRequests:
+        with self._asking("missing_requests"):
+            return missing_requests(dict.fromkeys(self.cluster.brokers, of_release(self.cluster.release)))
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
         with self._asking("activity"):

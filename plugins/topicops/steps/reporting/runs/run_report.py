@@ -28,7 +28,7 @@ from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, wor
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
 from topicops.steps.why_commands import why_command, why_commands
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``; 1.3 added ``why``."""
 
 ADVICE: Mapping[OutcomeStatus, str] = {
@@ -133,7 +133,8 @@ def _ending(report: RunReport) -> str:
         return f"Applied in part: {_counts(report)}"
     if summary.unhealthy:
         return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}"
-    return f"{'Applied and verified' if report.checks else 'Applied, not verified yet'}: {_counts(report)}"
+    verified = "Applied, verified in part" if _not_checked(report.checks) else "Applied and verified"
+    return f"{verified if report.checks else 'Applied, not verified yet'}: {_counts(report)}"
 
 
 def report_text(report: RunReport) -> str:
@@ -283,7 +284,9 @@ def _verified(report: RunReport) -> str:
     if report.summary.unhealthy:
         return f"{subject} is not healthy: {_unhealthy_text(report)}, {_topics(report.checks)} checked"
     is_whole = not _old_troubles(report) and not _unhealthy(report)
-    return f"{subject} is {'healthy' if is_whole else 'not worse than before'}: {_topics(report.checks)} checked"
+    state = "healthy" if is_whole else "not worse than before"
+    limit = ", as far as it could be checked" if _not_checked(report.checks) else ""
+    return f"{subject} is {state}{limit}: {_topics(report.checks)} checked"
 
 
 def _remarks(report: RunReport) -> str:
@@ -296,6 +299,7 @@ def _remarks(report: RunReport) -> str:
     remarks = [
         *(f"{count} {word}" for count, word in counts if count),
         f"{_topics(old)} not healthy before the run either" if old else "",
+        f"not everything checked on {_topics(unseen)}" if (unseen := _not_checked(report.checks)) else "",
         f"quality rule {', '.join(critical)} fails" if critical else "",
         f"{plural(len(warnings), 'quality rule')} with a warning" if warnings else "",
         "partitions of other topics are not healthy" if _unhealthy(report) and not old else "",
@@ -306,6 +310,10 @@ def _remarks(report: RunReport) -> str:
 
 def _old_troubles(report: RunReport) -> list[Check]:
     return [check for check in report.checks if check.verdict is Verdict.PRE_EXISTING]
+
+
+def _not_checked(checks: Sequence[Check]) -> list[Check]:
+    return [check for check in checks if check.verdict is Verdict.NOT_CHECKED]
 
 
 def _unhealthy_topics(report: RunReport) -> list[str]:
@@ -374,13 +382,14 @@ def _outcome_rows(outcomes: Sequence[Outcome]) -> list[str]:
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     if not checks:
         return []
-    unhealthy = {check.topic for check in checks if not check.is_healthy}
-    healthy = {check.topic for check in checks} - unhealthy
-    grave = sorted(
-        (c for c in checks if not c.is_healthy), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id)
-    )
+    unhealthy = {check.topic for check in checks if check.is_problem}
+    unseen = {check.topic for check in _not_checked(checks)} - unhealthy
+    healthy = {check.topic for check in checks} - unhealthy - unseen
+    grave = sorted((c for c in checks if c.is_problem), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id))
     return [
         f"{plural(len(healthy), 'topic')} healthy, by {COMPARED_VIEWS[source][0]} and {COMPARED_VIEWS[source][1]}",
+        *([f"{plural(len(unseen), 'topic')} without a problem, as far as checked"] if unseen else []),
+        *_not_checked_lines(checks),
         *_grouped(grave),
         *_remark_lines(checks),
     ]
@@ -405,6 +414,12 @@ def _brokers_in(message: str) -> tuple[int, ...]:
     """The brokers that a message names, in order."""
     listed = " ".join(re.findall(r"\bbrokers? (\d+(?:(?:, | and )\d+)*)", message))
     return tuple(sorted(set(map(int, re.findall(r"\d+", listed)))))
+
+
+def _not_checked_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """A line for each reason, with the number of its topics."""
+    by_reason = groupby(sorted(_not_checked(checks), key=lambda check: check.message), key=lambda check: check.message)
+    yield from (f"not checked: {message}: {_topics(list(found))}" for message, found in by_reason)
 
 
 def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
