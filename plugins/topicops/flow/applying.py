@@ -37,9 +37,10 @@ from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, 
 from topicops.model.plans.approval import Approval, may_run
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.ports import ApplyPorts, Clock, LiveReader
+from topicops.model.ports import ApplyPorts, Clock, LiveReader, ServerTime
 from topicops.model.runs.results import IN_PLACE, Outcome
 from topicops.steps.applying.apply import apply as apply_step
+from topicops.steps.clocks import difference_text
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_again
 
@@ -99,8 +100,11 @@ def apply(
             live = reader.snapshot(states=True)
             require_whole(run, environment, live)
             live = with_lost_topics(run, with_needed_answers(access, live, plan, desired), plan, desired)
-            judged = judge_now(run, environment, plan, desired=desired, live=live, approvals=approvals)
-            note(run, [*safety_notes(environment)])
+            server_time = lease.server_time() or reader.server_time()
+            judged = judge_now(
+                run, environment, plan, desired=desired, live=live, approvals=approvals, server_time=server_time
+            )
+            note(run, [*safety_notes(environment), *filter(None, [difference_text(server_time, Clock())])])
             note(run, recover_earlier_runs(run, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
@@ -110,7 +114,15 @@ def apply(
                 return write_outcomes(run, actions, [*unsent, *waiting])
             comments = _comments(approvals, judged.approved)
             sending = _Sending(
-                run, access, final, plan.fingerprint, tuple(actions), judged.approved, comments, interrupted
+                run,
+                access,
+                final,
+                plan.fingerprint,
+                tuple(actions),
+                judged.approved,
+                comments,
+                interrupted,
+                server_time,
             )
             outcomes = sending.send(live, reader, lease, journal)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
@@ -155,6 +167,7 @@ class _Sending:
     comments: Mapping[str, str]
     """What these approvers wrote, by digest."""
     interrupted: Callable[[], bool]
+    server_time: ServerTime | None
 
     def send(self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal) -> Sequence[Outcome]:
         """One outcome for each change that may run. Brokers are asked only if there is one."""
@@ -195,6 +208,7 @@ class _Sending:
             actions=self.actions,
             environment=self.access.environment.spec,
             clock=Clock(),
+            server_time=self.server_time,
             progress=lambda outcome: self.run.progress(outcome_line(outcome)),
             interrupted=self.interrupted,
         )

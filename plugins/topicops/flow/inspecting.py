@@ -31,9 +31,10 @@ from topicops.model.cluster.doctor_facts import (
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError, UsageError
-from topicops.model.ports import LiveReader
+from topicops.model.ports import Clock, LiveReader
 from topicops.model.runs.audit import AuditFile
 from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.steps.clocks import difference_text
 from topicops.steps.doctor import examine, examine_for_kraft, kraft_report
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.drift import DriftEntry, counted
@@ -125,6 +126,7 @@ def doctor(run: Run) -> DoctorReport:
         other_cluster_id=other_cluster_id,
         home_is_set=home_is_set(),
         spark_starts_slowly=_spark_starts_slowly(),
+        clock_difference=_clock_difference(access) if snapshot and snapshot.source == "kafka" else "",
     )
     return examine(facts, environment)
 
@@ -162,6 +164,14 @@ def _runs_with_kraft(access: Access) -> bool:
         return quorum_of(access.kafka("reader")) is not None
     except TopicopsError:
         return False
+
+
+def _clock_difference(access: Access) -> str:
+    try:
+        with access.reader() as reader:
+            return difference_text(reader.server_time(), Clock())
+    except TopicopsError:
+        return ""
 
 
 def _read_migration(access: Access, unread: dict[Area, UnreadArea]) -> MigrationFacts | None:

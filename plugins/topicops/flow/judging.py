@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.run import Run
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_of_now
+from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan as plan_step
 
@@ -53,25 +56,29 @@ def judge_now(
     desired: Desired,
     live: ClusterSnapshot,
     approvals: Sequence[Approval],
+    server_time: ServerTime | None = None,
 ) -> Judged:
     """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
         live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
+        server_time: Beside this host's clock: ``notBefore`` must be over, and an approval must last, by both.
     """
-    anew = _planned_anew(environment, plan, desired, live)
-    approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew))
+    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, Clock()))
+    approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew), server_time=server_time)
     waits = tuple(waits_for(run, environment, commit_of_files(run))) if environment.spec.policy.after else ()
     return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved, waits=waits)
 
 
-def _planned_anew(environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot) -> ChangeSet:
+def _planned_anew(
+    environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime
+) -> ChangeSet:
     """What files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
 
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
     planned = {gated.change.topic for gated in plan.changes}
-    anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=now())
+    anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=at)
     if desired.has_files:
         return anew
     return replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))

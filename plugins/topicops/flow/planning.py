@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -41,17 +41,18 @@ from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, w
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import SpecError
+from topicops.model.errors import ClusterError, SpecError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
 from topicops.model.plans.delta import Delta, TopicClass, TopicDelta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
-from topicops.model.ports import Clock
+from topicops.model.ports import Clock, ServerTime
 from topicops.model.runs.facts import Facts, facts_file
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
+from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.log_directories import not_checked
 from topicops.steps.planning.gate import gate as gate_step
@@ -274,9 +275,11 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
     live, activity, warnings = _with_broker_answers(access, live, delta)
+    server_time, doubts = _server_time(access, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
-    warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment))
+    warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment), *doubts)
+    at = passed_by_both(server_time, Clock(utc=now))
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
@@ -433,7 +436,7 @@ def _with_broker_answers(
     if not delta.topics:
         return live, {}, ()
     is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
-    doomed = [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]
+    doomed = _doomed(delta)
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
         if doomed or any(map(_places_replicas, delta.topics)):
@@ -448,3 +451,23 @@ def _with_broker_answers(
 
 def _places_replicas(topic: TopicDelta) -> bool:
     return topic.topic_class is TopicClass.MISSING or bool(topic.changed - {"configs"})
+
+
+def _server_time(access: Access, delta: Delta) -> tuple[ServerTime | None, tuple[str, ...]]:
+    """A server's time where a topic is to be deleted, and a warning where this host's clock is wrong or unproved.
+
+    Only KRaft controllers tell it here: ZooKeeper's clock shows in the lease, which apply takes and compares.
+    """
+    spec, clock = access.environment.spec, Clock()
+    if not _doomed(delta) or (spec.cluster.source, spec.cluster.lease) == ("zookeeper", "zookeeper"):
+        return None, ()
+    server_time = None
+    with suppress(ClusterError), access.reader() as reader:
+        server_time = reader.server_time()
+    unproved = server_time is None and spec.rests_for and spec.policy.delete_active == "refuse"
+    doubt = NO_SERVER_TIME if unproved else difference_text(server_time, clock)
+    return server_time, (doubt,) if doubt else ()
+
+
+def _doomed(delta: Delta) -> list[str]:
+    return [topic.topic for topic in delta.topics if topic.topic_class is TopicClass.TOMBSTONED]

@@ -100,6 +100,10 @@ class LiveReader(Protocol):
         """Raise ``ClusterError`` unless the reader may see each of these topics, whether it exists or not."""
         ...
 
+    def server_time(self) -> ServerTime | None:
+        """The time of day by a server's own clock; None where no answer of the source tells it."""
+        ...
+
     def catch_up_with(self, lease: Lease) -> None:
         """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
 
@@ -272,6 +276,10 @@ class Lease(Protocol):
         """The newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
         ...
 
+    def server_time(self) -> ServerTime | None:
+        """The time at which the lease was written, by the clock of the server that keeps it; None without one."""
+        ...
+
 
 class Journal(Protocol):
     """What this run will send, and the outcomes; durable before each call returns."""
@@ -306,6 +314,19 @@ class ApplyPorts:
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTime:
+    """Time of day by a server's own clock, as one answer told it."""
+
+    server: str
+    """Name of the server, as it ends a sentence: ``ZooKeeper``."""
+    at: datetime
+    asked_at: float
+    """When the request left, by ``Clock.now``."""
+    answered_at: float
+    """When its answer came, by ``Clock.now``; the server's clock stood at ``at`` in between."""
 
 
 @dataclass(frozen=True, slots=True)

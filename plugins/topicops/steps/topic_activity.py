@@ -19,13 +19,31 @@ def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) 
     """Why the newest record keeps the topic in use; None if all records are older than ``rests_for``, or not known.
 
     The time of a record is the one that its producer gave it, or the broker for ``message.timestamp.type:
-    LogAppendTime``. A record dated in the future keeps the topic in use.
+    LogAppendTime``. A record dated in the future keeps the topic in use, and so does one that retention took if it may
+    have been younger then.
     """
     newest, rest_ms = activity.last_record_ms, rests_for // _MS
-    if not rest_ms or newest is None or newest == NO_RECORD or newest <= (now - _EPOCH) // _MS - rest_ms:
+    if not rest_ms or newest is None:
         return None
-    count, unit = largest_unit(rest_ms, "ms")
-    return f"its last record is of {time_text(newest)}; it rests {count}{unit} after that (policy.restsFor)"
+    if activity.emptied and (activity.kept_ms is None or activity.kept_ms < rest_ms):
+        return _emptied_text(activity, rest_ms)
+    if newest == NO_RECORD or newest <= (now - _EPOCH) // _MS - rest_ms:
+        return None
+    return f"its last record is of {time_text(newest)}; it rests {_duration(rest_ms)} after that (policy.restsFor)"
+
+
+def _emptied_text(activity: TopicActivity, rest_ms: int) -> str:
+    took = "what took them is not known" if activity.kept_ms is None else f"retention.ms {_duration(activity.kept_ms)}"
+    return (
+        f"partition {activity.emptied[0]} holds none of its records any more ({took}), so the last one may be younger "
+        f"than {_duration(rest_ms)} (policy.restsFor); where no client writes, give the topic a retention.ms of at "
+        f"least {_duration(rest_ms)} and wait that long"
+    )
+
+
+def _duration(ms: int) -> str:
+    count, unit = largest_unit(ms, "ms")
+    return f"{count}{unit}"
 
 
 def groups_text(activity: TopicActivity) -> list[str]:

@@ -56,6 +56,9 @@ class FakeLease:
     def zxid(self) -> int | None:
         return self.newest_zxid
 
+    def server_time(self) -> None:
+        """None: no server keeps it."""
+
     def lose(self) -> None:
         self.confirmations_left = 0
 

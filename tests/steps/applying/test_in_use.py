@@ -134,6 +134,41 @@ def test_a_topic_rests_only_if_its_last_record_is_old_enough(
     assert found is None if reason is None else str(found).startswith(reason)
 
 
+def emptied(kept_ms: int | None, *, newest: int = NO_RECORD) -> TopicActivity:
+    return TopicActivity(end_offsets={0: 5, 1: 7}, groups=(), last_record_ms=newest, emptied=(1,), kept_ms=kept_ms)
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        pytest.param(emptied(1000), "partition 1 holds none of its records any more (retention.ms 1s)", id="short"),
+        pytest.param(emptied(None), "partition 1 holds none of its records any more (what took them", id="not known"),
+        pytest.param(emptied(24 * HOUR), None, id="long enough"),
+        pytest.param(emptied(24 * HOUR - 1), "partition 1 holds none", id="a little too short"),
+        pytest.param(emptied(1000, newest=NOW_MS - 48 * HOUR), "partition 1 holds none", id="one of two partitions"),
+        pytest.param(emptied(24 * HOUR, newest=NOW_MS), "its last record is of", id="the other has a new record"),
+    ],
+)
+def test_an_emptied_topic_rests_only_if_its_last_record_was_old_when_it_went(
+    now: TopicActivity, reason: str | None
+) -> None:
+    found = activity_reason(AT_REST, now, rests_for=DAY, at=NOW)
+
+    assert found is None if reason is None else str(found).startswith(reason)
+    assert activity_reason(AT_REST, emptied(None), rests_for=timedelta(0), at=NOW) is None
+
+
+def test_a_wrong_clock_keeps_every_topic_that_ever_had_a_record() -> None:
+    never = TopicActivity(end_offsets={0: 0}, groups=(), last_record_ms=NO_RECORD)
+    old = last_record(NOW_MS - 48 * HOUR)
+
+    found = [
+        activity_reason(topic, topic, rests_for=DAY, at=NOW, clock_problem="it is wrong") for topic in (old, never)
+    ]
+
+    assert found == ["it is wrong", None]
+
+
 def test_who_cannot_be_asked_is_no_reason_to_delete_what_may_be_in_use() -> None:
     unread = activity_reason(AT_REST, last_record(None), rests_for=DAY, at=NOW)
 

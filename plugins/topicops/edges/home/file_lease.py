@@ -105,6 +105,9 @@ class FileLease:
     def zxid(self) -> None:
         """None: this lease is not in ZooKeeper."""
 
+    def server_time(self) -> None:
+        """None: no server of the cluster keeps this lease."""
+
     def _lock(self, path: Path, deadline: float) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,3 +156,6 @@ class NoLease:
 
     def zxid(self) -> None:
         """None: this lease is not in ZooKeeper."""
+
+    def server_time(self) -> None:
+        """None: no server of the cluster keeps this lease."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
@@ -13,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     OffsetSpec,
 )
 
+from topicops.edges.kafka.broker_views import topic_configs_request
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, named, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
@@ -36,6 +38,8 @@ NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
+RETENTION = ["cleanup.policy", "retention.ms", "retention.bytes"]
+NO_TIME_LIMIT = "-1"
 AUTHORIZER = "authorizer.class.name"
 
 
@@ -86,6 +90,8 @@ class BrokerQuestions:
         partitions = self._partitions(topics, deadline)
         ends = self._offsets(partitions, LATEST, deadline)
         newest = self._offsets(partitions, NEWEST, deadline)
+        emptied = {topic: _emptied(ends.get(topic, {}), answers) for topic, answers in newest.items()}
+        kept = self._kept_ms([topic for topic in topics if emptied.get(topic)], deadline)
         kind, groups = TopicActivity, None
         try:
             groups = self._groups(topics, deadline)
@@ -93,7 +99,11 @@ class BrokerQuestions:
             log.debug("not read: consumer groups: %s", error)
             kind = ActivityOfHiddenGroups
         return {
-            topic: _activity(kind, ends.get(topic), newest.get(topic), None if groups is None else groups[topic])
+            topic: replace(
+                _activity(kind, ends.get(topic), newest.get(topic), None if groups is None else groups[topic]),
+                emptied=emptied.get(topic, ()),
+                kept_ms=kept.get(topic),
+            )
             for topic in topics
         }
 
@@ -163,6 +173,23 @@ class BrokerQuestions:
         wait_all(list(futures.values()), deadline.left_s)
         return {t: [p.id for p in f.result().partitions] for t, f in futures.items() if _succeeded(f)}
 
+    def _kept_ms(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
+        """How long brokers keep the records of these topics at least; without topics of which a broker does not tell.
+
+        Each broker is asked: a topic without an override has the default of the broker that leads it.
+        """
+        if not topics:
+            return {}
+        try:
+            connections = self._connected()
+            asked = {broker: topic_configs_request(topics, RETENTION) for broker in connections.brokers()}
+            answers = connections.ask(asked, timeout_s=deadline.left_s).values()
+        except (ClusterError, UsageError) as error:
+            self._give_up("retention", error)
+            return {}
+        by_broker = [{} if isinstance(answer, str) else _kept_by_topic(answer) for answer in answers]
+        return {topic: min(kept[topic] for kept in by_broker) for topic in topics if all(topic in k for k in by_broker)}
+
     def _groups(self, topics: Sequence[str], deadline: Deadline) -> GroupsByTopic | None:
         """Groups with members or commits, or that could not be read; None when not every group is known."""
         try:
@@ -221,6 +248,35 @@ def _activity(
         last_record_ms=None if newest is None else max((a.timestamp for a in newest.values()), default=NO_RECORD),
         group_uses={name: _use(group, end_offsets or {}) for name, group in sorted((groups or {}).items())},
     )
+
+
+def _emptied(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[int, ...]:
+    """Partitions that had records and hold none.
+
+    A partition that holds any record holds its last one: retention takes the oldest segments first, and compaction
+    leaves the newest segment alone.
+
+    Source: org.apache.kafka.storage.internals.log.LogCleanerManager#cleanableOffsets, kafka.log.UnifiedLog (3.9).
+    """
+    return tuple(p for p, answer in newest.items() if answer.timestamp == NO_RECORD and p in ends and ends[p].offset)
+
+
+def _kept_by_topic(answer: Any) -> dict[str, int]:
+    """Of the topics whose records only their age can have taken."""
+    settings = {
+        result.resource_name: {setting.name: setting.value for setting in result.configs}
+        for result in answer.results
+        if not result.error_code
+    }
+    found = {topic: _kept_ms_of(values) for topic, values in settings.items() if values.keys() >= set(RETENTION)}
+    return {topic: kept_ms for topic, kept_ms in found.items() if kept_ms is not None}
+
+
+def _kept_ms_of(values: Mapping[str, str | None]) -> int | None:
+    """By size, retention empties a partition only at ``retention.bytes=0``; compaction never does."""
+    policies, kept_ms, kept_bytes = (values[name] or "" for name in RETENTION)
+    takes_by_age = "delete" in policies and kept_bytes != "0" and kept_ms != NO_TIME_LIMIT
+    return int(kept_ms) if takes_by_age else None
 
 
 def _use(group: GroupOnTopic, ends: Mapping[int, int]) -> GroupUse:

@@ -71,7 +71,7 @@ class BrokerViews:
         """From the first broker that answers: each has the configs from ZooKeeper, or from its own log of metadata."""
         reply: Any = "no broker gives the configs"
         for broker in sorted(self._known)[:BROKERS_ASKED]:
-            reply = self._replies({broker: _topic_configs_request(topics)})[broker]
+            reply = self._replies({broker: topic_configs_request(topics)})[broker]
             if not isinstance(reply, str):
                 return {result.resource_name: _overrides_or_problem(result) for result in reply.results}
         return dict.fromkeys(topics, reply)
@@ -183,10 +183,11 @@ def _unread(reply: Any) -> dict[str, dict[int, str]]:
     return found
 
 
-def _topic_configs_request(topics: Sequence[str]) -> Any:
+def topic_configs_request(topics: Sequence[str], names: Sequence[str] | None = None) -> Any:
+    """What asks a broker for these configs of topics; for all of them if ``names`` is None."""
     resources = [
         DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=None
+            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=names
         )
         for topic in topics
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -13,6 +15,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.ports import ServerTime
 
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""
@@ -26,6 +29,8 @@ class Quorum:
     """-1 while there is none."""
     epoch: int
     """Of the leader; each election raises it."""
+    time: ServerTime | None = None
+    """By the leader's clock; None: there is no leader, or its release does not tell it (before 3.3)."""
 
 
 def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
@@ -47,7 +52,9 @@ def ask_quorum(connections: BrokerConnections) -> Quorum | None:
     answering = _answered(connections.ask(questions, enough=1))
     if not connections.offers(next(iter(answering)), DescribeQuorumRequest):
         return None
-    return _decoded(_answered(connections.ask({broker: _request() for broker in answering}, enough=1)))
+    asked_at = monotonic()
+    answers = _answered(connections.ask({broker: _request() for broker in answering}, enough=1))
+    return _decoded(answers, asked_at, monotonic())
 
 
 def _request() -> Any:
@@ -65,7 +72,7 @@ def _answered(replies: Mapping[int, Any]) -> dict[int, Any]:
     return answers
 
 
-def _decoded(answers: Mapping[int, Any]) -> Quorum:
+def _decoded(answers: Mapping[int, Any], asked_at: float, answered_at: float) -> Quorum:
     broker, answer = next(iter(answers.items()))
     if answer.error_code != KafkaError.NO_ERROR:
         raise ClusterError(
@@ -73,4 +80,17 @@ def _decoded(answers: Mapping[int, Any]) -> Quorum:
             "the reader needs Describe on the cluster"
         )
     partition = answer.topics[0].partitions[0]
-    return Quorum(leader=partition.leader_id, epoch=partition.leader_epoch)
+    leader_ms = max((_time_ms(v) for v in partition.current_voters if v.replica_id == partition.leader_id), default=-1)
+    time = None
+    if leader_ms > 0:
+        at = datetime.fromtimestamp(leader_ms / 1000, UTC)
+        time = ServerTime(server="the KRaft controller", at=at, asked_at=asked_at, answered_at=answered_at)
+    return Quorum(leader=partition.leader_id, epoch=partition.leader_epoch, time=time)
+
+
+def _time_ms(voter: Any) -> int:
+    """When the leader last saw the voter caught up, by its own clock; of the leader itself: now. -1: not told.
+
+    Source: DescribeQuorumResponse.json, org.apache.kafka.raft.LeaderState#describeQuorum (3.9; KIP-836, since 3.3).
+    """
+    return int(voter.last_caught_up_timestamp)

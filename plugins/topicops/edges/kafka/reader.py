@@ -45,7 +45,7 @@ from topicops.model.cluster.snapshot import (
 )
 from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
 from topicops.model.gc_pause import gc_paused
-from topicops.model.ports import BrokerView, Lease, TopicSink, Unoffered
+from topicops.model.ports import BrokerView, Lease, ServerTime, TopicSink, Unoffered
 from topicops.model.printable import printable
 from topicops.model.waits import waiting_for
 
@@ -209,6 +209,11 @@ class KafkaReader:
 
     def catch_up_with(self, lease: Lease) -> None:
         """Do nothing: the brokers' answers carry no ZooKeeper transaction to compare with."""
+
+    def server_time(self) -> ServerTime | None:
+        """By the clock of the quorum's leader; None where ZooKeeper controls the brokers: they do not tell it."""
+        quorum = ask_quorum(self._connected())
+        return None if quorum is None else quorum.time
 
     def brokers(self) -> Mapping[int, Broker]:
         """Live brokers by id, without fenced ones."""

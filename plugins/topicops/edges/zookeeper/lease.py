@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -30,6 +31,7 @@ from topicops.model.errors import (
     TopicopsError,
     WrongTargetError,
 )
+from topicops.model.ports import ServerTime
 from topicops.model.waits import waiting_for
 
 logger = logging.getLogger(__name__)
@@ -87,6 +89,8 @@ class ZooKeeperLease:
         self._lock_timeout_s = lock_timeout_s
         self._interrupted = interrupted
         self._session_id: int | None = None
+        self._written_between = (0.0, 0.0)
+        """Before the request that wrote the znode, and after its answer; by ``time.monotonic``."""
         self._lost: str = ""
 
     def __enter__(self) -> Self:
@@ -126,6 +130,18 @@ class ZooKeeperLease:
     def zxid(self) -> int | None:
         """The newest ZooKeeper transaction that this session has seen."""
         return self.session.zxid
+
+    def server_time(self) -> ServerTime | None:
+        """When ZooKeeper's leader wrote the znode, by its own clock; None: the znode is gone.
+
+        Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
+        """
+        znode = self.session.get(LEASE)
+        if znode is None:
+            return None
+        asked_at, answered_at = self._written_between
+        at = datetime.fromtimestamp(znode.stat.ctime / 1000, UTC)
+        return ServerTime(server="ZooKeeper", at=at, asked_at=asked_at, answered_at=answered_at)
 
     def _read_when_connected(self) -> Znode | None:
         deadline = time.monotonic() + self.session.timeout_s
@@ -167,15 +183,17 @@ class ZooKeeperLease:
             ) from error
 
     def _acquire(self) -> None:
-        deadline = time.monotonic() + self._lock_timeout_s
+        asked_at = time.monotonic()
+        deadline = asked_at + self._lock_timeout_s
         entry = msgspec.json.encode(self._holder)
-        while not self._create(LEASE, entry, ephemeral=True):
+        while not self._create_lease(entry):
             released = threading.Event()
             holder = self._holding(released)
             if holder is None:
                 continue
-            if holder.stat.ephemeralOwner == self._session_id:
-                return  # our own create, whose answer was lost
+            if holder.stat.ephemeralOwner == self._session_id:  # our own create, whose answer was lost
+                self._written_between = (asked_at, time.monotonic())
+                return
             if is_stray(holder):
                 raise StrayLeaseError(
                     f"{self.session.hosts}{LEASE} is no lease: it belongs to no session, and will not go by itself; "
@@ -186,6 +204,12 @@ class ZooKeeperLease:
                 raise LeaseHeldError(self._held_message(holder))
             released.wait(min(left, LONGEST_WATCH_S))
         logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
+
+    def _create_lease(self, entry: bytes) -> bool:
+        asked_at = time.monotonic()
+        is_made = self._create(LEASE, entry, ephemeral=True)
+        self._written_between = (asked_at, time.monotonic())
+        return is_made
 
     def _holding(self, released: threading.Event) -> Znode | None:
         """Give the znode of the lease; ``released`` is set when it changes or is removed."""

@@ -161,6 +161,9 @@ class ZooKeeperReader:
         """Whether the server reads many znodes in one request; else each znode is a request."""
         return self._knows_multi_read
 
+    def server_time(self) -> None:
+        """None: only a write shows ZooKeeper's clock, as that of the lease does."""
+
     def catch_up_with(self, lease: Lease) -> None:
         """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
 

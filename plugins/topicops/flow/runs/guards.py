@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import Run, note, now
+from topicops.flow.runs.run import Run, note
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError, WrongTargetError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
+from topicops.steps.clocks import difference_text, reached_by_either
 from topicops.steps.planning.approval_rules import counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
 
@@ -54,13 +56,25 @@ def require_files(run: Run, environment: Environment, desired: Desired) -> None:
 
 
 def counted_signatures(
-    run: Run, environment: Environment, approvals: Sequence[Approval], changes: Sequence[GatedChange]
+    run: Run,
+    environment: Environment,
+    approvals: Sequence[Approval],
+    changes: Sequence[GatedChange],
+    *,
+    server_time: ServerTime | None = None,
 ) -> Mapping[str, str]:
     """Who approved each change that may run by the policy of now, by digest.
 
     The report says why the other approvals do not count.
     """
-    found = counted(approvals, changes, environment, now=now())
+    # An approval's time may be of either clock.
+    found = counted(
+        approvals,
+        changes,
+        environment,
+        now=reached_by_either(server_time, Clock()),
+        clocks=difference_text(server_time, Clock()),
+    )
     for objection in found.objections:
         run.progress(objection)
     note(run, found.objections)

@@ -154,6 +154,8 @@ class DoctorFacts:
     """Spark runs on this machine, and has no class archive."""
     migration: MigrationFacts | None = None
     """None: it was not asked for, or could not be read."""
+    clock_difference: str = ""
+    """How far this host's clock is from a server's that tells its time; empty: they agree, or none tells it."""
 
 
 class Severity(StrEnum):

@@ -25,7 +25,7 @@ from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -134,6 +134,13 @@ class TopicActivity:
     """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: no partition holds a record; None: not known."""
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
     """By group."""
+    emptied: tuple[int, ...] = ()
+    """Partitions that had records and hold none: ``last_record_ms`` does not count their last one. Since 1.7."""
+    kept_ms: int | None = None
+    """How old each record was at least when retention took it, by the brokers' configs of now; None: not known.
+
+    Read only where ``emptied`` names partitions.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +207,7 @@ class Plan:
                 "target": [target.environment, target.cluster_id, target.chroot],
                 "commit": change_set.source.commit,
                 "changes": sorted([gated.digest, sha256_of(_beside_digest(gated.change))] for gated in self.changes),
-                "activity": msgspec.to_builtins(change_set.activity, str_keys=True),
+                "activity": {topic: _shown(activity) for topic, activity in change_set.activity.items()},
             }
         )
 
@@ -215,6 +222,12 @@ class Plan:
     @property
     def action_counts(self) -> dict[Action, int]:
         return {action: sum(gated.change.action == action for gated in self.changes) for action in ACTIONS}
+
+
+def _shown(activity: TopicActivity) -> Mapping[str, object]:
+    """Without the fields that came with 1.7 where they say nothing: older plans keep their fingerprints."""
+    fields = msgspec.to_builtins(activity, str_keys=True)
+    return {name: value for name, value in fields.items() if value or name not in ("emptied", "kept_ms")}
 
 
 def _beside_digest(change: Change) -> Mapping[str, object]:

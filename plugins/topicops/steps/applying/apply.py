@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import ACTIONS, Action, DeleteTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.ports import ApplyPorts, Clock
+from topicops.model.ports import ApplyPorts, Clock, ServerTime
 from topicops.model.printable import printable
 from topicops.model.runs.results import Outcome
 from topicops.model.specs.environment import EnvironmentSpec
@@ -33,11 +33,13 @@ def apply(
     actions: Collection[Action] = ACTIONS,
     environment: EnvironmentSpec,
     clock: Clock,
+    server_time: ServerTime | None = None,
     progress: Callable[[Outcome], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, ...]:
     """Give one outcome for each change of ``actions`` that the gate lets run, in the plan's order.
 
+    ``server_time`` is what a server of the cluster told, after the lease was taken; None: none tells its time.
     ``progress`` is called with each outcome as it is decided; ``interrupted`` is asked before each request, once true
     nothing more is sent.
 
@@ -45,7 +47,9 @@ def apply(
     """
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
     ledger = Ledger(plan=plan, ports=ports, progress=progress)
-    in_use = TopicsInUse(plan=plan, questions=ports.questions, environment=environment, clock=clock)
+    in_use = TopicsInUse(
+        plan=plan, questions=ports.questions, environment=environment, clock=clock, server_time=server_time
+    )
     disks = Disks(questions=ports.questions, clock=clock)
     sender = Sender(ports=ports, clock=clock, interrupted=interrupted, ledger=ledger, in_use=in_use, disks=disks)
     try:

@@ -9,9 +9,10 @@ from math import inf
 
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan, TopicActivity
-from topicops.model.ports import Clock, ClusterQuestions
+from topicops.model.ports import Clock, ClusterQuestions, ServerTime
 from topicops.model.release import NEWEST_RECORDS
 from topicops.model.specs.environment import EnvironmentSpec
+from topicops.steps.clocks import passed_by_both, rest_objection
 from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
 
 CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
@@ -32,6 +33,8 @@ class TopicsInUse:
     """None: the brokers cannot be asked."""
     environment: EnvironmentSpec
     clock: Clock
+    server_time: ServerTime | None
+    """None: no server of the cluster tells its time."""
     _answers: dict[str, tuple[float, TopicActivity | None]] = field(default_factory=dict)
     """When the brokers were asked, by ``clock``, and their answer; by topic."""
 
@@ -50,7 +53,13 @@ class TopicsInUse:
             return None
         _, now = self._answers.get(change.topic, (-inf, None))
         planned = self.plan.change_set.activity.get(change.topic)
-        return activity_reason(planned, now, rests_for=self.environment.rests_for, at=self.clock.utc())
+        return activity_reason(
+            planned,
+            now,
+            rests_for=self.environment.rests_for,
+            at=passed_by_both(self.server_time, self.clock),
+            clock_problem=rest_objection(self.server_time, self.clock, self.environment),
+        )
 
     @property
     def _may_be_deleted(self) -> bool:
@@ -62,11 +71,20 @@ class TopicsInUse:
 
 
 def activity_reason(
-    planned: TopicActivity | None, now: TopicActivity | None, *, rests_for: timedelta, at: datetime
+    planned: TopicActivity | None,
+    now: TopicActivity | None,
+    *,
+    rests_for: timedelta,
+    at: datetime,
+    clock_problem: str | None = None,
 ) -> str | None:
     """Why a topic counts as in use, and what to do; None when it is surely not used.
 
     What cannot be read counts as in use.
+
+    Args:
+        at: The time of now.
+        clock_problem: Why no age may be told by it; a topic that never had a record needs none.
     """
     if planned is None or planned.end_offsets is None:
         return f"its end offsets were not read when the plan was made (TOP409); {CHECK_THE_READER}"
@@ -76,6 +94,8 @@ def activity_reason(
         return f"records were written since the plan (TOP409): {', '.join(moved)}; {STOP_CLIENTS}"
     if rests_for and now.last_record_ms is None:
         return f"the time of its last record cannot be read (TOP409); {CHECK_THE_READER}; {OLD_BROKERS}"
+    if clock_problem and any(now.end_offsets.values()):
+        return clock_problem
     if recent := recent_record(now, rests_for, at):
         return f"{recent} (TOP409); {STOP_CLIENTS}"
     if isinstance(now, ActivityOfHiddenGroups):

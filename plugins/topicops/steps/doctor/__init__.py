@@ -35,7 +35,7 @@ RULES: Sequence[Rule] = (
     Rule("wrong-cluster", ("snapshot", "brokers"), connection.addresses_name_one_cluster),
     Rule("migration", ("zookeeper",), settings.no_migration_is_prepared),
     Rule("feature-znode", ("zookeeper",), settings.features_are_readable),
-    Rule("clock-skew", ("zookeeper",), settings.clocks_agree),
+    Rule("clock-skew", (), settings.clocks_agree),
     Rule("no-controller", ("snapshot",), settings.a_controller_is_elected),
     Rule("few-brokers", ("snapshot",), settings.enough_brokers_live),
     Rule("mixed-racks", ("snapshot",), settings.all_brokers_have_a_rack_or_none),

@@ -35,8 +35,16 @@ def features_are_readable(facts: DoctorFacts, _: Environment) -> Iterator[Findin
 
 
 def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
-    """Each broker is compared with ZooKeeper by its registration; this host writes none, so only when it is behind."""
-    zookeeper = zookeeper_of(facts)
+    """Each broker is compared with ZooKeeper by its registration; this host writes none, so only when it is behind.
+
+    A KRaft controller tells its time to everybody.
+    """
+    if facts.clock_difference:
+        message, fix = facts.clock_difference.removesuffix(" (TOP807)"), "repair time synchronisation there"
+        yield Finding(Severity.WARNING, message, fix, "TOP807")
+    zookeeper = facts.zookeeper
+    if zookeeper is None:
+        return
     off = [
         f"broker {broker} by {_seconds(ahead_ms)}"
         for broker, ahead_ms in sorted(zookeeper.clocks_ahead_ms.items())

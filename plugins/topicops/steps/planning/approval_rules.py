@@ -27,17 +27,22 @@ class Counted:
 
 
 def counted(
-    approvals: Sequence[Approval], changes: Sequence[GatedChange], environment: Environment, *, now: datetime
+    approvals: Sequence[Approval],
+    changes: Sequence[GatedChange],
+    environment: Environment,
+    *,
+    now: datetime,
+    clocks: str = "",
 ) -> Counted:
     """Which of the changes the approvals let run, as far as the policy goes; the gate may still hold them.
 
-    One approval that counts is enough; of several the first one is named.
+    One approval that counts is enough; of several the first one is named. ``clocks`` says that two clocks differ.
     """
     signatures: dict[str, str] = {}
     rejected = list[tuple[Approval, Sequence[GatedChange], str]]()
     for approval in approvals:
         named = [gated for gated in changes if gated.digest in approval.digests]
-        uncounted, reason = _uncounted(approval, named, environment, now=now)
+        uncounted, reason = _uncounted(approval, named, environment, now=now, clocks=clocks)
         for digest in {gated.digest for gated in named} - {gated.digest for gated in uncounted}:
             signatures.setdefault(digest, approval.signature)
         rejected.append((approval, uncounted, reason))
@@ -48,10 +53,10 @@ def counted(
 
 
 def _uncounted(
-    approval: Approval, named: Sequence[GatedChange], environment: Environment, *, now: datetime
+    approval: Approval, named: Sequence[GatedChange], environment: Environment, *, now: datetime, clocks: str
 ) -> tuple[Sequence[GatedChange], str]:
     """Those of the named changes that the approval does not let run, and why."""
-    if objection := next(objections(approval, environment, now=now), ""):
+    if objection := next(objections(approval, environment, now=now, clocks=clocks), ""):
         return named, objection
     own = [gated for gated in named if is_own_and_too_risky(approval, gated.change.risk, environment)]
     highest = environment.spec.policy.author_approves
@@ -59,7 +64,7 @@ def _uncounted(
     return own, f"the author of a change approves alone up to risk {highest} ({place}); another person must approve it"
 
 
-def objections(approval: Approval, environment: Environment, *, now: datetime) -> Iterator[str]:
+def objections(approval: Approval, environment: Environment, *, now: datetime, clocks: str = "") -> Iterator[str]:
     """Yield each reason why the approval counts for no change at all."""
     policy = environment.spec.policy
     if approval.way not in policy.approvals:
@@ -74,7 +79,8 @@ def objections(approval: Approval, environment: Environment, *, now: datetime) -
     if now - approval.given_at > policy.approval_lasts:
         place = environment.place_of("policy.approvalLasts")
         hours = policy.approval_lasts.total_seconds() / 3600
-        yield f"it was given at {approval.given_at:%Y-%m-%d %H:%M} UTC, and an approval lasts {hours:g} h ({place})"
+        given = f"it was given at {approval.given_at:%Y-%m-%d %H:%M} UTC, and an approval lasts {hours:g} h ({place})"
+        yield "; ".join(filter(None, [given, clocks]))
 
 
 def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environment) -> bool:

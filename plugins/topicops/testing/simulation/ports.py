@@ -24,6 +24,7 @@ from topicops.model.ports import (
     Lease,
     LogQuestions,
     PartitionView,
+    ServerTime,
     TopicSink,
     supported,
 )
@@ -115,6 +116,10 @@ class SimulatedPorts:
 
     def require_describable(self, topics: Sequence[str]) -> None:
         """Do nothing: ZooKeeper shows every topic."""
+
+    def server_time(self) -> ServerTime | None:
+        """None: reading shows no clock."""
+        return None
 
     def catch_up_with(self, lease: Lease) -> None:
         """Do nothing: there is one server, and it cannot be behind another."""

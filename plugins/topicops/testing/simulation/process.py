@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from topicops.model.errors import ArtifactError, ClusterUnreachableError, LeaseLostError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange
-from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ServerTime
 from topicops.model.runs.results import Mutation, Outcome
 from topicops.testing.simulation.admin import Mishap, SimulatedBrokersApi
 from topicops.testing.simulation.ports import SimulatedPorts
@@ -70,6 +70,9 @@ class SimulatedProcess(SimulatedPorts):
         self.calls = 0
         self.clock_skew_s = 0.0
         """How far this machine's time of day is wrong."""
+        self.server_skew_s = 0.0
+        """How far that of ZooKeeper, or of the controller, is wrong."""
+        self._leased_at = 0.0
         self.violations: list[str] = []
         """What a request must never find: sent without lease, or without an intent."""
         self.sent: list[str] = []
@@ -98,7 +101,7 @@ class SimulatedProcess(SimulatedPorts):
         """False: another session has it."""
         if self.lease_node.holder not in (None, self.name):
             return False
-        self.lease_node.holder = self.name
+        self.lease_node.holder, self._leased_at = self.name, self.world.now
         return True
 
     def lose_lease(self) -> None:
@@ -188,6 +191,11 @@ class SimulatedProcess(SimulatedPorts):
 
     def zxid(self) -> int | None:
         return self.cluster.znodes.zxid
+
+    def server_time(self) -> ServerTime:
+        """As the lease shows it, or the answer of a controller."""
+        at = START + timedelta(seconds=self._leased_at + self.server_skew_s)
+        return ServerTime(server="ZooKeeper", at=at, asked_at=self._leased_at, answered_at=self._leased_at)
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
         with self._call("intend"):

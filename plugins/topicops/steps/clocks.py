@@ -1,0 +1,67 @@
+"""What this host's clock says beside a server's: a time that both have passed, and a difference that is too large."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from topicops.model.ports import Clock, ServerTime
+from topicops.model.release import KRAFT
+from topicops.model.specs.environment import EnvironmentSpec
+
+NOTED_ABOVE = timedelta(seconds=10)
+"""A difference that is told. It is not measured where a server's answer is slow: only what is certain counts."""
+PART_OF_REST = 10
+"""The part of ``policy.restsFor`` by which two clocks may differ when a topic is deleted: the tenth."""
+SECOND = timedelta(seconds=1)
+NO_SERVER_TIME = (
+    "no server tells its time, so only this host's clock says how old the last record is (TOP807); keep the lease in "
+    f"ZooKeeper (cluster.lease: zookeeper), or use KRaft controllers of Kafka {KRAFT} or later; policy.restsFor: 0s "
+    "compares the end offsets alone"
+)
+
+
+def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
+    """How far this host's clock is surely ahead of the server's now; negative: behind; zero: no difference is sure."""
+    ours, now = clock.utc(), clock.now()
+    earliest = server.at + timedelta(seconds=now - server.answered_at)
+    latest = server.at + timedelta(seconds=now - server.asked_at)
+    return max(ours - latest, timedelta(0)) + min(ours - earliest, timedelta(0))
+
+
+def passed_by_both(server: ServerTime | None, clock: Clock) -> datetime:
+    """The earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
+    ahead = ahead_of(server, clock) if server else timedelta(0)
+    return clock.utc() - max(ahead, timedelta(0))
+
+
+def reached_by_either(server: ServerTime | None, clock: Clock) -> datetime:
+    """A time that neither clock has passed, whichever of the two a time that is to be compared was taken from."""
+    return clock.utc() + abs(ahead_of(server, clock) if server else timedelta(0))
+
+
+def difference_text(server: ServerTime | None, clock: Clock) -> str:
+    """Both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
+    ahead = ahead_of(server, clock) if server else timedelta(0)
+    return _text(server, clock, ahead) if server and abs(ahead) > NOTED_ABOVE else ""
+
+
+def rest_objection(server: ServerTime | None, clock: Clock, environment: EnvironmentSpec) -> str | None:
+    """Why the age of a record may not be judged by this host's clock; None where it may.
+
+    Production needs a server that tells its time; else this host's clock alone may do.
+    """
+    rests_for = environment.rests_for
+    if not rests_for:
+        return None
+    if server is None:
+        return NO_SERVER_TIME if environment.cluster.cluster_class == "production" else None
+    ahead = ahead_of(server, clock)
+    if abs(ahead) * PART_OF_REST <= rests_for:
+        return None
+    return f"{_text(server, clock, ahead)}; repair time synchronisation, then run again"
+
+
+def _text(server: ServerTime, clock: Clock, ahead: timedelta) -> str:
+    ours, word = clock.utc(), "ahead of" if ahead > timedelta(0) else "behind"
+    times = f"{ours:%Y-%m-%dT%H:%M:%SZ} here, {ours - ahead:%Y-%m-%dT%H:%M:%SZ} there"
+    return f"this host's clock is {abs(ahead) // SECOND * SECOND} {word} that of {server.server}: {times} (TOP807)"
