@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from fixtures.admin import new_admin
 from fixtures.live import look
+from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
@@ -187,6 +188,28 @@ def test_a_paused_broker_gives_no_defaults_and_holds_no_other_up(
     assert found[paused_broker] == "gave no answer in time"
     others = [given for broker, given in found.items() if broker != paused_broker]
     assert [not isinstance(given, str) and given["min.insync.replicas"] for given in others] == ["1", "1"]
+
+
+def test_an_address_that_leads_to_another_broker_gives_a_sentence_and_no_answer(
+    local_cluster: LocalCluster, topic: str
+) -> None:
+    with BrokerProxies(tuple(local_cluster.broker_ports.values())) as proxies:
+        first = proxies.proxies[0]
+        proxies.lead(local_cluster.broker_ports[2], to=first)
+        properties = {"bootstrap.servers": first.hosts}
+        with (
+            closing(BrokerViews(properties, timeout_s=10.0)) as views,
+            closing(BrokerQuestions(properties, timeout_s=10.0)) as questions,
+        ):
+            seen, logs = views.views(EVERYONE, [topic]), views.logs({2: LogQuestions(held={topic: (0,)})})
+            defaults, directories = questions.broker_defaults(), questions.log_directories({})
+            used = questions.activity([topic])[topic].groups
+
+    sentence = f"broker 2 does not answer itself: {first.hosts} leads to broker 1"
+    assert [str(answer).startswith(sentence) for answer in (seen[2], logs[2], directories[2])] == [True] * 3
+    assert str(defaults[2]).startswith(sentence.removeprefix("broker 2 "))
+    assert [isinstance(seen[broker], BrokerView) for broker in (1, 3)] == [True, True]
+    assert used is None, "the groups that broker 2 coordinates are not known"
 
 
 def test_connection_that_kafka_python_cannot_make_gives_sentences(properties: dict[str, str]) -> None:

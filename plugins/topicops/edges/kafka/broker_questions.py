@@ -290,11 +290,7 @@ def _succeeded(future: Future[Any]) -> bool:
 
 
 def _defaults_of_each(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[str, str] | str]:
-    """Of all brokers at the same time; a sentence where one gave none.
-
-    Source: kafka.server.ConfigHelper#describeConfigs (3.9): a broker refuses the settings of another broker's id, so
-    that an answer is of the broker that was asked.
-    """
+    """Of all brokers at the same time; a sentence where one gave none."""
     asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
     return {b: _defaults(reply) for b, reply in connections.ask(asked, timeout_s=deadline.left_s).items()}
 

@@ -26,6 +26,7 @@ from topicops.edges.connections.client_properties import KAFKA_PYTHON
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import error_of
 from topicops.edges.kafka.diagnosis import LIMIT, PROTOCOLS, diagnosis
+from topicops.edges.kafka.identity import identity_requests, other_identity
 from topicops.edges.kafka.tls import tls_context
 from topicops.model.addresses import address
 from topicops.model.errors import (
@@ -155,6 +156,9 @@ class BrokerConnections:
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
         self._offered: dict[Any, Mapping[int, int]] = {}
         """The last version of each request by API key, as each broker said when its connection began."""
+        self._identified: dict[int, Any] = {}
+        """The connections of which it was asked who answers, by broker."""
+        self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
 
     def brokers(self) -> dict[int, str]:
@@ -170,6 +174,7 @@ class BrokerConnections:
         if not found:
             raise _no_answer(sorted(set(map(str, answers.values()))))
         self._manager.cluster.update_metadata(found[0])
+        self._cluster_id = self._cluster_id or found[0].cluster_id
         return {broker.node_id: address(broker.host, broker.port) for broker in found[0].brokers}
 
     def controller(self) -> int:
@@ -195,6 +200,7 @@ class BrokerConnections:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
         A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then.
+        A sentence also takes the place of an answer that another broker than the one that was asked has given.
 
         Args:
             requests: By broker id; no two of them the same object.
@@ -230,11 +236,36 @@ class BrokerConnections:
 
     async def _gather(self, requests: Mapping[Any, Any], deadline: float, enough: int) -> dict[Any, Any]:
         """Runs on kafka-python's own thread."""
+        # A broker answers in the order of the requests: whoever answers has said who it is.
+        proofs = {node: self._identify(node, deadline) for node in requests if isinstance(node, int)}
         futures = {node: self._send(node, request, deadline) for node, request in requests.items()}
         while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough):
             await self._net_client._net.sleep(POLL_S)  # noqa: SLF001
-        self._offered |= {node: offered for node in requests if (offered := self._offered_by(node))}
-        return {node: _answer_or_problem(future, requests[node]) for node, future in futures.items()}
+        found = {node: self._other_identity(node, proof) for node, proof in proofs.items() if proof}
+        others = {node: other for node, other in found.items() if other}
+        itself = requests.keys() - others.keys()
+        self._offered |= {node: offered for node in itself if (offered := self._offered_by(node))}
+        return {
+            node: others.get(node) or _answer_or_problem(future, requests[node]) for node, future in futures.items()
+        }
+
+    def _identify(self, broker: int, deadline: float) -> Sequence[Any]:
+        """Ask over a new connection who answers there; nothing where that is known."""
+        if broker in self._identified and self._identified[broker] is self._manager._conns.get(broker):  # noqa: SLF001
+            return ()
+        return [self._send(broker, request, deadline) for request in identity_requests(broker)]
+
+    def _other_identity(self, broker: int, proof: Sequence[Any]) -> str:
+        """A sentence if another broker answers at its address; empty: itself, or nobody."""
+        succeeded = [not isinstance(future, Exception) and future.is_done and future.succeeded() for future in proof]
+        answers = [future.value if good else None for future, good in zip(proof, succeeded, strict=True)]
+        if other := other_identity(answers, self._cluster_id):
+            node = self._manager.cluster.broker_metadata(broker)
+            where = address(node.host, node.port) if node else "its address"
+            return f"does not answer itself: {where} leads to {other}; correct the proxy or the address translation"
+        if all(succeeded):
+            self._identified[broker] = self._manager._conns.get(broker)  # noqa: SLF001
+        return ""
 
     def _offered_by(self, node: Any) -> dict[int, int]:
         connection = self._manager._conns.get(node)  # noqa: SLF001
