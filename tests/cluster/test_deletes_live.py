@@ -20,6 +20,7 @@ from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.edges.kafka.consumer_groups import ConsumerGroups
 from topicops.edges.local.cluster import LocalCluster
+from topicops.model.errors import ClusterUnreachableError
 
 DAY_MS = 86_400_000
 MANY = 10_000
@@ -121,7 +122,7 @@ class OldBrokers(BrokerConnections):
     """Connections that know no request of Kafka 3.0."""
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
-        return False
+        return version == 0
 
 
 def test_groups_are_read_one_by_one_from_brokers_that_take_one_a_request(local_cluster: LocalCluster) -> None:
@@ -137,6 +138,36 @@ def test_groups_are_read_one_by_one_from_brokers_that_take_one_a_request(local_c
 
     assert found[OldBrokers] == found[BrokerConnections]
     assert {group: use.committed for group, use in found[OldBrokers].items()} == {"rests-a": {0: 7}, "rests-b": {0: 7}}
+
+
+@pytest.mark.soak
+def test_no_topic_goes_while_a_group_may_be_hidden_because_its_coordinator_is_away(
+    workspace: Workspace, fast_folder: Path
+) -> None:
+    on_both = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "8"}
+    cluster = LocalCluster.up(fast_folder / "hidden-groups", brokers=2, broker_properties=on_both)
+    try:
+        workspace.cluster = cluster_spec(cluster)
+        admin = new_admin(cluster.bootstrap_servers)
+        admin.create_topics([NewTopic("hidden.read", 1, replica_assignment=[[1]])])["hidden.read"].result(60)
+        commit(cluster, "hidden", "hidden.read", 0)
+        workspace.policy = {"deleteActive": "allow", "unattended": "destructive"}
+        workspace.tombstone("hidden.read")
+        workspace.plan()
+        cluster.stop_broker(2)
+        until(lambda: 2 not in look(cluster).brokers)
+        with (
+            closing(BrokerConnections({"bootstrap.servers": cluster.bootstrap_servers})) as connections,
+            pytest.raises(ClusterUnreachableError, match="of __consumer_offsets has no leader"),
+        ):
+            ConsumerGroups(connections, Deadline(10.0)).on(["hidden.read"])
+        workspace.policy = {"deleteActive": "refuse", "unattended": "destructive"}
+        applied = workspace.apply()
+        planned = workspace.plan()
+        assert "hidden.read" in look(cluster).topics, applied.out + applied.err
+        assert "groups could not be read" in planned.out
+    finally:
+        cluster.down(now=True)
 
 
 @pytest.mark.soak

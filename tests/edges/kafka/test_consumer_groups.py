@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic
@@ -75,12 +76,13 @@ class Broker:
         error_code: int = 0,
         offset_error: int = 0,
         offers: Collection[type] | None = None,
+        coordinator: int = 1,
     ) -> None:
         self._descriptions = list(descriptions)
         self._group = group or listed()
         self._offsets = offsets
         self._error_code, self._offset_error = error_code, offset_error
-        self._offers = offers
+        self._offers, self._coordinator = offers, coordinator
         self.asked: list[type] = []
 
     def brokers(self) -> Mapping[int, str]:
@@ -98,6 +100,9 @@ class Broker:
         match request:
             case ListGroupsRequest():
                 return SimpleNamespace(error_code=self._error_code, groups=[self._group])
+            case MetadataRequest():
+                partition = SimpleNamespace(partition_index=7, leader_id=self._coordinator)
+                return SimpleNamespace(topics=[SimpleNamespace(partitions=[partition])])
             case OffsetFetchRequest():
                 topics = [
                     SimpleNamespace(
@@ -271,7 +276,7 @@ def test_a_share_group_stands_at_its_start_offset() -> None:
 def test_a_group_costs_two_requests_at_most(group: Any, asked: list[type]) -> None:
     broker = Broker(described(topology=topology()), group=group)
     groups_of(broker)
-    assert broker.asked == [ListGroupsRequest, *asked]
+    assert broker.asked == [ListGroupsRequest, MetadataRequest, *asked]
 
 
 @pytest.mark.parametrize(
@@ -288,6 +293,7 @@ def test_a_group_costs_two_requests_at_most(group: Any, asked: list[type]) -> No
         pytest.param(
             Broker(described(), error_code=KafkaError.CLUSTER_AUTHORIZATION_FAILED), ClusterError, id="a missing right"
         ),
+        pytest.param(Broker(described(), coordinator=-1), ClusterUnreachableError, id="groups without a coordinator"),
         pytest.param(Silent(described()), ClusterUnreachableError, id="a silent broker, which hides its groups"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
 from topicops.edges.kafka.group_requests import DescribeShareGroupOffsetsRequest
@@ -34,6 +35,8 @@ MANY_GROUPS = 8
 """The version of OffsetFetch since which one request may name many groups (Kafka 3.0, KIP-709)."""
 PAUSE_S = 0.1
 """Before groups that are in the middle of a change are read again."""
+OFFSETS = "__consumer_offsets"
+"""The leader of each partition coordinates a part of the groups, of all types."""
 COORDINATOR_IS_MOVING = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -137,6 +140,7 @@ class ConsumerGroups:
 
     def _listed(self) -> list[ListedGroup]:
         replies = self._replies({broker: ListGroupsRequest() for broker in self.connections.brokers()})
+        self._require_coordinators(replies.keys())
         for broker, reply in replies.items():
             if reply.error_code in COORDINATOR_IS_MOVING:
                 raise _NotYetError(f"the groups of broker {broker}: {named(reply.error_code)}")
@@ -147,6 +151,17 @@ class ConsumerGroups:
             for broker, reply in replies.items()
             for listed in reply.groups
         ]
+
+    def _require_coordinators(self, brokers: Collection[int]) -> None:
+        """Raise ``ClusterUnreachableError`` where a coordinator is missing: no broker lists its groups."""
+        asked = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(name=OFFSETS)], allow_auto_topic_creation=False
+        )
+        (reply,) = self._replies({min(brokers): asked}).values()
+        for partition in (of for topic in reply.topics for of in topic.partitions):
+            if partition.leader_id not in brokers:
+                which = f"partition {partition.partition_index} of {OFFSETS}"
+                raise ClusterUnreachableError(f"{which} has no leader, and its groups are not known")
 
     def _described(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
         for name, of_type in TYPES.items():

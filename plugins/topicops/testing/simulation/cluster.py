@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from topicops.controller.assignments import TopicPartition
@@ -26,6 +27,7 @@ from topicops.controller.events import (
 )
 from topicops.controller.requests import BrokerRequest, LeaderAndIsr, StopReplica, UpdateMetadata
 from topicops.model.cluster.snapshot import Broker, LiveTopic, PartitionState
+from topicops.model.plans.plan import GroupUse
 from topicops.model.ports import PartitionView
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS, Release
 from topicops.testing.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
@@ -40,6 +42,27 @@ REJOIN_S = 0.5
 LAG_S = 10.0
 """How long a follower may be behind before its leader takes it out of the ISR: ``replica.lag.time.max.ms``."""
 THREE_RACKS: Mapping[int, str | None] = {1: "r1", 2: "r2", 3: "r3"}
+
+
+READ_TYPES = ("consumer", "share")
+"""Of groups that are read in detail here; one of another type may use any topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A group that reads one topic."""
+
+    type: str
+    topic: str
+    since: float
+    """In the world's time."""
+
+    def use_of(self, topic: str) -> GroupUse | None:
+        """As a process sees it; None: it surely does not use the topic."""
+        unread = "" if self.type in READ_TYPES else "its type is not known"
+        return (
+            GroupUse(state="Stable", lag=None, type=self.type, unread=unread) if unread or topic == self.topic else None
+        )
 
 
 class SimulatedCluster:
@@ -68,6 +91,8 @@ class SimulatedCluster:
         """Topics whose new replicas do not catch up."""
         self.end_offsets: dict[str, dict[int, int]] = {}
         """By topic and partition; a topic keeps them when it is deleted."""
+        self.readers: dict[str, Reader] = {}
+        """Groups with a member, by name."""
         self._held: list[Callable[[], None]] = []
         """What comes when the controller's broker goes on."""
         self._choose = choose or world.random.choice

@@ -208,8 +208,10 @@ class SimulatedPorts:
 
     def _activity_of(self, topic: str) -> TopicActivity:
         offsets = self.cluster.end_offsets.get(topic) if topic in self.cluster.znodes.topics else None
+        uses = {name: use for name, group in self.cluster.readers.items() if (use := group.use_of(topic))}
         return TopicActivity(
             end_offsets=dict(offsets) if offsets is not None else None,
-            groups=self.groups.get(topic, ()),
+            groups=(*self.groups.get(topic, ()), *uses),
+            group_uses=uses,
             last_record_ms=self.last_records.get(topic, NO_RECORD),
         )
