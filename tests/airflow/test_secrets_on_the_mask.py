@@ -40,6 +40,11 @@ def empty_mask() -> Iterator[None]:
             "principal=us scope=all",
             id="OAuth's other",
         ),
+        pytest.param(
+            {"conn_type": "kafka", "extra": {"sasl.jaas.config": "PlainLoginModule required password=j4as-pa55;"}},
+            "PlainLoginModule required password=j4as-pa55;",
+            id="of a Java client",
+        ),
         pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY, id="a key in the connection"),
         pytest.param({"conn_type": "kafka", "extra": {"ssl.key.pem": KEY}}, KEY.splitlines()[1], id="a line of it"),
         pytest.param(

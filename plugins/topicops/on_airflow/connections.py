@@ -12,8 +12,14 @@ from airflow.sdk.log import mask_secret
 from topicops.model.errors import UsageError
 from topicops.model.ports import ConnectionFields
 
-SECRETS_BY_OTHER_NAMES = ("ssl.key.pem", "sasl.oauthbearer.config")
-"""Secret properties of librdkafka that are not in Airflow's list of sensitive names."""
+SECRETS_BY_OTHER_NAMES = (
+    "sasl.jaas.config",
+    "sasl.oauthbearer.assertion.private.key.pem",
+    "sasl.oauthbearer.config",
+    "ssl.key.pem",
+    "ssl.keystore.key",
+)
+"""Secret properties of librdkafka and of Java clients that are not in Airflow's list of sensitive names."""
 
 
 SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re.IGNORECASE)

@@ -80,7 +80,8 @@ def as_brokers_know(found: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def _broker(broker: Broker) -> Broker:
-    return replace(broker, epoch=None, endpoints=tuple(text.rpartition("/")[2] for text in broker.endpoints))
+    hosts = tuple(text.rpartition("/")[2] for text in broker.endpoints)
+    return replace(broker, epoch=None, protocols=(), endpoints=hosts)
 
 
 def _topic(topic: LiveTopic) -> LiveTopic:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
 from topicops.edges.connections.port_probe import error_of, opened, reason_of
 from topicops.edges.kafka.clients import BrokerConnections, run_in_thread, wait_all
 from topicops.edges.kafka.diagnosis import diagnosis
-from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
+from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.printable import printable
 
 ADVERTISED_S = 8.0
@@ -59,13 +59,11 @@ def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstr
 def require_reachable(connections: Sequence[Mapping[str, str]]) -> None:
     """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that brokers advertise.
 
-    A connection that only librdkafka can use is not judged.
-
     Args:
         connections: Librdkafka's properties, once each.
     """
     for properties in connections:
-        with suppress(UsageError), closing(BrokerConnections(properties)) as brokers:
+        with closing(BrokerConnections(properties)) as brokers:
             reachable_brokers(brokers, properties)
 
 

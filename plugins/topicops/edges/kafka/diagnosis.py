@@ -75,10 +75,10 @@ def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
     """The problem of a port that takes connections, and gives no answer of Kafka's."""
     if other := other_server(host, port):
         text = f"{other} answers here, not a Kafka broker; name a broker's port, by default 9092"
-        return PortProblem(ConnectionSecurityError, f"{host}:{port}: {text}")
+        return PortProblem(ConnectionSecurityError, f"{address(host, port)}: {text}")
     reason = reason_of(error)
     doubt = LIMIT if reason == CLOSED else "; does the broker hang, or is this the port of another server?"
-    return PortProblem(ClusterUnreachableError, f"{host}:{port}: it takes connections: {reason}{doubt}")
+    return PortProblem(ClusterUnreachableError, f"{address(host, port)}: it takes connections: {reason}{doubt}")
 
 
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
