@@ -21,6 +21,7 @@ METADATA, CREATE_TOPICS, DELETE_TOPICS, ALTER_CONFIGS, DESCRIBE_LOG_DIRS, CREATE
     3, 19, 20, 33, 35, 37, 44,
 )  # fmt: skip
 """Source: org.apache.kafka.common.protocol.ApiKeys."""
+REASSIGNMENTS = 46
 NONE = -1
 Lacking = Mapping[int, int]
 Behind = Callable[..., AbstractContextManager[None]]
@@ -176,15 +177,32 @@ def test_what_the_brokers_do_not_offer_is_blocked_in_the_plan_by_its_name(
     assert f"TOP811: brokers 1, 2, 3 offer {reason}" in planned.out
 
 
-def test_brokers_without_topic_ids_are_named_with_their_version_and_no_advice_that_cannot_be_followed(
-    workspace: Workspace, kraft_cluster: LocalCluster
+@pytest.mark.parametrize(
+    ("lacking", "reason", "finding"),
+    [
+        pytest.param(
+            {METADATA: 8},
+            "(TOP809): broker(s) 1, 2, 3 answer Metadata only up to version 8, and topic ids come with version 10",
+            "Metadata of version 10 or later: they give no topic ids",
+            id="no topic ids",
+        ),
+        pytest.param(
+            {REASSIGNMENTS: NONE},
+            "offers no ListPartitionReassignments: it is not known which replicas move, so source: kafka",
+            "ListPartitionReassignments: it is not known which replicas move",
+            id="no reassignments",
+        ),
+    ],
+)
+def test_brokers_that_cannot_be_the_source_are_told_so_without_advice_that_nobody_can_follow(
+    workspace: Workspace, kraft_cluster: LocalCluster, lacking: Lacking, reason: str, finding: str
 ) -> None:
     admin = new_admin(kraft_cluster.bootstrap_servers)
     admin.create_topics([NewTopic("lean.old", 1, 3)])["lean.old"].result(60)
     workspace.topic("lean.old", partitions=2)
     ports = sorted(kraft_cluster.broker_ports.values())
     try:
-        with BrokerProxies(ports, lacking=lambda _: {METADATA: 8}) as proxies:
+        with BrokerProxies(ports, lacking=lambda _: lacking) as proxies:
             workspace.cluster = {
                 "class": "sandbox",
                 "id": kraft_cluster.cluster_id,
@@ -196,7 +214,7 @@ def test_brokers_without_topic_ids_are_named_with_their_version_and_no_advice_th
     finally:
         admin.delete_topics(["lean.old"])["lean.old"].result(60)
 
-    assert "(TOP809): broker(s) 1, 2, 3 answer Metadata only up to version 8" in planned.err
-    assert "topic ids come with version 10 (Kafka 2.8)" in planned.err
+    assert planned.status == 1
+    assert reason in planned.err
     assert "inter.broker.protocol.version" not in planned.err
-    assert "Metadata of version 10 or later: they give no topic ids" in found["warning"]
+    assert finding in found["warning"]

@@ -9,7 +9,9 @@ from topicops.model.release import OWN_RIGHTS
 from topicops.model.specs.spellings import largest_unit
 
 STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
-HIDDEN_GROUPS = f"brokers before {OWN_RIGHTS} do not tell whether the reader sees every consumer group"
+HIDDEN_GROUPS = (
+    f"the brokers do not tell, as Kafka's own do since {OWN_RIGHTS}, whether the reader sees every consumer group"
+)
 CHECK_BY_HAND = "check by hand that no group uses it, then set policy.deleteActive: allow"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)

@@ -97,6 +97,8 @@ class RestingCluster(SimulatedPorts):
         self.known_whole: set[int] = set()
         """Brokers of which no log directory has failed, as they say even while they are paused."""
         self.silent_disks: set[int] = set()
+        self.hidden_disks: set[int] = set()
+        """Brokers that offer no request about their disks."""
         """Brokers that do not describe their log directories."""
         self.reported_overrides: dict[str, Mapping[str, str] | str] = {}
         """What brokers answer about a topic's overrides, where that is not what it has."""
@@ -289,6 +291,8 @@ class RestingCluster(SimulatedPorts):
             return found
         if broker in self.silent_disks:
             return f"broker {broker} does not describe its log directories: refused"
+        if broker in self.hidden_disks:
+            return BrokerLogs(held={}, unoffered=f"broker {broker} offers no DescribeLogDirs")
         idle = {
             name: frozenset(p for p in ids if (broker, name, p) in self.idle_logs) for name, ids in asked.held.items()
         }

@@ -97,7 +97,7 @@ def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None
     hidden = ActivityOfHiddenGroups(end_offsets={0: 5, 1: 7}, groups=None)
 
     assert activity_reason(AT_REST, hidden, rests_for=timedelta(0), at=NOW) == (
-        "brokers before 2.3 do not tell whether the reader sees every consumer group (TOP410); "
+        "the brokers do not tell, as Kafka's own do since 2.3, whether the reader sees every consumer group (TOP410); "
         "check by hand that no group uses it, then set policy.deleteActive: allow"
     )
 

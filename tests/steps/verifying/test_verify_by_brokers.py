@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import Change
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
+from topicops.steps.reporting.runs.exit_status import verify_exit_status
+from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text, verdict_table
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.verify import verify
@@ -83,6 +85,48 @@ def test_a_broker_that_does_not_tell_its_disks_is_named(cluster: RestingCluster)
     (found,) = troubles(created_and_verified(cluster))
 
     assert found == ("V16", Verdict.DEGRADED, "broker 3 does not describe its log directories: refused")
+
+
+def test_disks_that_no_request_shows_are_not_checked_and_the_others_are(cluster: RestingCluster) -> None:
+    cluster.hidden_disks |= {1, 2}
+    clock = FakeClock()
+
+    unseen = troubles(created_and_verified(cluster, clock))
+    cluster.missing_logs.add((3, "t", 0))
+    checks = verify_cluster(replace(cluster.snapshot(states=True), source="kafka"), cluster)
+
+    hidden = "log directories (broker 1 offers no DescribeLogDirs, broker 2 offers no DescribeLogDirs)"
+    assert unseen == [("V16", Verdict.NOT_CHECKED, hidden)]
+    assert clock.now < 1, "nobody waits for what never comes"
+    assert troubles(checks) == [*unseen, ("V16", Verdict.CONVERGING, "broker 3 has no log directory for partition 0")]
+
+
+def test_what_is_left_on_disks_that_no_request_shows_is_not_checked(cluster: RestingCluster) -> None:
+    cluster.hidden_disks.add(2)
+    delete = delete_topic(cluster.put_topic("t", (1, 2)))
+    cluster.delete(delete)
+
+    found = troubles(verified(cluster, delete, FakeClock()))
+
+    assert found == [("V17", Verdict.NOT_CHECKED, "log directories (broker 2 offers no DescribeLogDirs)")]
+
+
+def test_the_report_does_not_call_healthy_what_was_not_checked(cluster: RestingCluster) -> None:
+    cluster.hidden_disks.add(2)
+    report = RunReport(environment="local", checks=created_and_verified(cluster), source="kafka")
+    text = report_text(report)
+
+    assert text.startswith(
+        "The cluster is healthy, as far as it could be checked: 1 topic checked; not everything checked on 1 topic."
+    )
+    assert "0 topics healthy" in text
+    assert "1 topic without a problem, as far as checked" in text
+    assert "not checked: log directories (broker 2 offers no DescribeLogDirs): 1 topic" in text
+    assert report_json(report)["summary"]["verdicts"][Verdict.NOT_CHECKED] == 1
+    assert "| t | not checked | V16: log directories (broker 2 offers no DescribeLogDirs) |" in verdict_table(
+        report.checks
+    )
+    assert verify_exit_status(report.summary) is ExitStatus.SUCCESS
 
 
 def test_sentences_name_the_side_that_was_read(cluster: RestingCluster) -> None:

@@ -23,7 +23,7 @@ from topicops.model.abilities import (
 from topicops.model.cluster.broker_defaults import Default, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
-from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS, Release
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment
@@ -369,8 +369,9 @@ def _asked_why(situation: Situation) -> str:
 
 
 def _reassigning_meanwhile(situation: Situation) -> Finding | None:
-    """While replicas move, a topic does not grow. Old brokers do not tell the target, and would replace throttles."""
-    is_in_the_way = situation.grows or situation.moves_out_of_sight
+    """While replicas move, a topic does not grow, and no request may replace throttles. Old brokers hide the target."""
+    replaces_throttles = situation.sends_all_overrides and bool(situation.edits.after)
+    is_in_the_way = situation.grows or situation.moves_out_of_sight or replaces_throttles
     return _reassigning(situation) if is_in_the_way else None
 
 
@@ -533,8 +534,14 @@ def _no_topic_id(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP429",
         reason=f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)",
-        way_out=f"raise inter.broker.protocol.version to {TOPIC_IDS} or later, or set policy.deleteByName: allow",
+        way_out=f"{_way_to_ids(situation)}, or set policy.deleteByName: allow",
     )
+
+
+def _way_to_ids(situation: Situation) -> str:
+    if missing := situation.without(DELETE_BY_ID):
+        return f"run brokers of Kafka {DELETE_BY_ID.since} or later ({missing})"
+    return f"raise inter.broker.protocol.version to {DELETE_BY_ID.since} or later"
 
 
 def _refused_by_brokers(situation: Situation) -> Finding | None:
