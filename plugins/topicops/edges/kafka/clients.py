@@ -45,6 +45,8 @@ CLIENT_ID = "topicops"
 MIN_RECONNECT_BACKOFF_MS = 100
 """Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
+MOST_IN_FLIGHT = 100
+"""Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
 POLL_S = 0.001
 """How often connections are checked for answers; most come within a few of these."""
 ERRORS_KEPT = 3
@@ -149,7 +151,11 @@ class BrokerConnections:
         _silence_kafka_python()
         self._request_timeout_s = request_timeout_s
         try:
-            self._net_client: Any = KafkaNetClient(request_timeout_ms=int(request_timeout_s * 1000), **settings)
+            self._net_client: Any = KafkaNetClient(
+                request_timeout_ms=int(request_timeout_s * 1000),
+                max_in_flight_requests_per_connection=MOST_IN_FLIGHT,
+                **settings,
+            )
         except (AssertionError, OSError, TypeError, ValueError, KafkaPythonError) as error:
             names = {name: other for name, other in KAFKA_PYTHON.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
@@ -200,7 +206,8 @@ class BrokerConnections:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
         A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then.
-        A sentence also takes the place of an answer that another broker than the one that was asked has given.
+        A sentence also takes the place of an answer that another broker than the one that was asked has given, unless
+        ``enough`` says that anybody's answer will do.
 
         Args:
             requests: By broker id; no two of them the same object.
@@ -208,7 +215,7 @@ class BrokerConnections:
             enough: Stop waiting after so many answers.
         """
         deadline = time.monotonic() + (timeout_s or self._request_timeout_s)
-        answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough or len(requests))
+        answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough)
         return answers
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
@@ -234,17 +241,17 @@ class BrokerConnections:
             self._manager.close()
             self._net_client._net.close()  # noqa: SLF001
 
-    async def _gather(self, requests: Mapping[Any, Any], deadline: float, enough: int) -> dict[Any, Any]:
+    async def _gather(self, requests: Mapping[Any, Any], deadline: float, enough: int | None) -> dict[Any, Any]:
         """Runs on kafka-python's own thread."""
+        asked = [node for node in requests if isinstance(node, int)] if enough is None else []
         # A broker answers in the order of the requests: whoever answers has said who it is.
-        proofs = {node: self._identify(node, deadline) for node in requests if isinstance(node, int)}
+        proofs = {node: self._identify(node, deadline) for node in asked}
         futures = {node: self._send(node, request, deadline) for node, request in requests.items()}
-        while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough):
+        while time.monotonic() < deadline and not _may_stop_waiting(futures.values(), enough or len(requests)):
             await self._net_client._net.sleep(POLL_S)  # noqa: SLF001
         found = {node: self._other_identity(node, proof) for node, proof in proofs.items() if proof}
         others = {node: other for node, other in found.items() if other}
-        itself = requests.keys() - others.keys()
-        self._offered |= {node: offered for node in itself if (offered := self._offered_by(node))}
+        self._offered |= {b: offered for b in asked if b not in others and (offered := self._offered_by(b))}
         return {
             node: others.get(node) or _answer_or_problem(future, requests[node]) for node, future in futures.items()
         }
