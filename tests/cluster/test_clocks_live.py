@@ -71,12 +71,13 @@ def live(workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[Works
     remove(cluster, "clocks.busy")
 
 
-def make(cluster: LocalCluster, name: str, **configs: str) -> None:
+def make(cluster: LocalCluster, name: str, *, age: timedelta = timedelta(0), **configs: str) -> None:
     admin = new_admin(cluster.bootstrap_servers)
     admin.create_topics([NewTopic(name, 1, 1, config=configs)])[name].result(60)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    written_ms = int((datetime.now(UTC) - age).timestamp() * 1000)
     for number in range(RECORDS):
-        producer.produce(name, b"value", key=str(number).encode())
+        producer.produce(name, b"value", key=str(number).encode(), timestamp=written_ms)
     assert producer.flush(30) == 0
 
 
@@ -168,6 +169,30 @@ def test_doctor_and_a_plan_compare_this_host_with_the_quorum(live: Workspace, sh
     assert "topic.clocks.busy is blocked" in planned.out
     assert "TOP409: its last record is of 20" in planned.out
     assert "TOP807" in planned.out
+
+
+def test_production_deletes_no_topic_with_records_where_no_server_tells_its_time(
+    workspace: Workspace, local_cluster: LocalCluster
+) -> None:
+    workspace.cluster = {
+        "class": "production",
+        "id": local_cluster.cluster_id,
+        "source": "kafka",
+        "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
+        "lease": "none",
+    }
+    make(local_cluster, "clocks.old", age=timedelta(days=2))
+    workspace.tombstone("clocks.old")
+
+    planned = workspace.plan()
+    refused = approve(workspace)
+    workspace.policy = {"restsFor": "0s"}
+    applied = approve(workspace)
+
+    assert "no server tells its time" in planned.out
+    assert (refused.status, applied.status) == (4, 0), refused.out + applied.out + applied.err
+    assert "no server tells its time" in refused.out + refused.err
+    assert "policy.restsFor: 0s compares the end offsets alone" in refused.out + refused.err
 
 
 @pytest.fixture(scope="module")
