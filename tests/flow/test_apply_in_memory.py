@@ -107,6 +107,20 @@ def test_a_connection_of_the_plan_that_cannot_be_used_is_found_before_anything_i
     assert simulated.cluster.requests == []
 
 
+def test_nothing_is_planned_over_a_connection_that_cannot_be_used(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_java = {"bootstrap.servers": "b1:9092", "sasl.jaas.config": "PlainLoginModule required;"}
+    monkeypatch.setenv("AIRFLOW_CONN_JAVA", json.dumps({"conn_type": "kafka", "extra": by_java}))
+    simulated.workspace.cluster = {**simulated.workspace.cluster, "kafka": {"connection": "java"}}
+    simulated.workspace.topic("orders")
+
+    with pytest.raises(UsageError, match=r"sasl\.jaas\.config is a property of Java clients"):
+        flow.make_plan(simulated.opened("1"), engine="python")
+
+    assert simulated.events == []
+
+
 def test_a_change_that_does_not_run_needs_no_connection(simulated: Simulated) -> None:
     simulated.workspace.policy["unattended"] = "notice"
     run = wants_a_create_and_a_delete(simulated)

@@ -181,6 +181,7 @@ def test_no_form_of_a_connection_shows_a_secret(kind: str, monkeypatch: pytest.M
             {"conn_type": "spark", "host": "spark://master", "port": 7077}, "spark://master:7077", {}, id="a master"
         ),
         pytest.param("spark://master:7077", "spark://master:7077", {}, id="a master by URI"),
+        pytest.param({"conn_type": "spark", "host": "fd00::2", "port": 7077}, "spark://[fd00::2]:7077", {}, id="IPv6"),
         pytest.param("spark://h1%3A7077%2Ch2%3A7077", "spark://h1:7077,h2:7077", {}, id="two masters by URI"),
         pytest.param("spark://yarn", "yarn", {}, id="YARN by URI"),
         pytest.param(
