@@ -1,4 +1,5 @@
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,8 @@ import pytest
 
 from topicops.edges import java as subject
 from topicops.edges.local import server_files
+from topicops.edges.processes import last_lines
+from topicops.edges.spark.failures import reason_of
 from topicops.model.errors import LocalClusterError
 
 
@@ -101,3 +104,31 @@ def test_a_server_that_starts_from_the_archive_counts_as_its_use(
 
     assert f"-XX:SharedArchiveFile={archive}" in command
     assert archive.stat().st_mtime > before
+
+
+@pytest.mark.parametrize(
+    "library", ["libzstd-jni-1.5.7-78337541700206520871.so", "snappy-1.1.10-0f0a-libsnappyjava.so"]
+)
+def test_a_library_that_may_not_run_from_the_folder_for_temporary_files_names_tmpdir(
+    tmp_path: Path, library: str
+) -> None:
+    log = tmp_path / "driver.log"
+    place = f"/tmp/topicops-spark-24b8jc3e/{library}"
+    log.write_text(
+        f"java.lang.UnsatisfiedLinkError: {place}: {place}: failed to map segment from shared object\n", "utf-8"
+    )
+
+    assert "mounted noexec: set TMPDIR to another" in last_lines(log)
+    assert "mounted noexec: set TMPDIR to another" in reason_of(RuntimeError(log.read_text("utf-8")))
+
+
+def test_servers_unpack_their_libraries_where_tmpdir_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    java, jar = tmp_path / "java", tmp_path / "a.jar"
+    java.touch()
+    jar.touch()
+
+    command = server_files.zookeeper_command(java, [jar], tmp_path / "zoo.cfg")
+
+    assert f"-Djava.io.tmpdir={tmp_path}" in command

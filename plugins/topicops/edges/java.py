@@ -60,6 +60,13 @@ def _java_candidates(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(on_path)
 
 
+def noexec_problem(text: str) -> str:
+    """Why Java could not load a library that it unpacks below the folder for temporary files; empty: no such error."""
+    if "UnsatisfiedLinkError" in text and "failed to map segment" in text:
+        return "the folder for temporary files is mounted noexec: set TMPDIR to another"
+    return ""
+
+
 def pyspark_jars() -> Path:
     """The folder of jars inside the installed pyspark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")

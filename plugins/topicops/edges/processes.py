@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from topicops.edges.java import noexec_problem
 from topicops.model.errors import LocalClusterError
 
 _POLL_S = 0.02
@@ -182,4 +183,5 @@ def last_lines(log: Path, lines: int = 15) -> str:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
     except OSError:
         return "  (no log was written)"
-    return "\n".join(f"  {line}" for line in text) or "  (the log is empty)"
+    problem = noexec_problem("\n".join(text))
+    return "\n".join(f"  {line}" for line in [*text, *filter(None, [problem])]) or "  (the log is empty)"

@@ -28,6 +28,9 @@ from topicops.model.plans.plan import GatedChange, TopicActivity
 from topicops.model.release import OLDEST, Releases
 from topicops.model.runs.results import Mutation, Outcome
 
+BROKER_PATIENCE = "TOPICOPS_BROKER_PATIENCE"
+"""The variable that gives brokers more time for each question."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionFields:

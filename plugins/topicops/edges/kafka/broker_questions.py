@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 
 from topicops.edges.kafka.broker_views import topic_configs_request
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, named, wait_all
+from topicops.edges.kafka.clients import TRIPS_A_QUESTION, BrokerConnections, Confluent, Deadline, named, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
 from topicops.edges.kafka.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
@@ -24,7 +24,7 @@ from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
-from topicops.model.ports import supported
+from topicops.model.ports import BROKER_PATIENCE, supported
 from topicops.model.release import Releases
 from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS, topic_defaults
 
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
+TOO_LATE = "the brokers did not answer all questions within %.2g s (one answer takes %.1g s); %s gives them more time"
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
 NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 """The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
@@ -52,7 +53,7 @@ class BrokerQuestions:
 
     Args:
         properties: Librdkafka's properties of the reader.
-        timeout_s: The longest time for one question with all its requests.
+        timeout_s: The least time for one question with all its requests; it is longer where the brokers are far.
     """
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
@@ -62,6 +63,8 @@ class BrokerQuestions:
         self._timeout_s = timeout_s
         self._offered: Mapping[int, Mapping[int, int]] = {}
         """The requests of the brokers that answered, asked for once."""
+        self._answer_s = 0.0
+        """How long one answer takes."""
 
     def broker_defaults(self) -> BrokerDefaults:
         """What each broker uses for a config that a topic does not set; empty where no broker answers."""
@@ -86,7 +89,7 @@ class BrokerQuestions:
         """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""
         if not topics:
             return {}
-        deadline = Deadline(self._timeout_s)
+        deadline = self._deadline_of_both_clients()
         partitions = self._partitions(topics, deadline)
         ends = self._offsets(partitions, LATEST, deadline)
         newest = self._offsets(partitions, NEWEST, deadline)
@@ -98,6 +101,8 @@ class BrokerQuestions:
         except HiddenGroupsError as error:
             log.debug("not read: consumer groups: %s", error)
             kind = ActivityOfHiddenGroups
+        if deadline.is_over:
+            log.warning(TOO_LATE, deadline.timeout_s, self._answer_s, BROKER_PATIENCE)
         return {
             topic: replace(
                 _activity(kind, ends.get(topic), newest.get(topic), None if groups is None else groups[topic]),
@@ -111,10 +116,11 @@ class BrokerQuestions:
         """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
 
         def ask(connections: BrokerConnections, deadline: Deadline) -> DirectoriesByBroker:
-            offered = connections.offered(sorted(connections.brokers()), timeout_s=min(ANSWER_S, deadline.left_s))
+            patience_s = connections.patience_s(ANSWER_S)
+            offered = connections.offered(sorted(connections.brokers()), timeout_s=min(patience_s, deadline.left_s))
             without = {broker for broker, found in offered.items() if does_not_offer(found)}
             asked = {broker: directories_request(topics) for broker in offered.keys() - without}
-            replies = connections.ask(asked, timeout_s=min(ANSWER_S, deadline.left_s))
+            replies = connections.ask(asked, timeout_s=min(patience_s, deadline.left_s))
             return {**dict.fromkeys(without), **{b: told_directories(b, reply) for b, reply in replies.items()}}
 
         return self._asked("log directories", ask) or {}
@@ -133,10 +139,26 @@ class BrokerQuestions:
     def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
         """The answer over the connections to all brokers; None where it cannot be had."""
         try:
-            return ask(self._connected(), Deadline(self._timeout_s))
+            deadline = self._deadline()
+            return ask(self._connected(), deadline)
         except (ClusterError, UsageError) as error:
             log.debug("%s: %s", question, error)
             return None
+
+    def _deadline(self) -> Deadline:
+        """For one question, from now on. Raises ``ClusterError`` or ``UsageError`` where no broker can be asked."""
+        connections = self._connected()
+        self._answer_s = connections.answer_s()
+        return Deadline(connections.patience_s(self._timeout_s, round_trips=TRIPS_A_QUESTION))
+
+    def _deadline_of_both_clients(self) -> Deadline:
+        """As ``_deadline``; and librdkafka gives each broker as long as it needs."""
+        try:
+            deadline = self._deadline()
+        except (ClusterError, UsageError):
+            return Deadline(self._timeout_s)
+        self._confluent.patience_s = max(self._timeout_s / 4, 4 * self._answer_s)
+        return deadline
 
     def _connected(self) -> BrokerConnections:
         # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.

@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
+from topicops.edges.kafka.clients import BrokerConnections, named
 from topicops.edges.kafka.config_sources import is_override
 from topicops.edges.kafka.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
@@ -78,14 +78,13 @@ class BrokerViews:
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Each broker's answer; a sentence that names the broker where there is none."""
-        deadline = Deadline(self._timeout_s)
         try:
             connections = self._connected(requests)
         except (ClusterError, UsageError) as error:
             # The changes are already made: the report needs the reason, not an exception.
             return {broker: f"broker {broker} cannot be asked: {error}" for broker in requests}
         reachable = {broker: request for broker, request in requests.items() if broker in self._known}
-        replies = connections.ask(reachable, timeout_s=deadline.left_s) if reachable else {}
+        replies = connections.ask(reachable) if reachable else {}
         if any(isinstance(reply, str) for reply in replies.values()):
             self._known = {}  # the broker may come back with another address
         unknown = "is not known to the brokers that answer"

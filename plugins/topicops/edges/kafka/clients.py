@@ -47,6 +47,13 @@ MIN_RECONNECT_BACKOFF_MS = 100
 PATIENCE_S = 3.0
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
+FIRST_ANSWER_S = 6.0
+"""How long the first answer may take, with a connection and a login, while it is not known how far the brokers are."""
+TRIPS_A_REQUEST = 12
+"""So many answers, one after another, are the most for one request over a new connection, with TLS and a login."""
+TRIPS_A_QUESTION = 40
+"""So many are the most for a question of many requests, such as who uses a topic."""
+LONGEST_PATIENCE_S = 60.0
 POLL_S = 0.001
 """How often connections are checked for answers; most come within a few of these."""
 ERRORS_KEPT = 3
@@ -72,7 +79,7 @@ class Confluent:
 
     def __init__(self, properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> None:
         self._properties = dict(properties)
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._client: AdminClient | None = None
         self._recent_errors: deque[str] = deque(maxlen=ERRORS_KEPT)
         self._error_codes: set[int] = set()
@@ -123,7 +130,7 @@ class Confluent:
     def _new_client(self) -> AdminClient:
         try:
             return AdminClient(
-                confluent_settings(self._properties, patience_s=self._patience_s)
+                confluent_settings(self._properties, patience_s=self.patience_s)
                 | {"error_cb": self._note_error, "throttle_cb": self._note_throttle}
             )
         except KafkaException as error:
@@ -141,6 +148,8 @@ class Confluent:
 
 class BrokerConnections:
     """Requests to brokers that the caller names, which confluent-kafka cannot send; one connection a broker.
+
+    Where the brokers are far, each wait is longer: it follows the time of the first answer.
 
     The only place that uses kafka-python's connection manager. It is private, so the version is pinned, and the tests
     of this module run against real brokers.
@@ -160,6 +169,8 @@ class BrokerConnections:
             names = {name: other for name, other in KAFKA_PYTHON.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
+        self._answer_s: float | None = None
+        """How long one answer over an open connection took; None: not measured."""
         self._offered: dict[Any, Mapping[int, int]] = {}
         """The last version of each request by API key, as each broker said when its connection began."""
         self._identified: dict[int, Any] = {}
@@ -175,13 +186,33 @@ class BrokerConnections:
             ClusterUnreachableError: None of the known brokers answers.
         """
         known = [*self._known(), *self._bootstrap_ids()]
-        answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, enough=1)
-        found = [answer for answer in answers.values() if not isinstance(answer, str) and answer.brokers]
+        first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
+        timeout_s = max(first_s, self.patience_s(self._request_timeout_s))
+        answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, timeout_s=timeout_s, enough=1)
+        found = {node: a for node, a in answers.items() if not isinstance(a, str) and a.brokers}
         if not found:
             raise _no_answer(sorted(set(map(str, answers.values()))))
-        self._manager.cluster.update_metadata(found[0])
-        self._cluster_id = self._cluster_id or found[0].cluster_id
-        return {broker.node_id: address(broker.host, broker.port) for broker in found[0].brokers}
+        node, answer = next(iter(found.items()))
+        if self._answer_s is None:
+            self._answer_s = self._measured_s(node)
+        self._manager.cluster.update_metadata(answer)
+        self._cluster_id = self._cluster_id or answer.cluster_id
+        return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
+
+    def answer_s(self) -> float:
+        """How long one answer takes. Raises ``ClusterError`` where no broker gives one."""
+        if self._answer_s is None:
+            self.brokers()
+        return self._answer_s or 0.0
+
+    def patience_s(self, least_s: float, *, round_trips: int = TRIPS_A_REQUEST) -> float:
+        """How long to wait for so many answers, one after another: ``least_s``, or longer where the brokers are far."""
+        return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
+
+    def _measured_s(self, node: Any) -> float:
+        began = time.monotonic()
+        self.ask({node: MetadataRequest(topics=[])}, timeout_s=self._request_timeout_s)
+        return time.monotonic() - began
 
     def controller(self) -> int:
         """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -214,7 +245,7 @@ class BrokerConnections:
             timeout_s: For all of them together.
             enough: Stop waiting after so many answers.
         """
-        deadline = time.monotonic() + (timeout_s or self._request_timeout_s)
+        deadline = time.monotonic() + (timeout_s or self.patience_s(self._request_timeout_s))
         answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough)
         return answers
 
@@ -379,6 +410,7 @@ class Deadline:
     """A point in time that several calls share."""
 
     def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
         self._at = time.monotonic() + timeout_s
 
     @property

@@ -22,7 +22,8 @@ def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int,
     Raises:
         ClusterUnreachableError: No broker gives the list of brokers.
     """
-    answers = connections.offered(sorted(connections.brokers()), timeout_s=min(ANSWER_S, deadline.left_s))
+    brokers, patience_s = sorted(connections.brokers()), connections.patience_s(ANSWER_S)
+    answers = connections.offered(brokers, timeout_s=min(patience_s, deadline.left_s))
     return {broker: answer for broker, answer in answers.items() if not isinstance(answer, str)}
 
 
@@ -34,7 +35,7 @@ def ask_releases(
     unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
     if not unclear:
         return found
-    settings = connections.ask(unclear, timeout_s=min(ANSWER_S, deadline.left_s))
+    settings = connections.ask(unclear, timeout_s=min(connections.patience_s(ANSWER_S), deadline.left_s))
     return found | {b: release_of(offered[b], settings_of(answer)) for b, answer in settings.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -170,4 +171,6 @@ def _java(java: Path, class_path: Sequence[Path], *, heap_mb: int, log4j: Path |
     archive = class_archive(java, class_path)
     classes = [f"-XX:SharedArchiveFile={archive}"] if mark_used(archive) else []
     logging = [f"-D{_LOG_FLAGS[log4j.name]}=file:{log4j}"] if log4j else []
-    return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, *classes, *logging, "-cp", ":".join(map(str, class_path))]
+    # Java itself does not read TMPDIR; it unpacks its libraries there, which a folder mounted noexec forbids.
+    place = f"-Djava.io.tmpdir={tempfile.gettempdir()}"
+    return [str(java), f"-Xmx{heap_mb}m", *_JVM_FLAGS, place, *classes, *logging, "-cp", ":".join(map(str, class_path))]

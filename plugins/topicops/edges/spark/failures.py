@@ -9,6 +9,8 @@ from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from topicops.edges.java import noexec_problem
+
 _MOST_CHARACTERS = 500
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
 """Of the class of a Java error."""
@@ -20,6 +22,8 @@ _MOST_CAUSES = 20
 def reason_of(error: Exception) -> str:
     """What Spark says, and the deepest cause of it if that says something else; no traceback."""
     first, *deeper = map(_first_line, _chain(error))
+    if problem := noexec_problem(" ".join((first, *deeper))):
+        return problem
     if isinstance(error, Py4JJavaError) and deeper:
         return deeper[-1]  # the first only says which call failed
     if not deeper or deeper[-1] in first:

@@ -18,9 +18,19 @@ from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
-from topicops.model.ports import AuditLog, ClusterQuestions, ConnectionSource, Journal, Lease, LiveReader, TopicAdmin
+from topicops.model.ports import (
+    BROKER_PATIENCE,
+    AuditLog,
+    ClusterQuestions,
+    ConnectionSource,
+    Journal,
+    Lease,
+    LiveReader,
+    TopicAdmin,
+)
 from topicops.model.pull_requests.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
+from topicops.model.specs.topic_config import read_duration_ms
 from topicops.model.why_facts import TopicTimes
 
 if TYPE_CHECKING:
@@ -37,7 +47,18 @@ if TYPE_CHECKING:
     """Of this access: the right to change the cluster of this id, for this operation, awaited for so many seconds."""
 
 PLAN_DEADLINE_S = 2.0
-"""How long a plan waits for what only brokers know."""
+"""The least time that a plan gives brokers for what only they know; it follows the time of their first answer."""
+VIEW_DEADLINE_S = 3.0
+"""The least time that verify gives single brokers."""
+
+
+def broker_patience_s() -> float:
+    """``$TOPICOPS_BROKER_PATIENCE`` in seconds; 0 without it. Raises ``UsageError`` for what is no duration."""
+    text = os.environ.get(BROKER_PATIENCE) or "0s"
+    try:
+        return read_duration_ms(text) / 1000
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{BROKER_PATIENCE} is {text!r}: {error}; write 5s or 1m") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +127,13 @@ class Access:
         """Ask brokers what only they know."""
         from topicops.edges.kafka.broker_questions import BrokerQuestions
 
-        return closing(BrokerQuestions(self.kafka("reader"), timeout_s=timeout_s))
+        return closing(BrokerQuestions(self.kafka("reader"), timeout_s=max(timeout_s, broker_patience_s())))
 
     def broker_views(self) -> AbstractContextManager[BrokerViews]:
         """Ask named brokers for their own metadata and logs."""
         from topicops.edges.kafka.broker_views import BrokerViews
 
-        return closing(BrokerViews(self.kafka("reader")))
+        return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
 
     def zookeeper_facts(self, reader: LiveReader, *, is_decodable: bool) -> ZooKeeperFacts | None:
         """What `doctor` asks ZooKeeper; None for another source.

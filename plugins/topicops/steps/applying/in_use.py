@@ -9,13 +9,16 @@ from math import inf
 
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan, TopicActivity
-from topicops.model.ports import Clock, ClusterQuestions, ServerTime
+from topicops.model.ports import BROKER_PATIENCE, Clock, ClusterQuestions, ServerTime
 from topicops.model.release import NEWEST_RECORDS
 from topicops.model.specs.environment import EnvironmentSpec
 from topicops.steps.clocks import passed_by_both, rest_objection
 from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
 
-CHECK_THE_READER = "check that the brokers answer and which rights the reader has (topicops doctor), then plan again"
+CHECK_THE_READER = (
+    f"check that the brokers answer in time ({BROKER_PATIENCE} gives them more) and which rights the reader has "
+    "(topicops doctor), then plan again"
+)
 """Not the advice to delete a topic that is in use: it is not known whether it is."""
 OLD_BROKERS = (
     f"brokers before {NEWEST_RECORDS} do not give it: there, policy.restsFor: 0s compares the end offsets alone"
