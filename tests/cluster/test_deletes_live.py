@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
+from fixtures.group_members import consumer
 from fixtures.live import cluster_spec, look, remove_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
@@ -68,8 +69,16 @@ def write(cluster: LocalCluster, topic: str, *, age_ms: int = 0) -> None:
 def commit(cluster: LocalCluster, group: str, topic: str, offset: int) -> None:
     admin = new_admin(cluster.bootstrap_servers)
     at = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
-    # The first commit on a cluster may find no coordinator: its topic is made for it.
-    until(lambda: not admin.alter_consumer_group_offsets([at])[group].result(60).topic_partitions[0].error)
+
+    def is_committed() -> bool:
+        """The first commit on a cluster may find no coordinator, or wait for one for ever: its topic is made for it."""
+        try:
+            found = admin.alter_consumer_group_offsets([at], request_timeout=10)[group].result(60)
+        except KafkaException:
+            return False
+        return not found.topic_partitions[0].error
+
+    until(is_committed)
 
 
 def approve(workspace: Workspace) -> Ended:
@@ -150,17 +159,16 @@ def test_no_topic_goes_while_a_group_may_be_hidden_because_its_coordinator_is_aw
         workspace.cluster = cluster_spec(cluster)
         admin = new_admin(cluster.bootstrap_servers)
         admin.create_topics([NewTopic("hidden.read", 1, replica_assignment=[[1]])])["hidden.read"].result(60)
-        commit(cluster, "hidden", "hidden.read", 0)
+        with consumer(cluster.bootstrap_servers, "hidden", "hidden.read"):
+            pass  # now the brokers have the topic of commits
         workspace.policy = {"deleteActive": "allow", "unattended": "destructive"}
         workspace.tombstone("hidden.read")
         workspace.plan()
         cluster.stop_broker(2)
-        until(lambda: 2 not in look(cluster).brokers)
-        with (
-            closing(BrokerConnections({"bootstrap.servers": cluster.bootstrap_servers})) as connections,
-            pytest.raises(ClusterUnreachableError, match="of __consumer_offsets has no leader"),
-        ):
-            ConsumerGroups(connections, Deadline(10.0)).on(["hidden.read"])
+        with closing(BrokerConnections({"bootstrap.servers": cluster.bootstrap_servers})) as connections:
+            until(lambda: [*connections.brokers()] == [1])
+            with pytest.raises(ClusterUnreachableError, match="of __consumer_offsets has no leader"):
+                ConsumerGroups(connections, Deadline(10.0)).on(["hidden.read"])
         workspace.policy = {"deleteActive": "refuse", "unattended": "destructive"}
         applied = workspace.apply()
         planned = workspace.plan()
