@@ -128,6 +128,8 @@ def test_removing_an_override_is_destructive_where_one_broker_keeps_records_for_
         shown = "604800000 (7d, default of broker 1), 3600000 (1h, default of brokers 2, 3)"
         assert shown in ended.out
         assert live.apply().status == 3
+        found_by_doctor = live.run("doctor", "--environment", "local").out
+        assert "log.retention.hours=168 on broker 1, log.retention.ms=3600000 on brokers 2, 3" in found_by_doctor
     assert low_watermarks(cluster, topic) == [0, 0, 0]
 
 
