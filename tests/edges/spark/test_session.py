@@ -19,7 +19,7 @@ from topicops.edges.java import find_java
 from topicops.edges.spark import driver
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, awaited, begun, driver_java
+from topicops.edges.spark.driver import archive_path, awaited, begun, driver_java, local_options
 from topicops.edges.spark.session import spark_errors, spark_session
 from topicops.edges.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
@@ -171,6 +171,18 @@ def test_without_a_fitting_java_one_sentence_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TopicopsError, match="Java 17 or 21 is needed, and there is no java"):
         driver_java()
+
+
+def test_an_account_without_a_name_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1000770000)
+    with pytest.raises(
+        TopicopsError, match=r"^this account \(uid 1000770000\) has no name in /etc/passwd, and Spark needs"
+    ):
+        driver_java()
+
+
+def test_java_takes_no_home_folder_of_the_account(tmp_path: Path) -> None:
+    assert f"-Duser.home={tmp_path}" in local_options(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import pwd
 import shlex
 import shutil
 import signal
@@ -230,7 +231,8 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
 
 def local_options(folder: Path) -> tuple[str, ...]:
     """Flags of a small JVM that writes into ``folder`` alone."""
-    return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), f"-Djava.io.tmpdir={folder}", f"-XX:ErrorFile={folder}/crash.log")
+    places = (f"-Djava.io.tmpdir={folder}", f"-Duser.home={folder}", f"-XX:ErrorFile={folder}/crash.log")
+    return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), *places)
 
 
 def local_environment(java: Path, folder: Path) -> dict[str, str | None]:
@@ -269,10 +271,26 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
 
 def driver_java() -> Path:
+    """The Java for a driver. Raises ``TopicopsError`` where none fits, or where Spark could not log in."""
+    _require_account_name()
     try:
         return find_java()
     except LocalClusterError as error:
         raise TopicopsError(f"Spark: {error}") from error
+
+
+def _require_account_name() -> None:
+    """Raise ``TopicopsError`` for a uid without a name, as OpenShift gives one to each container.
+
+    Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop logs in; it takes no user without a name.
+    """
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise TopicopsError(
+            f"this account (uid {os.getuid()}) has no name in /etc/passwd, and Spark needs one; add it, or use "
+            "--engine python"
+        ) from None
 
 
 def _java_first(java: Path) -> dict[str, str | None]:
