@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -80,6 +81,27 @@ def test_what_a_stream_of_ascii_cannot_take_is_escaped(variables: dict[str, str]
     text, helped = typed(EXPLAIN, folder, **variables), typed("explain --help", folder, **variables)
     assert (text.returncode, text.stderr, escaped in text.stdout) == (0, "", True)
     assert (helped.returncode, helped.stderr, helped.stdout.isascii()) == (0, "", True)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "no memory or no thread is left for this command; raise the container's limit"),
+        (RuntimeError("can't start new thread"), "no memory or no thread is left for this command"),
+        (OSError(errno.EMFILE, "Too many open files"), "this command may open no more files; raise ulimit -n"),
+        (RuntimeError("odd"), "internal error: RuntimeError: odd; run with --verbose to see where"),
+    ],
+    ids=["memory", "threads", "files", "other"],
+)
+def test_what_the_surroundings_do_not_give_is_named(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "_command", lambda _: failing)
+    assert cli.run(["plan"]) == 1
+    assert capsys.readouterr().err.startswith(f"topicops: {said}")
 
 
 @pytest.mark.parametrize(("code", "status"), [(None, 0), (0, 0), (143, 143), ("the demo ended", 1)])

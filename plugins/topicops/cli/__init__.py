@@ -5,6 +5,7 @@ Command modules import heavy things inside their functions, so that each command
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from collections.abc import Iterable, Sequence
@@ -119,8 +120,19 @@ def run(arguments: list[str] | None = None) -> int:
         return _status_of(error)
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
-        message = f"internal error: {type(error).__name__}: {error}; run with --verbose to see where"
+        message = (
+            _shortage(error) or f"internal error: {type(error).__name__}: {error}; run with --verbose to see where"
+        )
         return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
+
+
+def _shortage(error: Exception) -> str:
+    """What the surroundings do not give the command any more; empty for any other error."""
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return "no memory or no thread is left for this command; raise the container's limit, or ulimit -v and -u"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "this command may open no more files; raise ulimit -n"
+    return ""
 
 
 def _status_of(error: SystemExit) -> int:
