@@ -74,6 +74,7 @@ def test_a_person_who_says_yes_gets_what_may_run(shop: Simulated, person: Person
     ended = shop.workspace.run(*AT_ONCE)
     assert (ended.status, requests(shop)) == (0, ["request create"]), ended.err
     assert "1 change is held: type the plan's fingerprint to run it too.\nApply this change? [y/N] " in ended.err
+    assert "topic.shop.new will be created" in ended.err  # stdout is no terminal: a pipe may hide the plan
 
 
 @pytest.mark.parametrize("answer", ["", "n", "f" * 64])

@@ -45,3 +45,11 @@ def test_a_code_that_is_none_names_the_nearest(written: str, nearest: str, capsy
     assert f"the nearest is {nearest}" in err
     assert err.isprintable() is False
     assert err[:-1].isprintable()
+
+
+@pytest.mark.parametrize(("written", "page"), [("V08", "checks.md"), ("q13", "quality.md")])
+def test_the_other_ids_of_reports_lead_to_their_page(
+    written: str, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["code", written]) == 1
+    assert f"docs/reference/{page}" in capsys.readouterr().err

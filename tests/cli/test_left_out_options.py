@@ -87,4 +87,6 @@ def test_a_folder_that_is_named_is_not_searched_for(
     (folder / "a").mkdir()
     monkeypatch.chdir(folder / "a")
     assert run([*EXPLAIN, "--topics", "topics"]) == 1
-    assert "topics: no such folder" in capsys.readouterr().err
+    assert (
+        "topics: no such folder, so there are no topics here yet: start with `topicops init`" in capsys.readouterr().err
+    )

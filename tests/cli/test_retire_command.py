@@ -105,3 +105,9 @@ def test_what_cannot_be_done_leaves_the_file_alone(
 def test_a_topic_that_no_file_describes_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["retire", "web.visits", "--reason", "r"]) == 1
     assert "web.visits: no file describes it" in capsys.readouterr().err
+
+
+def test_a_topic_that_is_nearly_called_so_is_offered(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nearly = f"{file.stem}z"
+    assert run(["retire", nearly, "--reason", "Over."]) == 1
+    assert f"{nearly}: no file describes it; did you mean {file.stem}?" in capsys.readouterr().err

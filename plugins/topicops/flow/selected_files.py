@@ -52,7 +52,10 @@ def selection_of(paths: Sequence[Path]) -> Selection:
 
 def _root_of(path: Path) -> Path:
     if not path.exists():
-        raise UsageError(f"{path}: no such folder or file; name the folder of specs, as in: topicops validate topics")
+        raise UsageError(
+            f"{path}: no such folder or file; name the folder of specs, as in: topicops validate topics, or start with "
+            "`topicops init`"
+        )
     if is_specs_root(path):
         return path
     if found := specs_root_of(path):

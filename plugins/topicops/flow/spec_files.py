@@ -184,8 +184,12 @@ def retire(topics: Path, topic: str, tombstone: Callable[[], Tombstone]) -> str:
 
 
 def _document(tree: Tree, topic: str) -> Document:
+    from topicops.steps.specs.suggestions import similar_word
+
     found = [document for document in tree.documents if document.kind == "Topic" and document.stem == topic]
     if len(found) != 1:
-        problem = "no file describes it" if not found else f"{found[0].file} and {found[1].file} describe it"
+        close = similar_word(topic, [document.stem for document in tree.documents if document.kind == "Topic"])
+        near = f"; did you mean {close}?" if close else ""
+        problem = f"no file describes it{near}" if not found else f"{found[0].file} and {found[1].file} describe it"
         raise UsageError(f"{topic}: {problem}")
     return found[0]

@@ -26,6 +26,7 @@ from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.printable import plural
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
@@ -101,7 +102,7 @@ def verify_cluster(run: Run) -> ExitStatus:
     snapshot(run, states=True)
     access = run.access(read_environment(run))
     live = access.with_broker_answers(run.read_live())
-    run.progress(f"Asking {len(live.brokers)} brokers about {len(live.topics)} topics")
+    run.progress(f"Asking {plural(len(live.brokers), 'broker')} about {plural(len(live.topics), 'topic')}")
     with access.broker_views() as metadata:
         checks = verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names))
     write_checks(run, checks)

@@ -16,7 +16,7 @@ import pytest
 
 from fixtures import znode_tree
 from fixtures.killable import with_tests_on_path
-from fixtures.live import is_stopped
+from fixtures.live import is_stopped, until
 from fixtures.racing_apply import PATIENCE_S, SESSION_S, TOPICS, Round, order
 from fixtures.zookeeper import Chroot
 
@@ -59,19 +59,23 @@ class Pair:
             process.stdin.write(order(played))
             process.stdin.flush()
         if point:
-            self._let_it_oversleep()
+            self._let_it_oversleep(log)
         answers = [json.loads(process.stdout.readline()) for process in self._processes if process.stdout]
         lines = log.read_text().splitlines() if log.exists() else []
         requests = sorted((Request(*json.loads(line)) for line in lines), key=lambda request: request.left_at)
         return requests, answers, flag.exists()
 
-    def _let_it_oversleep(self) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (stopped := [process for process in self._processes if is_stopped(process.pid)]):
-            assert time.monotonic() < deadline, "nobody reached the point"
-            time.sleep(0.01)
+    def _let_it_oversleep(self, log: Path) -> None:
+        """Wake it when its session must be over and the other one has sent a request, however slow the machine is."""
+
+        def stopped() -> list[int]:
+            return [index for index, process in enumerate(self._processes) if is_stopped(process.pid)]
+
+        until(lambda: bool(stopped()), timeout_s=PATIENCE_S)
+        [index] = stopped()
         time.sleep(1.8 * SESSION_S)
-        stopped[0].send_signal(signal.SIGCONT)
+        until(lambda: log.exists() and f'"cli/{1 - index}"' in log.read_text(), timeout_s=PATIENCE_S)
+        self._processes[index].send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         for process in self._processes:

@@ -66,7 +66,7 @@ def test_the_load_is_that_of_the_part() -> None:
 
 def test_the_plan_says_how_much_is_left_out() -> None:
     assert keep_only(whole(), LIVE, DESIRED.topics, "pay.*").warnings == (
-        "only pay.*: 5 of 10 described topics match; 2 changes and 1 blocked topics of the others are left out",
+        "only pay.*: 5 of 10 described topics match; 2 changes and 1 blocked topic of the others are left out",
     )
     assert keep_only(whole(), LIVE, DESIRED.topics, "payment.*").warnings == (
         "only payment.*: 0 of 10 described topics match; 4 changes and 2 blocked topics of the others are left out",

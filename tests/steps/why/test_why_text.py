@@ -43,5 +43,5 @@ def test_text_from_a_znode_cannot_pretend_to_be_another_cause() -> None:
 
 def test_a_healthy_topic_is_said_to_be_so() -> None:
     assert why_text("prod", "orders", []) == (
-        "orders in prod: nothing is wrong with it, in its znodes and on its brokers."
+        "orders in prod: nothing is wrong with it, neither in its metadata nor on its brokers."
     )

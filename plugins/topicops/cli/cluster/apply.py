@@ -99,6 +99,8 @@ def planned_and_confirmed(
         ready, held = ready + held, 0
     if yes or not ready + held:
         return approvals
+    if output == "text" and not sys.stdout.isatty():
+        print_error(shown)  # a pipe has it, and nobody can be asked about what he does not see
     answer = asked(question(ready, held))
     if answer == plan.fingerprint and held:
         return approvals_of(plan, answer)

@@ -30,7 +30,8 @@ def require_folder(topics: Path) -> None:
     """Raises ``UsageError`` unless there is such a folder, and for the folder above a folder of topics."""
     if not topics.is_dir():
         raise UsageError(
-            f"{topics}: no such folder; name the one that holds the topics, as in: topicops validate topics"
+            f"{topics}: no such folder, so there are no topics here yet: start with `topicops init`, or name the "
+            "folder that holds the topics, as in: topicops validate topics"
         )
     if not (topics / _ENVIRONMENTS).is_dir() and (topics / "topics" / _ENVIRONMENTS).is_dir():
         raise UsageError(f"{topics}: this folder is above the topics; did you mean {shown_folder(topics)}topics?")

@@ -38,8 +38,8 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
     matching = sum(_matches(name, only) for name in described)
     shown = only if isinstance(only, str) else plural(len(only), "named topic")
     warning = (
-        f"only {shown}: {matching} of {len(described)} described topics match; "
-        f"{left_out[0]} changes and {left_out[1]} blocked topics of the others are left out"
+        f"only {shown}: {matching} of {plural(len(described), 'described topic')} match; "
+        f"{plural(left_out[0], 'change')} and {plural(left_out[1], 'blocked topic')} of the others are left out"
     )
     return replace(
         change_set,

@@ -76,7 +76,14 @@ def test_only_a_run_that_changed_something_says_how_it_is_taken_back() -> None:
     assert report_text(GOOD).endswith(undo)
     already_so = replace(GOOD, outcomes=GOOD.outcomes[1:])
     refused = replace(GOOD, outcomes=(outcome("a", REFUSED, "moved"),))
-    assert not any("undo" in report_text(report) for report in (already_so, refused))
+    deleted = replace(
+        GOOD,
+        outcomes=(replace(outcome("a", DONE), action="delete"),),
+        checks=(replace(check("a", Verdict.HEALTHY), id="V17"),),
+    )
+    assert not any("undo" in report_text(report) for report in (already_so, refused, deleted))
+    assert "1 deleted topic gone, by ZooKeeper" in report_text(deleted)
+    assert "healthy" not in report_text(deleted)
 
 
 def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:

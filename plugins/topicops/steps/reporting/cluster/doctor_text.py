@@ -70,7 +70,7 @@ def _counts(report: DoctorReport) -> str:
     words = [plural(count, severity) for severity, count in reversed(counts.items()) if count]
     if report.is_clean and report.when_clean:
         words.insert(0, report.when_clean)
-    return f"{', '.join(words) or 'Nothing found'}; {report.rules_applied} rules applied."
+    return f"{', '.join(words) or 'Nothing found'}; {plural(report.rules_applied, 'rule')} applied."
 
 
 def _finding_as_json(finding: Finding) -> FindingJson:

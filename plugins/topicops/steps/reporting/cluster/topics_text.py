@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.steps.reporting.json_text import json_text
 from topicops.steps.topic_listing import ListedPartition, ListedTopic, Listing
 from topicops.steps.why_commands import why_command, why_commands
@@ -68,9 +68,9 @@ def topics_json(listing: Listing) -> str:
 
 def topics_summary(listing: Listing) -> str:
     """How much of what was read is listed, on one line."""
-    topics = f"{len(listing.topics)} of {listing.topics_read} topics"
+    topics = f"{len(listing.topics):,} of {plural(listing.topics_read, 'topic')}"
     rows = [len(topic.partitions) for topic in listing.topics if topic.partitions is not None]
-    return f"{topics}, {sum(rows)} partitions" if rows else topics
+    return f"{topics}, {plural(sum(rows), 'partition')}" if rows else topics
 
 
 def topics_ways(listing: Listing) -> list[str]:

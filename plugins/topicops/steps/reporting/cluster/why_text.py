@@ -24,7 +24,7 @@ def why_text(environment: str, topic: str, causes: Sequence[Cause]) -> str:
     """A part for each cause: what is so, what ends it, what to type, and where it was read."""
     name = printable(f"{topic} in {environment}:")
     if not causes:
-        return f"{name} nothing is wrong with it, in its znodes and on its brokers."
+        return f"{name} nothing is wrong with it, neither in its metadata nor on its brokers."
     return "\n\n".join([name, *("\n".join(map(printable, _lines(cause))) for cause in causes)])
 
 

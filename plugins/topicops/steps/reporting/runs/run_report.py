@@ -153,7 +153,7 @@ def report_text(report: RunReport) -> str:
     lines += _titled("Notes", report.notes)
     lines += _titled("Next", list(next_steps(report)))
     lines += _titled(_WHY_TITLE, why_commands(_unhealthy_topics(report), report.environment))
-    if report.summary.count(OutcomeStatus.DONE):
+    if any(outcome.action != "delete" for outcome in _with(report, OutcomeStatus.DONE)):
         lines += ["", f"To take this run back: topicops undo {shlex.quote(report.run)}"]
     return "\n".join(printable(line) for line in lines) + "\n"
 
@@ -384,10 +384,13 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         return []
     unhealthy = {check.topic for check in checks if check.is_problem}
     unseen = {check.topic for check in _not_checked(checks)} - unhealthy
-    healthy = {check.topic for check in checks} - unhealthy - unseen
+    gone = {check.topic for check in checks if check.id == "V17"} - unhealthy - unseen
+    healthy = {check.topic for check in checks} - unhealthy - unseen - gone
+    counts = [f"{plural(len(healthy), 'topic')} healthy"] if healthy or not gone else []
+    counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []
     grave = sorted((c for c in checks if c.is_problem), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id))
     return [
-        f"{plural(len(healthy), 'topic')} healthy, by {COMPARED_VIEWS[source][0]} and {COMPARED_VIEWS[source][1]}",
+        f"{', '.join(counts)}, by {COMPARED_VIEWS[source][0]} and {COMPARED_VIEWS[source][1]}",
         *([f"{plural(len(unseen), 'topic')} without a problem, as far as checked"] if unseen else []),
         *_not_checked_lines(checks),
         *_grouped(grave),

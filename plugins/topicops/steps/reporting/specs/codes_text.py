@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 from topicops.model.errors import UsageError
 from topicops.model.specs.codes import CODES, Code
+
+_PAGES = {
+    "V": "a check of verify: docs/reference/checks.md says when it is healthy",
+    "Q": "a rule of data quality: docs/reference/quality.md says what it counts",
+}
+"""Where reports' other ids are explained, by their letter."""
 
 
 def code_list(codes: Iterable[Code]) -> str:
@@ -38,6 +45,8 @@ def find_code(text: str) -> Code:
     wanted = text.strip().upper()
     wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
     found = CODES.get(wanted)
+    if page := _PAGES.get(wanted[:1]) if re.fullmatch(r"[A-Z]\d\d", wanted) else None:
+        raise UsageError(f"{wanted} is {page}")
     if found is None:
         raise UsageError(f"there is no code {text!r}; the nearest is {_nearest(wanted)}, and `topicops code` lists all")
     return found
