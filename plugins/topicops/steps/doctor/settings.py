@@ -150,7 +150,13 @@ def log_directories_work(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     failed = failed_by_broker(told)
     if places := tuple(f"broker {b}: {path}" for b, paths in failed.items() for path in paths):
         message = f"a log directory has failed, and its replicas are neither served nor deleted: {listed(places)}"
-        yield Finding(Severity.ERROR, message, f"{REPAIR}; it copies the records anew", "TOP421", places)
+        yield Finding(
+            Severity.ERROR,
+            message,
+            f"{REPAIR}; first see whether a partition has no other replica in sync (topicops why)",
+            "TOP421",
+            places,
+        )
     if unknown := tuple(told_text for _, told_text in sorted(told.items()) if isinstance(told_text, str)):
         message = f"whether a log directory has failed is not known: {listed(unknown)}"
         yield Finding(Severity.WARNING, message, ASK_AGAIN.partition(" (")[0], "TOP804", unknown)

@@ -5,7 +5,7 @@ Source: kafka.server.ReplicaManager#handleLogDirFailure (3.9): the broker serves
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.log_directories import REPAIR, failed_by_broker, named, replicas_on_failed
@@ -24,6 +24,7 @@ def failed_log_directory(facts: WhyFacts) -> Iterator[Cause]:
             message=f"broker {broker} is live, and its log directory {_paths(facts, broker)} has failed: its replica "
             f"of {partition_names(partitions)} is in none that works, and does not come back by itself",
             way_out=f"{REPAIR}; it copies the records anew from the leaders",
+            caution=_loss(facts, broker, partitions),
             read_from=_answers_of(broker),
         )
 
@@ -53,6 +54,16 @@ def lost_replicas(facts: WhyFacts) -> Mapping[int, list[int]]:
 def able_brokers(facts: WhyFacts, partition: int) -> frozenset[int]:
     """The registered brokers whose replica of this partition is not known to be on such a directory."""
     return facts.brokers - {broker for broker, lost in lost_replicas(facts).items() if partition in lost}
+
+
+def _loss(facts: WhyFacts, broker: int, partitions: Sequence[int]) -> str:
+    """Kafka elects a replica of the ISR that comes back, also with an empty log, and the others drop their records."""
+    last = [p for p in partitions if p in facts.states and facts.states[p].isr == (broker,)]
+    return (
+        f"no other replica of {partition_names(last)} is in sync: with an empty disk the records are lost"
+        if last
+        else ""
+    )
 
 
 def _paths(facts: WhyFacts, broker: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -136,7 +136,7 @@ class SimulatedCluster:
         found.failed_at = self.world.now
         found.failed_logs |= found.logs
         found.logs.clear()
-        self._tell_of_failed_logs(broker, found.failed_logs)
+        self.world.soon(partial(self._tell_of_failed_logs, broker))
         for tp in found.failed_logs:
             self.world.after(LAG_S, partial(self._check_isr, tp))
 
@@ -149,14 +149,16 @@ class SimulatedCluster:
             found.failed_logs.clear()
             self.start(broker)
 
-    def _tell_of_failed_logs(self, broker: int, logs: Collection[TopicPartition]) -> None:
-        """A controller takes KAFKA_STORAGE_ERROR for news where it did not know it.
+    def _tell_of_failed_logs(self, broker: int) -> None:
+        """The controller asks the broker, and takes KAFKA_STORAGE_ERROR for news where it did not know it.
 
         Source: kafka.controller.KafkaController#processLeaderAndIsrResponseReceived (3.9).
         """
-        known = self.controller.context.failed_logs.get(broker, ()) if self.controller else ()
-        if news := tuple(sorted(set(logs).difference(known))):
-            self.notify(LogsFailed(broker, news))
+        if self.controller is None or self._is_held(partial(self._tell_of_failed_logs, broker)):
+            return
+        known = self.controller.context.failed_logs.get(broker, set())
+        if news := self.brokers[broker].failed_logs - known:
+            self._handle(LogsFailed(broker, tuple(sorted(news))))
 
     def stand_still(self, broker: int, *, session_s: float | None = SESSION_S) -> None:
         """As after SIGSTOP; leaders do not notice. Its session ends some time later, or with None does not."""
@@ -338,7 +340,7 @@ class SimulatedCluster:
                     found.logs.discard(tp)
                     self.notify(ReplicasDeleted(broker, (tp,)))
             case LeaderAndIsr(_, tp, state) if tp in found.failed_logs:
-                self._tell_of_failed_logs(broker, [tp])
+                self.world.soon(partial(self._tell_of_failed_logs, broker))
             case LeaderAndIsr(_, tp, state):
                 found.logs.add(tp)
                 if state.leader == broker:
