@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 from topicops.edges.kafka.broker_views import topic_configs_request
 from topicops.edges.kafka.clients import TRIPS_A_QUESTION, BrokerConnections, Confluent, Deadline, named, wait_all
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
+from topicops.edges.kafka.log_directories import directories_request, told_directories
 from topicops.edges.kafka.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
 from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
@@ -116,12 +116,10 @@ class BrokerQuestions:
         """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
 
         def ask(connections: BrokerConnections, deadline: Deadline) -> DirectoriesByBroker:
-            patience_s = connections.patience_s(ANSWER_S)
-            offered = connections.offered(sorted(connections.brokers()), timeout_s=min(patience_s, deadline.left_s))
-            without = {broker for broker, found in offered.items() if does_not_offer(found)}
-            asked = {broker: directories_request(topics) for broker in offered.keys() - without}
-            replies = connections.ask(asked, timeout_s=min(patience_s, deadline.left_s))
-            return {**dict.fromkeys(without), **{b: told_directories(b, reply) for b, reply in replies.items()}}
+            asked = {broker: directories_request(topics) for broker in sorted(connections.brokers())}
+            patience_s = min(connections.patience_s(ANSWER_S), deadline.left_s)
+            replies = connections.ask(asked, timeout_s=patience_s)
+            return {broker: told_directories(broker, reply) for broker, reply in replies.items()}
 
         return self._asked("log directories", ask) or {}
 

@@ -9,6 +9,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from topicops.edges.kafka.clients import named
 from topicops.model.cluster.snapshot import LogDirectories
+from topicops.model.ports import Unoffered
 
 NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
@@ -21,11 +22,6 @@ def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
         for topic, ids in partitions.items()
     ]
     return DescribeLogDirsRequest(topics=topics)
-
-
-def does_not_offer(offered: Mapping[int, int] | str) -> bool:
-    """Whether a broker's own list of requests, by API key, lacks the question. Without a list it is not known."""
-    return not isinstance(offered, str) and int(DescribeLogDirsRequest.API_KEY) not in offered
 
 
 def directories_of(broker: int, reply: Any) -> LogDirectories | str:
@@ -44,8 +40,10 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
     return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed))
 
 
-def told_directories(broker: int, reply: Any) -> LogDirectories | str:
-    """As ``directories_of``, where a reply that is a sentence does not name the broker."""
+def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
+    """As ``directories_of``, where a reply that is a sentence does not name the broker; None: it offers no answer."""
+    if isinstance(reply, Unoffered):
+        return None
     return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)
 
 

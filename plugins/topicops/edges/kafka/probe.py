@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from topicops.edges.kafka.advertised import reachable_brokers
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.config_sources import is_written
-from topicops.edges.kafka.log_directories import directories_request, does_not_offer, told_directories
+from topicops.edges.kafka.log_directories import directories_request, told_directories
 from topicops.edges.kafka.releases import settings_of, settings_request
 from topicops.model.abilities import lacking
 from topicops.model.cluster.doctor_facts import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
@@ -104,8 +104,8 @@ def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: 
         brokers = sorted(reachable_brokers(connections, properties))
         offered = connections.offered(brokers)
         configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
-        asked = [b for b, found in offered.items() if not isinstance(found, str) and not does_not_offer(found)]
-        disks = connections.ask({broker: directories_request({}) for broker in asked})
+        answering = [broker for broker in brokers if not isinstance(offered[broker], str)]
+        disks = connections.ask({broker: directories_request({}) for broker in answering})
     return {
         broker: replace(
             _broker(offered[broker], configs[broker]),
