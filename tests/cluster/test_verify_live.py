@@ -25,9 +25,10 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.model.plans.changes import Change
+from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
+from topicops.model.plans.changes import Change, DeleteTopic
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import Clock
+from topicops.model.ports import Answer, Clock, TopicAdmin
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.verify import FIRST_WAIT_S, verify
@@ -85,9 +86,8 @@ def test_a_delete_waits_for_the_broker_that_died_under_it_and_is_healthy_once_th
     make(cluster, ["going", "staying"], [1, 2, 3], [2, 3, 1])
     live.tombstone("going")
     live.plan()
-    cluster.kill(broker)
 
-    with gone_from_zookeeper_once_marked(cluster, broker, "going"):
+    with gone_from_zookeeper_once_marked(cluster, broker, "going"), killed_before_a_delete(cluster, broker):
         applied = live.apply("--format", "json")
     live.tombstone("staying")
     planned = live.run("plan", "--environment", "local", "--engine", "python", "--out", "later.json")
@@ -104,6 +104,28 @@ def test_a_delete_waits_for_the_broker_that_died_under_it_and_is_healthy_once_th
     blocked = {b["topic"]: b["reasons"][0] for b in plan["blocked"]}
     assert f"broker(s) {broker}" in blocked["staying"]
     assert verified.status == 0, verified.out
+
+
+@contextmanager
+def killed_before_a_delete(cluster: LocalCluster, broker: int) -> Iterator[None]:
+    """The broker dies after apply has asked it, and right before the request leaves."""
+
+    class Wrappers(PortWrappers):
+        def admin(self, admin: TopicAdmin) -> TopicAdmin:
+            send = admin.delete
+
+            def delete(change: DeleteTopic) -> Answer:
+                cluster.kill(broker)
+                return send(change)
+
+            admin.delete = delete  # type: ignore[method-assign]
+            return admin
+
+    token = PORT_WRAPPERS.set(Wrappers())
+    try:
+        yield
+    finally:
+        PORT_WRAPPERS.reset(token)
 
 
 @contextmanager
