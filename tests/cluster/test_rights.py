@@ -100,7 +100,7 @@ def test_a_reader_that_sees_no_topic_is_an_error_and_never_an_empty_cluster(
     assert "the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics" in planned.err
 
 
-def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_deletes_are_blocked(
+def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_deletes_are_refused(
     guarded: Workspace, guarded_broker: GuardedBroker
 ) -> None:
     guarded.cluster = guarded_broker.spec(**{**PARTS, "connection": "stranger"})
@@ -110,8 +110,10 @@ def test_a_reader_without_rights_beside_zookeeper_plans_with_a_warning_and_its_d
 
     assert "the reader lacks DescribeConfigs on the cluster (see topicops doctor)" in planned.out, planned.err
     assert "whether a log directory of broker 1 has failed is not known" in planned.out
-    assert "the reader has Describe on the cluster (topicops doctor)" in planned.out
-    assert applied.status == 7, applied.out + applied.err
+    assert "traffic: could not be read" in planned.out
+    assert applied.status == 6, applied.out + applied.err
+    assert "owned.going delete: refused: whether a log directory of broker 1 has failed is not known" in applied.out
+    assert "the reader has Describe on the cluster (topicops doctor)" in applied.out
     assert "owned.going" in look(guarded_broker.cluster).topics
 
 

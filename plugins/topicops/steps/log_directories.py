@@ -32,14 +32,8 @@ def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByB
     return found
 
 
-def delete_obstacles(
-    topic: str, rows: Assignment, directories: DirectoriesByBroker, brokers: Collection[int]
-) -> Iterator[tuple[str, str]]:
-    """Why the deletion would never end, or may not, and what to do; nothing where every replica can be deleted.
-
-    Args:
-        brokers: The live ones.
-    """
+def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> Iterator[tuple[str, str]]:
+    """Why the deletion would never end, and what to do; nothing where no replica is known to be on a failed disk."""
     failed = failed_by_broker(directories)
     for broker, partitions in replicas_on_failed(topic, rows, directories).items():
         which = f"partition{'s' if partitions[1:] else ''} {', '.join(map(str, partitions[:5]))}"
@@ -48,10 +42,14 @@ def delete_obstacles(
             "the deletion would never end",
             f"{REPAIR}, or move the replicas away",
         )
+
+
+def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: Collection[int]) -> Iterator[str]:
+    """Of which live broker with a replica it is not known whether a log directory has failed, and why."""
     for broker in sorted({b for row in rows.values() for b in row} & set(brokers)):
         told = directories.get(broker, f"broker {broker} gave no answer")
         if isinstance(told, str):
-            yield f"whether a log directory of broker {broker} has failed is not known: {printable(told)}", ASK_AGAIN
+            yield f"whether a log directory of broker {broker} has failed is not known: {printable(told)}"
 
 
 def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:

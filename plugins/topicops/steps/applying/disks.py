@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 
 from topicops.model.cluster.snapshot import DirectoriesByBroker, TopicTraces
@@ -11,7 +12,7 @@ from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Clock, ClusterQuestions
 from topicops.steps.applying.in_use import ANSWER_IS_NEW_S
-from topicops.steps.log_directories import delete_obstacles
+from topicops.steps.log_directories import ASK_AGAIN, delete_doubts, delete_obstacles
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,5 +42,6 @@ class Disks:
     def reason(self, change: DeleteTopic, traces: TopicTraces, brokers: Collection[int]) -> str | None:
         """Why its deletion might never end, and what to do; None: every live broker can delete its replicas."""
         rows = traces.live.assignment if traces.live else {}
-        obstacle = next(delete_obstacles(change.topic, rows, self._told, brokers), None)
+        doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
+        obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)
         return f"{obstacle[0]} (TOP421); {obstacle[1]}, then plan again" if obstacle else None

@@ -512,11 +512,11 @@ def _dead_replica(situation: Situation) -> Finding | None:
 
 
 def _failed_disk(situation: Situation) -> Finding | None:
-    """What is not known counts as failed."""
-    topic, live = situation.topic, situation.live
+    """What is not known is a note of the change, and apply refuses it."""
+    topic = situation.topic
     if topic is None:
         return None
-    found = list(delete_obstacles(topic.name, topic.assignment, live.log_directories or {}, live.brokers))
+    found = list(delete_obstacles(topic.name, topic.assignment, situation.live.log_directories or {}))
     if not found:
         return None
     ways = dict.fromkeys(way for _, way in found)

@@ -9,7 +9,7 @@ from typing import assert_never
 from topicops.model.abilities import SINGLE_OVERRIDES
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, agreed, not_given, possible
-from topicops.model.cluster.snapshot import Assignment, LiveTopic
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import (
     ACTIONS,
@@ -25,6 +25,7 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
+from topicops.steps.log_directories import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
 from topicops.steps.planning.config_edits import ConfigEdits
 from topicops.steps.planning.lost_topics import LOST_CODE, lost_note
@@ -218,13 +219,20 @@ def _delete(situation: Situation) -> DeleteTopic:
         location=desired.location_of("lifecycle.state"),
         risk=Risk.DESTRUCTIVE,
         codes=() if topic.topic_id else ("TOP429",),
-        notes=() if topic.topic_id else (NO_TOPIC_ID,),
+        notes=tuple(_delete_notes(topic, situation.live)),
         reversible=False,
         precondition=Precondition(identity=topic.identity, partitions=topic.partitions),
         topic_id=topic.topic_id,
         partitions=topic.partitions,
         reason=desired.reason,
     )
+
+
+def _delete_notes(topic: LiveTopic, live: ClusterSnapshot) -> Iterator[str]:
+    if not topic.topic_id:
+        yield NO_TOPIC_ID
+    for doubt in delete_doubts(topic.assignment, live.log_directories or {}, live.brokers):
+        yield f"{doubt}; apply refuses the delete until it is"
 
 
 def _live(situation: Situation) -> LiveTopic:
