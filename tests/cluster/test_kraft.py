@@ -88,7 +88,7 @@ def test_changes_of_all_kinds_are_applied_and_verified_by_metadata_and_log_direc
     assert "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete" in planned.out, planned.err
     assert applied.status == 0, applied.out + applied.err
     assert "Applied and verified: 4 done." in applied.out
-    assert "4 topics healthy, by the brokers' metadata and their log directories" in applied.out
+    assert "3 topics healthy, 1 deleted topic gone, by the brokers' metadata and their log directories" in applied.out
     after = topics_of(cluster)
     assert {name: topic.partitions for name, topic in after.items()} == {"new": 3, "growing": 4, "drifting": 2}
     assert after["new"].overrides == {"min.insync.replicas": "2"}

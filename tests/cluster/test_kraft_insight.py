@@ -18,7 +18,7 @@ from topicops.edges.local.cluster import LocalCluster
 
 STOPPED = 3
 ROWS = {"thin": [1, STOPPED], "under-min": [2, 1, STOPPED], "gone": [STOPPED]}
-NEEDS_ZOOKEEPER = {"clock-skew", "feature-znode", "lease-right", "migration", "multi-read", "undecodable-znode"}
+NEEDS_ZOOKEEPER = {"feature-znode", "lease-right", "migration", "multi-read", "undecodable-znode"}
 KAFKAS_OPTION = {"unavailable": "--unavailable-partitions"} | {
     name: f"--{name}-partitions" for name in ("under-replicated", "under-min-isr", "at-min-isr")
 }

@@ -169,15 +169,14 @@ def test_a_paused_broker_that_is_still_registered_is_not_healthy(live: Workspace
     cluster.pause(3)
     try:
         verified = live.run("verify", "--environment", "local")
-        registered = 3 in look(cluster).brokers
     finally:
         cluster.resume(3)
         time.sleep(3)  # if its session ended meanwhile, the broker registers again now
         until(lambda: live.run("verify", "--environment", "local").status == 0)
 
-    assert registered
     assert verified.status == 7
-    assert "broker 3" in verified.out
+    # Only registered brokers are asked. Its session may end while verify goes on to look at the logs.
+    assert "V14: broker 3 gave no answer in time" in verified.out
 
 
 def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_verified(

@@ -309,10 +309,10 @@ def _succeeded(future: Future[Any]) -> bool:
     return future.done() and future.exception() is None
 
 
-def _defaults_of_each(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[str, str] | str]:
-    """Of all brokers at the same time; a sentence where one gave none."""
+def _defaults_of_each(connections: BrokerConnections, _: Deadline) -> dict[int, Mapping[str, str] | str]:
+    """Of all brokers at the same time, as long as one request may take; a sentence where one gave none."""
     asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
-    return {b: _defaults(reply) for b, reply in connections.ask(asked, timeout_s=deadline.left_s).items()}
+    return {b: _defaults(reply) for b, reply in connections.ask(asked).items()}
 
 
 def _defaults(reply: Any) -> Mapping[str, str] | str:
