@@ -90,7 +90,7 @@ def test_lines_of_topics_are_kafkas() -> None:
         "Configs: a=1\\x1b,b=2",
     ]
     assert topics_text(listing) == "\t".join(cells)
-    assert topics_summary(listing) == "1 of 1 topics"
+    assert topics_summary(listing) == "1 of 1 topic"
 
 
 def test_lines_of_partitions_are_kafkas() -> None:
@@ -99,7 +99,7 @@ def test_lines_of_partitions_are_kafkas() -> None:
 
     assert topics_text(gone) == "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 2"
     assert topics_text(moving).endswith("\tReplicas: 1,2,3\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: ")
-    assert topics_summary(gone) == "1 of 1 topics, 1 partitions"
+    assert topics_summary(gone) == "1 of 1 topic, 1 partition"
 
 
 def test_all_filters_that_are_asked_for_must_hold() -> None:
