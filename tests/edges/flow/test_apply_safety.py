@@ -1,4 +1,4 @@
-"""What apply looks at before it asks any broker: all brokers of these worlds are silent, so asking one is an error."""
+"""What apply looks at before it sends anything: all brokers of these worlds are silent, so sending is an error."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
+from topicops.flow.runs.access import Access
 from topicops.flow.verifying import record_baseline, verify_or_note_failure
+from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Change, GateWord
@@ -42,8 +45,8 @@ CREATE, DELETE = builders.create_change("orders"), builders.delete_change("tmp-i
 
 
 @pytest.fixture
-def world(workspace: Workspace, chroot: Chroot) -> Workspace:
-    """Three registered brokers and no topic."""
+def silent(workspace: Workspace, chroot: Chroot) -> Workspace:
+    """Three registered brokers that nobody reaches, and no topic."""
     lay(chroot.client, BASE)
     workspace.cluster |= {"id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}, "minLiveBrokers": 3}
     workspace.policy |= {"unattended": "destructive"}
@@ -51,6 +54,15 @@ def world(workspace: Workspace, chroot: Chroot) -> Workspace:
     workspace.tombstone("tmp-import")
     workspace.write_environment()
     return workspace
+
+
+@pytest.fixture
+def world(silent: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Three registered brokers and no topic. They fall silent once their addresses and log directories were seen."""
+    whole = dict.fromkeys((1, 2, 3), LogDirectories(held={}))
+    monkeypatch.setattr(Access, "require_reachable_brokers", lambda *_: None)
+    monkeypatch.setattr(BrokerQuestions, "log_directories", lambda *_: whole)
+    return silent
 
 
 def plan_of(chroot: Chroot, *changes: Change) -> Plan:
@@ -81,7 +93,21 @@ def outcomes_of(run: flow.Run, action: str) -> Sequence[Outcome]:
     return run.store.read_value(f"outcomes-{action}.json", tuple[Outcome, ...])
 
 
-def test_registered_brokers_that_are_silent_end_apply_with_nothing_changed(world: Workspace, chroot: Chroot) -> None:
+def test_registered_brokers_that_are_silent_end_apply_before_it_takes_the_lease(
+    silent: Workspace, chroot: Chroot
+) -> None:
+    (silent.folder / "plan.json").write_text(plan_to_json(planned_run(silent).read_plan()), encoding="utf-8")
+
+    ended = silent.apply()
+
+    assert (ended.status, "no broker answers: 127.0.0.1:1: Connection refused" in ended.err) == (1, True), ended.err
+    assert chroot.client.exists("/topicops") is None
+    assert chroot.client.get_children("/brokers/topics") == []
+
+
+def test_brokers_that_fall_silent_before_the_first_request_end_apply_with_nothing_changed(
+    world: Workspace, chroot: Chroot
+) -> None:
     (world.folder / "plan.json").write_text(plan_to_json(planned_run(world).read_plan()), encoding="utf-8")
 
     ended = world.apply()
