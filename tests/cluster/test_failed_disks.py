@@ -49,10 +49,16 @@ class HalfDead:
         until(lambda: self.told().failed == (str(self.disk),))
 
     def told(self) -> LogDirectories:
-        with closing(BrokerQuestions({"bootstrap.servers": self.cluster.bootstrap_servers})) as questions:
-            found = questions.log_directories({"orders": range(4)}).get(BROKER)
-        assert isinstance(found, LogDirectories), found
+        """The broker's answer, once it gives one: while a disk fails it may be silent for seconds."""
+        deadline = time.monotonic() + 60
+        while not isinstance(found := self.answer(), LogDirectories):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
         return found
+
+    def answer(self) -> LogDirectories | str | None:
+        with closing(BrokerQuestions({"bootstrap.servers": self.cluster.bootstrap_servers})) as questions:
+            return questions.log_directories({"orders": range(4)}).get(BROKER)
 
     def run(self, *words: str) -> Ended:
         return self.workspace.run(*words, "--environment", "local")

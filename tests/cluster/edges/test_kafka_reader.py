@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from fixtures.admin import new_admin
+from fixtures.live import look, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections
@@ -34,7 +35,7 @@ def properties(local_cluster: LocalCluster) -> dict[str, str]:
 
 
 @pytest.fixture
-def topics(properties: dict[str, str]) -> Iterator[list[str]]:
+def topics(local_cluster: LocalCluster, properties: dict[str, str]) -> Iterator[list[str]]:
     """Many of one partition, in more than one request; one of several partitions with overrides; one on broker 2."""
     prefix = f"k-snapshot.{uuid.uuid4().hex[:8]}"
     new = [
@@ -42,6 +43,7 @@ def topics(properties: dict[str, str]) -> Iterator[list[str]]:
         NewTopic(f"{prefix}.wide", 5, 3, config=CONFIGS),
         NewTopic(f"{prefix}.lone", 1, replica_assignment=[[2]]),
     ]
+    until(lambda: len(look(local_cluster).brokers) == 3)  # one that was paused may have lost its session
     admin = new_admin(properties["bootstrap.servers"])
     for future in admin.create_topics(new).values():
         future.result(60)
