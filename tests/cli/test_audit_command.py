@@ -6,12 +6,16 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from topicops.cli import run
+from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.steps.reporting.runs.audit_text import audit_lines_text
 from topicops.testing.builders import configure_change, delete_change, expand_change
 from topicops.testing.changes import create_topic
 
@@ -90,6 +94,45 @@ def test_a_line_shows_the_values_before_and_after_and_a_delete_its_reason(
     assert "  retention.ms: 2592000000 (30d) -> 1209600000 (14d)\n" in out
     assert f"  partitions: {changes[1].partitions_before} -> {changes[1].partitions}\n" in out
     assert "  reason: Replaced by b.\n" in out
+
+
+@pytest.mark.parametrize(
+    ("defaults", "said"),
+    [
+        ({"broker_defaults": {"retention.ms": "604800000"}}, "604800000 (7d, broker default)"),
+        (
+            {"differing_defaults": {"retention.ms": (DefaultOnBrokers("3600000", (1,)), DefaultOnBrokers(None, (2,)))}},
+            "3600000 (1h, default of broker 1), (default of broker 2, not known)",
+        ),
+        ({}, "(broker default, not known)"),
+    ],
+)
+def test_a_line_shows_the_default_that_the_plan_showed(
+    defaults: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    configure = replace(
+        configure_change("a"), configs_before={"retention.ms": None}, configs={"retention.ms": "1209600000"}, **defaults
+    )
+    FileAuditLog(tmp_path / "audit", ORIGIN, now=lambda: NOW).append([replace(mutation("a"), change=configure)])
+
+    assert run(["audit", "topic", "a"]) == 0
+
+    assert f"  retention.ms: {said} -> 1209600000 (14d, override)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("defaults", [7, {"retention.ms": 7}, {"retention.ms": [{"value": 1}]}])
+def test_defaults_that_cannot_be_read_are_not_known(folder: Path, defaults: object) -> None:
+    request = {"before": {"configs": {"retention.ms": None}}, "after": {"configs": {"retention.ms": "9"}}}
+    line = replace(
+        read_audit_log(folder, "prod").lines[0], action="configure", request={**request, "defaults": defaults}
+    )
+
+    assert "retention.ms: (broker default, not known) -> 9 (override)" in audit_lines_text([line])
 
 
 def test_runs_are_listed_with_how_they_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

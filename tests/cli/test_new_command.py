@@ -93,6 +93,14 @@ def test_what_the_rules_refuse_is_not_written(
     assert sorted(folder.rglob("*")) == before
 
 
+def test_a_place_in_a_file_that_was_not_written_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert new("web.clicks", "--partitions", "0") == 1
+
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first.startswith("No file was written; ")
+    assert any("topics/web/web.clicks.yaml:" in line for line in rest)
+
+
 def test_a_file_that_is_there_stays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "web").mkdir()
     (folder / "web/clicks.yaml").write_text("no spec at all")

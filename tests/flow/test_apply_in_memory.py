@@ -136,7 +136,7 @@ def test_a_cluster_that_lost_its_topics_is_not_touched(simulated: Simulated) -> 
     run = wants_a_create_and_a_delete(simulated)
     TopicCount(run.home, CLUSTER_ID).write(40)
     simulated.workspace.limits["shrinkPercent"] = 10
-    with pytest.raises(ShrunkenWorldError, match="1 topics are live, 40 were"):
+    with pytest.raises(ShrunkenWorldError, match="1 topic is live, 40 were"):
         simulated.apply(run)
     assert simulated.cluster.requests == []
 

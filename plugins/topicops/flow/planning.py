@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.commits import commit_of_files, read_files, require_pinned_files, wait_for_pinned_files
+from topicops.flow.runs.commits import (
+    commit_notes,
+    commit_of_files,
+    read_files,
+    require_pinned_files,
+    wait_for_pinned_files,
+)
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import remember_topics
@@ -333,7 +339,9 @@ def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
     """
     require_pinned_files(run)
     environment, change_set = read_environment(run), run.read_change_set()
-    return _gated(run, environment, change_set, approvals, tuple(waits_for(run, environment, change_set.source.commit)))
+    warnings = (*change_set.warnings, *commit_notes(environment, change_set))
+    waits = tuple(waits_for(run, environment, change_set.source.commit))
+    return _gated(run, environment, replace(change_set, warnings=warnings), approvals, waits)
 
 
 def gate_before_merge(run: Run) -> GateSummary:

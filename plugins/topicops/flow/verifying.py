@@ -156,7 +156,8 @@ def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
 
 def progress_line(seen: Progress) -> str:
     waiting = f"; {seen.waiting_for[0]}" if seen.waiting_for else ""
-    return f"verify: {seen.healthy} of {seen.topics} topics are right{waiting}"
+    topics = "topic is" if seen.topics == 1 else "topics are"
+    return f"verify: {seen.healthy} of {seen.topics} {topics} right{waiting}"
 
 
 def write_checks(run: Run, checks: Sequence[Check]) -> VerifySummary:

@@ -228,7 +228,7 @@ def test_a_topic_that_is_being_deleted_counts_nowhere() -> None:
     [
         pytest.param([7], None, "broker 7 is not live; live brokers: 1, 2, 3", id="unknown"),
         pytest.param([1, 2, 3], None, "this leaves no broker", id="all"),
-        pytest.param([1], 2, "the plan has 1 changes that may run", id="step"),
+        pytest.param([1], 2, "1 change of the plan may run", id="step"),
     ],
 )
 def test_a_loss_that_cannot_be_rehearsed_is_refused(lost: list[int], step: int | None, message: str) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import print_result
+from topicops.cli.output import print_error, print_result
 from topicops.cli.shared_options import TopicsOption
-from topicops.model.errors import UsageError
+from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import printable
 
 
@@ -53,7 +53,11 @@ def new_command(
         keyed=keyed,
         configs=_pairs(config, option="--config"),
     )
-    file = write_new_spec(topics, new, domain=None if domain is None else checked_domain(domain))
+    try:
+        file = write_new_spec(topics, new, domain=None if domain is None else checked_domain(domain))
+    except SpecError:
+        print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
+        raise
     print_result(f"Wrote {printable(file)}")
 
 

@@ -34,7 +34,7 @@ from topicops.edges.home.audit_files import (
 )
 from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError, UsageError
-from topicops.model.plans.changes import Action, Change, DeleteTopic, before_and_after
+from topicops.model.plans.changes import Action, Change, ConfigureTopic, DeleteTopic, before_and_after
 from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of
 from topicops.model.runs.results import Mutation
 
@@ -195,7 +195,7 @@ class FileAuditLog:
             action=change.action,
             topic=change.topic,
             digest=mutation.digest,
-            request={"before": before, "after": after, **_reason(change)},
+            request={"before": before, "after": after, **_more(change)},
             requests=mutation.requests,
             answer=mutation.answer,
             outcome=mutation.status,
@@ -205,6 +205,12 @@ class FileAuditLog:
         )
 
 
-def _reason(change: Change) -> dict[str, object]:
-    """Of a delete: the reason in the tombstone."""
-    return {"reason": change.reason} if isinstance(change, DeleteTopic) else {}
+def _more(change: Change) -> dict[str, object]:
+    """Of a delete the reason in the tombstone; of a config without an override, the default that the plan showed."""
+    if isinstance(change, DeleteTopic):
+        return {"reason": change.reason}
+    if not isinstance(change, ConfigureTopic):
+        return {}
+    defaults = {name: change.default(name) for name in sorted(change.configs)}
+    shown = {name: msgspec.to_builtins(default) for name, default in defaults.items() if default}
+    return {"defaults": shown} if shown else {}

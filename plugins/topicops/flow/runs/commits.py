@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from topicops.edges.specs.git import commit_of, is_in_history
 from topicops.flow.runs.run import Run, note
 from topicops.model.errors import MovedFilesError
+from topicops.model.plans.plan import ChangeSet
 from topicops.model.ports import Clock
+from topicops.model.specs.environment import Environment
 
 T = TypeVar("T")
 
@@ -16,6 +18,13 @@ POLL_S = 2.0
 MOST_READINGS = 5
 """Of files that change while they are read."""
 NO_COMMIT = "no known commit (git does not know the folder, or something below it is not committed)"
+
+
+def commit_notes(environment: Environment, change_set: ChangeSet) -> Iterator[str]:
+    """Yield, in class production, that the audit log will not say of which commit these changes are."""
+    is_production = environment.spec.cluster.cluster_class == "production"
+    if is_production and change_set.changes and change_set.source.commit is None:
+        yield f"the audit log will name no commit for these changes: the files are of {NO_COMMIT}; commit them first"
 
 
 def commit_of_files(run: Run) -> str | None:

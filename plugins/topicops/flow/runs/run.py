@@ -254,8 +254,8 @@ def safety_notes(environment: Environment) -> Iterator[str]:
         yield f"no lease ({place}): nothing here keeps two runs from changing the cluster at the same time"
     if cluster.lease == "file":
         yield (
-            f"the lease is a file ({place}): it keeps apart the runs of this account on this host, and the runs that "
-            "share this TOPICOPS_HOME; it does not stop a run of another host or account with another home"
+            f"the lease is a file ({place}): it does not stop a run of another host or account, unless they share this "
+            "TOPICOPS_HOME"
         )
     if cluster.cluster_class == "production" and not home_is_set():
         yield f"TOPICOPS_HOME is not set, in class production: {HOME_NOT_SET}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.specs.environment import Environment
 
 
@@ -38,7 +38,8 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
     if gone * 100 <= shrink_percent * topics_last:
         return
     raise ShrunkenWorldError(
-        f"{topics_now} topics are live, {topics_last} were at the last good snapshot: "
+        f"{plural(topics_now, 'topic')} {'is' if topics_now == 1 else 'are'} live, "
+        f"{topics_last} were at the last good snapshot: "
         f"more than limits.shrinkPercent ({shrink_percent}) are gone, so nothing is planned; "
         "find out why; if it is intended, remove the cluster's file in $TOPICOPS_HOME/last-good"
     )

@@ -247,7 +247,8 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
     if set(lost) == live.brokers.keys():
         raise UsageError("this leaves no broker: nothing can be rehearsed without one")
     if step is not None and not 0 <= step <= len(changes):
-        raise UsageError(f"step {step}: the plan has {len(changes)} changes that may run; name 0 to {len(changes)}")
+        may_run = f"{plural(len(changes), 'change')} of the plan may run"
+        raise UsageError(f"step {step}: {may_run}; name 0 to {len(changes)}")
     return len(changes) if step is None or not lost else step
 
 

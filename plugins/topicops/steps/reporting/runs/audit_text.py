@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict
 
+import msgspec
+
+from topicops.model.cluster.broker_defaults import Default
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable, printable_lines
 from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine, chain_problems
@@ -115,10 +118,22 @@ def _changed(line: AuditLine) -> Iterator[str]:
         yield f"partitions: {known}{after.get('partitions', 'not known')}"
     old, new = _values(before.get("configs")), _values(after.get("configs"))
     for name in sorted(old.keys() | new.keys()):
-        both = (_text(old.get(name)), _text(new.get(name)))
-        yield config_text(name, both[1]) if line.action == "create" and both[1] else config_change_text(name, *both, ())
+        value_before, value_after = _text(old.get(name)), _text(new.get(name))
+        if line.action == "create" and value_after:
+            yield config_text(name, value_after)
+        else:
+            yield config_change_text(name, value_before, value_after, _default(line, name))
     if line.request.get("reason"):
         yield f"reason: {line.request['reason']}"
+
+
+def _default(line: AuditLine, config: str) -> Default:
+    """What the plan showed for the side without an override; empty in lines of older releases."""
+    shown = _values(line.request.get("defaults")).get(config, ())
+    try:
+        return msgspec.convert(shown, Default)
+    except msgspec.ValidationError:
+        return ()
 
 
 def _values(value: object) -> Mapping[str, object]:
