@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, known_by_all, look, remove_topics, until
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
@@ -199,6 +199,7 @@ def test_brokers_that_cannot_be_the_source_are_told_so_without_advice_that_nobod
 ) -> None:
     admin = new_admin(kraft_cluster.bootstrap_servers)
     admin.create_topics([NewTopic("lean.old", 1, 3)])["lean.old"].result(60)
+    until(lambda: known_by_all(kraft_cluster, "lean.old"))
     workspace.topic("lean.old", partitions=2)
     ports = sorted(kraft_cluster.broker_ports.values())
     try:

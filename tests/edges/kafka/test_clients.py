@@ -2,10 +2,13 @@
 
 import socket
 import ssl
+import threading
+import time
 from contextlib import closing
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.net.selector import NetworkSelector
 
 from topicops.edges.kafka.answers import (
     CONTROLLER_CODES,
@@ -161,6 +164,23 @@ def test_both_clients_are_made_without_a_connection_to_a_broker() -> None:
         require_clients({"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}"})
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_clients_that_asked_nothing_are_closed_at_once_although_their_thread_begins_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = NetworkSelector.run_forever
+
+    def begin_late(self: NetworkSelector) -> None:
+        time.sleep(0.3)
+        begin(self)
+
+    monkeypatch.setattr(NetworkSelector, "run_forever", begin_late)
+    checking = threading.Thread(target=require_clients, args=[{"bootstrap.servers": "127.0.0.1:1"}], daemon=True)
+    checking.start()
+    checking.join(20)
+
+    assert not checking.is_alive()
 
 
 def test_a_connection_cannot_turn_topic_creation_by_asking_on() -> None:

@@ -177,6 +177,8 @@ class BrokerConnections:
         """The connections of which it was asked who answers, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
+        # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).
+        self._manager.run(_begun)
 
     def brokers(self) -> dict[int, str]:
         """``host:port`` of each broker by id, as the first broker that answers gives them.
@@ -324,6 +326,10 @@ class BrokerConnections:
 
     def _bootstrap_ids(self) -> list[str]:
         return [broker.node_id for broker in self._manager.cluster.bootstrap_brokers()]
+
+
+async def _begun() -> None:
+    """Does nothing: who waits for it knows that kafka-python's own thread runs."""
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
