@@ -161,7 +161,7 @@ def test_a_file_lease_keeps_apart_two_clones_and_two_environments_of_one_cluster
     assert other.status == 0, other.err
     assert ended.status == 5, ended.out + ended.err
     assert f"pid {process.pid}" in ended.err
-    assert "it does not stop a run of another host or account with another home" in planned.out + planned.err
+    assert "it does not stop a run of another host or account" in planned.out + planned.err
 
 
 def test_a_journal_that_cannot_be_written_sends_nothing(live: Workspace, local_cluster: LocalCluster) -> None:

@@ -135,7 +135,10 @@ def test_a_delete_that_somebody_else_sent_waits_for_the_disk_and_ends_with_a_new
     half_dead = HalfDead(cluster, workspace)
     half_dead.make("orders", *[(1, 2, 3)] * 4)
     half_dead.fail_disk()
-    until(lambda: any(BROKER not in state.isr for state in (look(cluster).topics["orders"].states or {}).values()))
+    until(
+        lambda: any(BROKER not in state.isr for state in (look(cluster).topics["orders"].states or {}).values()),
+        timeout_s=150,
+    )
 
     half_dead.admin.delete_topics(["orders"], operation_timeout=1)["orders"]
     until(lambda: "orders" in look(cluster).deleting)

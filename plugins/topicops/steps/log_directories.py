@@ -1,7 +1,8 @@
-"""Which replicas are on a log directory that failed, and why a delete would wait for them for ever.
+"""Which replicas are on a log directory that failed, so that no delete takes them away.
 
 A live broker neither serves nor deletes what is on such a directory, until it is restarted with another disk. Source:
-kafka.server.ReplicaManager#stopReplicas (3.9) answers KAFKA_STORAGE_ERROR, and the controller then waits.
+kafka.server.ReplicaManager#stopReplicas (3.9) answers KAFKA_STORAGE_ERROR, and ZooKeeper's controller then waits for
+ever; KRaft's forgets the topic at once, and the records stay on that disk.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByB
 
 
 def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> Iterator[tuple[str, str]]:
-    """Why the deletion would never end, and what to do; nothing where no replica is known to be on a failed disk."""
+    """What cannot be deleted, and what to do; nothing where no replica is known to be on a failed disk."""
     failed = failed_by_broker(directories)
     for broker, partitions in replicas_on_failed(topic, rows, directories).items():
         which = f"partition{'s' if partitions[1:] else ''} {', '.join(map(str, partitions[:5]))}"
         yield (
             f"the replica of {which} on broker {broker} is on a failed log directory ({named(failed[broker])}): "
-            "the deletion would never end",
+            "the broker cannot delete it",
             f"{REPAIR}, or move the replicas away",
         )
 

@@ -35,11 +35,17 @@ def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) 
 
 
 def _emptied_text(activity: TopicActivity, rest_ms: int) -> str:
-    took = "what took them is not known" if activity.kept_ms is None else f"retention.ms {_duration(activity.kept_ms)}"
+    partition, rest = activity.emptied[0], _duration(rest_ms)
+    if activity.kept_ms is None:
+        return (
+            f"partition {partition} had records, and the brokers tell the time of none: it is not known what took "
+            f"them, or they have no time, or are in remote storage alone; so the last one may be younger than {rest} "
+            "(policy.restsFor); where no client writes, policy.restsFor: 0s compares the end offsets alone"
+        )
     return (
-        f"partition {activity.emptied[0]} holds none of its records any more ({took}), so the last one may be younger "
-        f"than {_duration(rest_ms)} (policy.restsFor); where no client writes, give the topic a retention.ms of at "
-        f"least {_duration(rest_ms)} and wait that long"
+        f"partition {partition} holds none of its records any more (retention.ms {_duration(activity.kept_ms)}), so "
+        f"the last one may be younger than {rest} (policy.restsFor); where no client writes, give the topic a "
+        f"retention.ms of at least {rest} and wait that long"
     )
 
 

@@ -257,6 +257,18 @@ def test_activity_tells_end_offsets_and_who_consumes(properties: dict[str, str],
     }
 
 
+def test_records_without_a_time_are_not_taken_for_records_that_are_gone(properties: dict[str, str], topic: str) -> None:
+    """Clients before 0.10 give their records no time. Kafka 4.0 takes no record of theirs any more."""
+    old = Producer(properties | {"api.version.request": "false", "broker.version.fallback": "0.9.0"})
+    old.produce(topic, b"one", partition=1)
+    assert old.flush(30) == 0
+
+    found = BrokerQuestions(properties, timeout_s=20.0).activity([topic])[topic]
+
+    assert (found.end_offsets, found.last_record_ms) == ({0: 0, 1: 1}, NO_RECORD)
+    assert (found.emptied, found.kept_ms) == ((1,), None)
+
+
 def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str], topic: str) -> None:
     group = f"k-reader.member.{uuid.uuid4().hex[:8]}"
     consumer = Consumer(properties | {"group.id": group, "enable.auto.commit": False})

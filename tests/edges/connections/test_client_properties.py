@@ -120,6 +120,20 @@ def test_what_counts_is_given_to_both(extra: dict[str, object]) -> None:
         pytest.param(LOGIN, "sasl.mechanism is not written, which means GSSAPI: Kerberos", id="no mechanism"),
         pytest.param({**LOGIN, "sasl.mechanism": "s3cret"}, "none that both clients have", id="another mechanism"),
         pytest.param({**LOGIN, "sasl.mechanism": "scram-sha-256"}, "none that both clients", id="in small letters"),
+        pytest.param(
+            {**LOGIN, "sasl.mechanism": "PLAIN", "sasl.username": "s3cret"},
+            "PLAIN needs both sasl.username and sasl.password",
+            id="no password",
+        ),
+        pytest.param(
+            {**LOGIN, **USER, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "SCRAM-SHA-256"},
+            "sasl.mechanism and sasl.mechanisms are two names for one property",
+            id="two mechanisms",
+        ),
+        pytest.param({"bootstrap.servers": "s3cret:abc"}, "bootstrap.servers must be host:port", id="no port"),
+        pytest.param({"bootstrap.servers": "b1:9092,s3cret:"}, "bootstrap.servers must be", id="half a port"),
+        pytest.param({"bootstrap.servers": "[::1"}, "bootstrap.servers must be host:port", id="half an address"),
+        pytest.param({"bootstrap.servers": " , "}, "bootstrap.servers must be host:port", id="no server"),
     ],
 )
 def test_what_cannot_be_used_is_one_error_with_a_way_out_and_no_value(extra: dict[str, object], said: str) -> None:

@@ -5,6 +5,7 @@ import ssl
 import threading
 import time
 from contextlib import closing
+from typing import NoReturn
 
 import pytest
 from confluent_kafka import KafkaError
@@ -21,8 +22,8 @@ from topicops.edges.kafka.answers import (
     answer_kind,
 )
 from topicops.edges.kafka.broker_views import _metadata_request
-from topicops.edges.kafka.clients import confluent_settings, kafka_python_settings, require_clients
-from topicops.model.errors import UsageError
+from topicops.edges.kafka.clients import BrokerConnections, confluent_settings, kafka_python_settings, require_clients
+from topicops.model.errors import ClusterUnreachableError, UsageError
 from topicops.model.ports import AnswerKind
 from topicops.model.specs.broker_settings import topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
@@ -118,6 +119,9 @@ def test_both_clients_get_the_same_meaning() -> None:
         pytest.param({"ssl.ca.location": "probe"}, (ssl.CERT_REQUIRED, True), id="the system's authorities"),
         pytest.param({"ssl.endpoint.identification.algorithm": "none"}, (ssl.CERT_REQUIRED, False), id="any host name"),
         pytest.param({"enable.ssl.certificate.verification": "false"}, (ssl.CERT_NONE, False), id="any certificate"),
+        pytest.param({"enable.ssl.certificate.verification": "1"}, (ssl.CERT_REQUIRED, True), id="1 is true"),
+        pytest.param({"enable.ssl.certificate.verification": " T"}, (ssl.CERT_REQUIRED, True), id="T is true"),
+        pytest.param({"ssl.endpoint.identification.algorithm": " https"}, (ssl.CERT_REQUIRED, True), id="blank"),
     ],
 )
 def test_kafka_python_checks_the_brokers_as_librdkafka_does(
@@ -164,6 +168,22 @@ def test_both_clients_are_made_without_a_connection_to_a_broker() -> None:
         require_clients({"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}"})
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_names_that_take_long_to_look_up_hold_up_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> NoReturn:
+        time.sleep(4)
+        raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+
+    servers = ",".join(f"kafka-{n}.invalid:9092" for n in range(4))
+    connections = BrokerConnections({"bootstrap.servers": servers}, request_timeout_s=0.5)
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    began = time.monotonic()
+    with pytest.raises(ClusterUnreachableError, match="gave no answer in time"):
+        connections.brokers()
+    connections.close()
+
+    assert time.monotonic() - began < 8  # one after the other, the names alone take 16 s
 
 
 def test_clients_that_asked_nothing_are_closed_at_once_although_their_thread_begins_late(

@@ -23,6 +23,8 @@ from topicops.edges.kafka.group_requests import (
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 NO_OFFSETS: Mapping[str, int] = {}
+NO_ERRORS: Mapping[int, int] = {}
+NOT_THERE, NOT_ALLOWED = KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 def listed(of_type: str = "classic", *, protocol: str = "consumer", state: str = "Stable") -> Any:
@@ -77,32 +79,36 @@ class Broker:
         offset_error: int = 0,
         offers: Collection[type] | None = None,
         coordinator: int = 1,
+        metadata_errors: Mapping[int, int] = NO_ERRORS,
     ) -> None:
         self._descriptions = list(descriptions)
         self._group = group or listed()
         self._offsets = offsets
         self._error_code, self._offset_error = error_code, offset_error
         self._offers, self._coordinator = offers, coordinator
+        self._metadata_errors = metadata_errors
         self.asked: list[type] = []
 
     def brokers(self) -> Mapping[int, str]:
-        return {1: "127.0.0.1:9092"}
+        return dict.fromkeys({1, *self._metadata_errors}, "127.0.0.1:9092")
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         kind = request if isinstance(request, type) else type(request)
         return self._offers is None or kind in self._offers
 
     def ask(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:
-        return {broker: self._reply(request) for broker, request in requests.items()}
+        return {broker: self._reply(broker, request) for broker, request in requests.items()}
 
-    def _reply(self, request: Any) -> Any:
+    def _reply(self, broker: int, request: Any) -> Any:
         self.asked.append(type(request))
         match request:
             case ListGroupsRequest():
                 return SimpleNamespace(error_code=self._error_code, groups=[self._group])
             case MetadataRequest():
                 partition = SimpleNamespace(partition_index=7, leader_id=self._coordinator)
-                return SimpleNamespace(topics=[SimpleNamespace(partitions=[partition])])
+                error_code = self._metadata_errors.get(broker, 0)
+                topic = SimpleNamespace(error_code=error_code, partitions=[] if error_code else [partition])
+                return SimpleNamespace(topics=[topic])
             case OffsetFetchRequest():
                 topics = [
                     SimpleNamespace(
@@ -295,8 +301,18 @@ def test_a_group_costs_two_requests_at_most(group: Any, asked: list[type]) -> No
         ),
         pytest.param(Broker(described(), coordinator=-1), ClusterUnreachableError, id="groups without a coordinator"),
         pytest.param(Silent(described()), ClusterUnreachableError, id="a silent broker, which hides its groups"),
+        pytest.param(
+            Broker(described(), metadata_errors={1: NOT_ALLOWED}), ClusterError, id="coordinators that nobody may see"
+        ),
+        pytest.param(
+            Broker(described(), metadata_errors={1: NOT_THERE, 2: 0}), TimeoutError, id="a broker that has just begun"
+        ),
     ],
 )
 def test_a_part_of_the_groups_is_an_error_and_never_an_answer(broker: Broker, error: type[Exception]) -> None:
     with pytest.raises(error):
         groups_of(broker)
+
+
+def test_before_the_first_group_no_broker_knows_a_coordinator() -> None:
+    assert groups_of(Broker(described(), metadata_errors={1: NOT_THERE, 2: NOT_THERE})) == {}

@@ -142,7 +142,7 @@ def emptied(kept_ms: int | None, *, newest: int = NO_RECORD) -> TopicActivity:
     ("now", "reason"),
     [
         pytest.param(emptied(1000), "partition 1 holds none of its records any more (retention.ms 1s)", id="short"),
-        pytest.param(emptied(None), "partition 1 holds none of its records any more (what took them", id="not known"),
+        pytest.param(emptied(None), "partition 1 had records, and the brokers tell the time of none", id="not known"),
         pytest.param(emptied(24 * HOUR), None, id="long enough"),
         pytest.param(emptied(24 * HOUR - 1), "partition 1 holds none", id="a little too short"),
         pytest.param(emptied(1000, newest=NOW_MS - 48 * HOUR), "partition 1 holds none", id="one of two partitions"),

@@ -288,7 +288,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             snapshot(live_topic("a"), racks={1: "r1"}),
             (
                 "TOP421",
-                "broker(s) 2, 3 hold replicas and are down: the deletion would wait for them",
+                "broker(s) 2, 3 hold replicas and are down: they cannot delete them",
                 "start these brokers, or move the replicas away, then plan again",
                 4,
             ),

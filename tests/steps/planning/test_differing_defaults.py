@@ -7,11 +7,19 @@ import pytest
 
 from fixtures.planning import plan_of
 from topicops.model.cluster.broker_defaults import BrokerDefaults, DefaultOnBrokers
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, Source
 from topicops.model.plans.changes import Change, ConfigureTopic
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Risk
-from topicops.testing.builders import desired_of, desired_topic, healthy_states, live_topic, round_robin, snapshot
+from topicops.testing.builders import (
+    desired_of,
+    desired_topic,
+    healthy_states,
+    live_topic,
+    partition_state,
+    round_robin,
+    snapshot,
+)
 
 DAY = 86_400_000
 WEEK, HOUR, MONTH = str(7 * DAY), "3600000", str(30 * DAY)
@@ -106,5 +114,32 @@ def test_the_largest_minimum_of_a_broker_must_be_met_by_each_isr() -> None:
     defaults = {broker: {"min.insync.replicas": str(broker)} for broker in (1, 2, 3)}
     wanted = desired_topic("paid", configs={"min.insync.replicas": None})
     (blocked,) = plan_of(desired_of(wanted), snapshot(live, broker_defaults=defaults)).blocked
+    assert blocked.codes == ("TOP415",)
+    assert "min.insync.replicas 3 is above the ISR" in blocked.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "risk"), [("zookeeper", Risk.NOTICE), ("kafka", Risk.DESTRUCTIVE)], ids=["brokers'", "controllers'"]
+)
+def test_under_kraft_the_default_of_unclean_elections_is_that_of_the_controllers(source: Source, risk: Risk) -> None:
+    unclean = "unclean.leader.election.enable"
+    defaults = {broker: {unclean: "false"} for broker in (1, 2, 3)}
+    live = replace(snapshot(topic(**{unclean: "false"}), broker_defaults=defaults), source=source)
+
+    found = change(live, desired_topic("paid", configs={unclean: None}))
+
+    assert found.risk is risk
+    said = ("the controllers gave no default of unclean.leader.election.enable; the worse direction counts",)
+    assert found.notes == (() if source == "zookeeper" else said)
+
+
+def test_a_min_isr_that_is_not_known_may_be_as_large_as_the_partitions_have_replicas() -> None:
+    alone = live_topic("paid", assignment={0: (1, 2, 3)}, overrides={"min.insync.replicas": "1"})
+    alone = replace(alone, states={0: partition_state([1])})
+    defaults = {1: {"min.insync.replicas": "1"}, 2: {"min.insync.replicas": "1"}, 3: "gave no answer in time"}
+    wanted = desired_of(desired_topic("paid", configs={"min.insync.replicas": None}))
+
+    (blocked,) = plan_of(wanted, snapshot(alone, broker_defaults=defaults)).blocked
+
     assert blocked.codes == ("TOP415",)
     assert "min.insync.replicas 3 is above the ISR" in blocked.reasons[0]

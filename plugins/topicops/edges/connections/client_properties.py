@@ -8,6 +8,7 @@ Source: librdkafka's own list (``rd_kafka_conf_properties_show``, 2.16), in whic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
@@ -151,6 +152,9 @@ INSTEAD: Mapping[str, str] = {
 }
 """What to do with a property that cannot be used; the text continues after its name."""
 
+MECHANISM = ("sasl.mechanism", "sasl.mechanisms")
+"""Librdkafka has both names for it."""
+_SERVER = re.compile(r"([a-z0-9_]+://)?(\[[0-9a-f:.%]+\]|[^\s:\[\]/]+)(:[0-9]{1,5})?", re.IGNORECASE)
 LOGINS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 """The SASL mechanisms that both clients have."""
 BY_TOKEN = ("OAUTHBEARER", "AWS_MSK_IAM")
@@ -174,6 +178,7 @@ def used(properties: Mapping[str, str]) -> dict[str, str]:
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for each property that counts and cannot be used, without its value."""
+    yield from _address_problems(properties)
     yield from _login_problems(properties)
     for name in sorted(properties):
         if name in INSTEAD:
@@ -187,7 +192,7 @@ def problems(properties: Mapping[str, str]) -> Iterator[str]:
 def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
     if not properties.get("security.protocol", "").lower().startswith("sasl"):
         return
-    written = next((name for name in ("sasl.mechanism", "sasl.mechanisms") if properties.get(name)), None)
+    written = next((name for name in MECHANISM if properties.get(name)), None)
     mechanism = properties[written] if written else BY_KERBEROS
     if mechanism in BY_TOKEN:
         which = f"{written} {mechanism}{_with(TOKENS, properties)}"
@@ -200,6 +205,18 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
         )
     elif mechanism not in LOGINS:
         yield f"{written} is none that both clients have; {_WAYS_IN}"
+    elif not (properties.get("sasl.username") and properties.get("sasl.password")):
+        yield f"{mechanism} needs both sasl.username and sasl.password"
+    if len({properties[name] for name in MECHANISM if properties.get(name)}) > 1:
+        yield "sasl.mechanism and sasl.mechanisms are two names for one property: write one of them"
+
+
+def _address_problems(properties: Mapping[str, str]) -> Iterator[str]:
+    """As host and port: what librdkafka and kafka-python would each take for another server, or for none."""
+    for name in ("bootstrap.servers", "metadata.broker.list"):
+        servers = [server.strip() for server in properties.get(name, "").split(",") if server.strip()]
+        if name in properties and not (servers and all(map(_SERVER.fullmatch, servers))):
+            yield f"{name} must be host:port, or several with commas between them"
 
 
 def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:

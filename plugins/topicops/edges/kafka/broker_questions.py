@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,7 +16,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 
 from topicops.edges.kafka.broker_views import topic_configs_request
-from topicops.edges.kafka.clients import TRIPS_A_QUESTION, BrokerConnections, Confluent, Deadline, named, wait_all
+from topicops.edges.kafka.clients import (
+    FIRST_ANSWER_S,
+    TRIPS_A_QUESTION,
+    BrokerConnections,
+    Confluent,
+    Deadline,
+    named,
+    wait_all,
+)
 from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
 from topicops.edges.kafka.log_directories import directories_request, told_directories
 from topicops.edges.kafka.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
@@ -27,6 +36,7 @@ from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUs
 from topicops.model.ports import BROKER_PATIENCE, supported
 from topicops.model.release import Releases
 from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS, topic_defaults
+from topicops.model.waits import waiting_for
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +44,15 @@ Answer = TypeVar("Answer")
 
 TOO_LATE = "the brokers did not answer all questions within %.2g s (one answer takes %.1g s); %s gives them more time"
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+"""Where the log begins, in remote storage too."""
 NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 """The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
 Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
+SILENT_S = 30.0
+"""How long brokers of which none answered are not asked again: each question would wait for all of them."""
 RETENTION = ["cleanup.policy", "retention.ms", "retention.bytes"]
 NO_TIME_LIMIT = "-1"
 AUTHORIZER = "authorizer.class.name"
@@ -65,6 +79,8 @@ class BrokerQuestions:
         """The requests of the brokers that answered, asked for once."""
         self._answer_s = 0.0
         """How long one answer takes."""
+        self._silent_until = 0.0
+        """Until when no broker is asked, because none has answered, by the monotonic clock."""
 
     def broker_defaults(self) -> BrokerDefaults:
         """What each broker uses for a config that a topic does not set; empty where no broker answers."""
@@ -90,11 +106,17 @@ class BrokerQuestions:
         if not topics:
             return {}
         deadline = self._deadline_of_both_clients()
+        with waiting_for("the brokers' answers about who uses topics", limit_s=deadline.timeout_s):
+            return self._activity(topics, deadline)
+
+    def _activity(self, topics: Sequence[str], deadline: Deadline) -> Mapping[str, TopicActivity]:
         partitions = self._partitions(topics, deadline)
         ends = self._offsets(partitions, LATEST, deadline)
         newest = self._offsets(partitions, NEWEST, deadline)
-        emptied = {topic: _emptied(ends.get(topic, {}), answers) for topic, answers in newest.items()}
-        kept = self._kept_ms([topic for topic in topics if emptied.get(topic)], deadline)
+        emptied = {topic: _without_time(ends.get(topic, {}), answers) for topic, answers in newest.items()}
+        starts = self._offsets({topic: partitions[topic] for topic, ids in emptied.items() if ids}, EARLIEST, deadline)
+        empty = [topic for topic in starts if _are_empty(emptied[topic], starts[topic], ends[topic])]
+        kept = self._kept_ms(empty, deadline)
         kind, groups = TopicActivity, None
         try:
             groups = self._groups(topics, deadline)
@@ -137,8 +159,10 @@ class BrokerQuestions:
     def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
         """The answer over the connections to all brokers; None where it cannot be had."""
         try:
-            deadline = self._deadline()
-            return ask(self._connected(), deadline)
+            with waiting_for(f"the brokers' {question}", limit_s=FIRST_ANSWER_S):
+                deadline = self._deadline()
+            with waiting_for(f"the brokers' {question}", limit_s=deadline.timeout_s):
+                return ask(self._connected(), deadline)
         except (ClusterError, UsageError) as error:
             log.debug("%s: %s", question, error)
             return None
@@ -146,7 +170,13 @@ class BrokerQuestions:
     def _deadline(self) -> Deadline:
         """For one question, from now on. Raises ``ClusterError`` or ``UsageError`` where no broker can be asked."""
         connections = self._connected()
-        self._answer_s = connections.answer_s()
+        if time.monotonic() < self._silent_until:
+            raise ClusterUnreachableError("no broker has answered the question before")
+        try:
+            self._answer_s = connections.answer_s()
+        except ClusterUnreachableError:
+            self._silent_until = time.monotonic() + SILENT_S
+            raise
         return Deadline(connections.patience_s(self._timeout_s, round_trips=TRIPS_A_QUESTION))
 
     def _deadline_of_both_clients(self) -> Deadline:
@@ -270,15 +300,23 @@ def _activity(
     )
 
 
-def _emptied(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[int, ...]:
-    """Partitions that had records and hold none.
+def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[int, ...]:
+    """Partitions that had records, and of which the broker gives no newest time.
+
+    Their records are gone; or they are in remote storage alone, where the broker does not look for the newest time; or
+    they have no time, as those of clients before 0.10. Only the first start where they end.
 
     A partition that holds any record holds its last one: retention takes the oldest segments first, and compaction
     leaves the newest segment alone.
 
-    Source: org.apache.kafka.storage.internals.log.LogCleanerManager#cleanableOffsets, kafka.log.UnifiedLog (3.9).
+    Source: org.apache.kafka.storage.internals.log.LogCleanerManager#cleanableOffsets, and
+    kafka.log.UnifiedLog#fetchOffsetByTimestamp, which takes the newest time from local segments (3.9).
     """
     return tuple(p for p, answer in newest.items() if answer.timestamp == NO_RECORD and p in ends and ends[p].offset)
+
+
+def _are_empty(partitions: Collection[int], starts: Mapping[int, Any], ends: Mapping[int, Any]) -> bool:
+    return all(starts[partition].offset == ends[partition].offset for partition in partitions)
 
 
 def _kept_by_topic(answer: Any) -> dict[str, int]:

@@ -6,6 +6,7 @@ Both take librdkafka's property names. Neither lets a broker create a topic beca
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import threading
@@ -38,6 +39,7 @@ from topicops.model.errors import (
 )
 from topicops.model.ports import Unoffered
 from topicops.model.specs.topic_config import LONGEST_NUMBER
+from topicops.model.waits import waiting_for
 
 T = TypeVar("T")
 
@@ -55,6 +57,9 @@ TRIPS_A_QUESTION = 40
 """So many are the most for a question of many requests, such as who uses a topic."""
 LONGEST_PATIENCE_S = 60.0
 POLL_S = 0.001
+GRACE_S = 1.0
+"""How much longer than its deadline a question may take, because of kafka-python's own work."""
+LATE = "gave no answer in time"
 """How often connections are checked for answers; most come within a few of these."""
 ERRORS_KEPT = 3
 """How many of the client's own errors a message repeats."""
@@ -166,6 +171,8 @@ class BrokerConnections:
                 **settings,
             )
         except (AssertionError, OSError, TypeError, ValueError, KafkaPythonError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                raise
             names = {name: other for name, other in KAFKA_PYTHON.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
@@ -247,9 +254,13 @@ class BrokerConnections:
             timeout_s: For all of them together.
             enough: Stop waiting after so many answers.
         """
-        deadline = time.monotonic() + (timeout_s or self.patience_s(self._request_timeout_s))
-        answers: dict[Any, Any] = self._manager.run(self._gather, requests, deadline, enough)
-        return answers
+        limit_s = timeout_s or self.patience_s(self._request_timeout_s)
+        deadline = time.monotonic() + limit_s
+        with waiting_for("the brokers' answers", limit_s=limit_s):
+            # In a thread of its own: kafka-python's thread cannot look at the deadline while it looks a name up.
+            answers = run_in_thread(lambda: self._manager.run(self._gather, requests, deadline, enough))
+            wait_all([answers], limit_s + GRACE_S)
+        return answers.result() if answers.done() else dict.fromkeys(requests, LATE)
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
@@ -270,9 +281,13 @@ class BrokerConnections:
         return {b: self._offered.get(b) or str(answers.get(b, "gave no list of its requests")) for b in brokers}
 
     def close(self) -> None:
+        net = self._net_client._net  # noqa: SLF001
+        thread = net._io_thread  # noqa: SLF001
         with contextlib.suppress(KafkaPythonError, OSError, RuntimeError):
             self._manager.close()
-            self._net_client._net.close()  # noqa: SLF001
+            net.stop(timeout_ms=GRACE_S * 1000)
+            if not (thread and thread.is_alive()):  # else it looks a name up, and ends when it has the answer
+                net.close()
 
     async def _gather(self, requests: Mapping[Any, Any], deadline: float, enough: int | None) -> dict[Any, Any]:
         """Runs on kafka-python's own thread."""
@@ -489,7 +504,7 @@ def _may_stop_waiting(futures: Any, enough: int) -> bool:
 
 def _answer_or_problem(future: Any, request: Any) -> Any:
     if not isinstance(future, Exception) and not future.is_done:
-        return "gave no answer in time"
+        return LATE
     if not isinstance(future, Exception) and future.succeeded():
         return future.value
     error = future if isinstance(future, Exception) else future.exception

@@ -153,15 +153,26 @@ class ConsumerGroups:
         ]
 
     def _require_coordinators(self, brokers: Collection[int]) -> None:
-        """Raise ``ClusterUnreachableError`` where a coordinator is missing: no broker lists its groups."""
-        asked = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(name=OFFSETS)], allow_auto_topic_creation=False
-        )
-        (reply,) = self._replies({min(brokers): asked}).values()
-        for partition in (of for topic in reply.topics for of in topic.partitions):
-            if partition.leader_id not in brokers:
-                which = f"partition {partition.partition_index} of {OFFSETS}"
-                raise ClusterUnreachableError(f"{which} has no leader, and its groups are not known")
+        """Raise where a coordinator is missing, whose groups no broker lists, and where that is not known.
+
+        Raises:
+            ClusterUnreachableError: A partition of the groups has no leader among these brokers.
+            ClusterError: A broker does not tell.
+            _NotYetError: Some brokers know of no groups at all, and others do.
+        """
+        replies = self._replies({broker: _metadata_of_groups() for broker in brokers})
+        told = {broker: topic for broker, reply in replies.items() for topic in reply.topics}
+        unknowing = {b for b, topic in told.items() if topic.error_code == KafkaError.UNKNOWN_TOPIC_OR_PART}
+        for broker in replies.keys() - unknowing:
+            error = told[broker].error_code if broker in told else KafkaError.UNKNOWN
+            if error != KafkaError.NO_ERROR:
+                raise ClusterError(f"broker {broker} does not describe {OFFSETS}: {named(error)}")
+            for partition in told[broker].partitions:
+                if partition.leader_id not in brokers:
+                    which = f"partition {partition.partition_index} of {OFFSETS}"
+                    raise ClusterUnreachableError(f"{which} has no leader, and its groups are not known")
+        if unknowing and len(unknowing) < len(replies):
+            raise _NotYetError(f"broker {min(unknowing)} has not heard of {OFFSETS}")
 
     def _described(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
         for name, of_type in TYPES.items():
@@ -211,6 +222,11 @@ class ConsumerGroups:
             if isinstance(reply, str):
                 raise ClusterUnreachableError(f"broker {broker} {reply}")
         return replies
+
+
+def _metadata_of_groups() -> Any:
+    topic = MetadataRequest.MetadataRequestTopic(name=OFFSETS)
+    return MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
 
 
 def _commits_of_many(groups: list[str]) -> Any:

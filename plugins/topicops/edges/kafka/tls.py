@@ -47,8 +47,9 @@ def trusting(properties: Mapping[str, str]) -> ssl.SSLContext:
     context = verified_tls(
         ca_file=None if location == SYSTEM_AUTHORITIES else location, ca_pem=properties.get("ssl.ca.pem")
     )
-    is_checked = properties.get("enable.ssl.certificate.verification", "true").lower() == "true"
-    by_name = properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
+    # Librdkafka has several words for each; only those that surely switch a check off do so here.
+    is_checked = properties.get("enable.ssl.certificate.verification", "").strip().lower() not in ("false", "f", "0")
+    by_name = properties.get("ssl.endpoint.identification.algorithm", "").strip().lower() != "none"
     context.check_hostname = is_checked and by_name
     context.verify_mode = ssl.CERT_REQUIRED if is_checked else ssl.CERT_NONE
     return context

@@ -16,10 +16,25 @@ class DefaultOnBrokers:
     value: str | None
     """Canonical; None: the brokers did not give it."""
     brokers: tuple[int, ...]
+    """Empty with a value: all brokers; empty without one: the controllers."""
 
     @property
     def text(self) -> str:
         return "not known" if self.value is None else self.value
+
+    @property
+    def whose(self) -> str:
+        """``brokers 2, 3``; empty for the value of all brokers."""
+        return brokers_text(self.brokers) if self.brokers or self.value is None else ""
+
+
+ON_CONTROLLERS = DefaultOnBrokers(None, ())
+"""What KRaft's controllers use, which no broker tells."""
+OF_CONTROLLERS = frozenset({"unclean.leader.election.enable"})
+"""Configs whose default KRaft takes from the controllers' own file.
+
+Source: org.apache.kafka.controller.ConfigurationControlManager#getTopicConfig (4.0, KAFKA-12670).
+"""
 
 
 Default = tuple[DefaultOnBrokers, ...]
@@ -52,7 +67,7 @@ def agreed(default: Default) -> str | None:
 
 def default_text(default: Default) -> str:
     """``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
-    rows = (f"{row.text} on {brokers_text(row.brokers)}" if row.brokers else row.text for row in default)
+    rows = (f"{row.text} on {row.whose}" if row.whose else row.text for row in default)
     return ", ".join(rows) or "not known"
 
 
@@ -70,5 +85,7 @@ def without_answer(defaults: BrokerDefaults) -> list[str]:
 
 
 def brokers_text(brokers: Collection[int]) -> str:
-    """``broker 1``, ``brokers 2, 3``."""
+    """``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
+    if not brokers:
+        return "the controllers"
     return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"

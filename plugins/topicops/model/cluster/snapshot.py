@@ -12,7 +12,7 @@ from itertools import chain
 
 from topicops.model.abilities import MissingRequests
 from topicops.model.choices import Source
-from topicops.model.cluster.broker_defaults import BrokerDefaults, Default, default_of
+from topicops.model.cluster.broker_defaults import OF_CONTROLLERS, ON_CONTROLLERS, BrokerDefaults, Default, default_of
 from topicops.model.release import Releases
 
 Assignment = Mapping[int, tuple[int, ...]]
@@ -261,7 +261,8 @@ class ClusterSnapshot:
         Any of them may lead a partition of the topic, now or after a reassignment. One that is not registered, or does
         not answer, has a value that is not known.
         """
-        return default_of(config, self.broker_defaults, {*self.brokers, *(self.broker_defaults or ()), *replicas})
+        found = default_of(config, self.broker_defaults, {*self.brokers, *(self.broker_defaults or ()), *replicas})
+        return (*found, ON_CONTROLLERS) if config in OF_CONTROLLERS and self.source == "kafka" else found
 
     @property
     def whole_racks(self) -> Mapping[int, str | None]:

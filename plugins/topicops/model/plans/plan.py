@@ -131,14 +131,18 @@ class TopicActivity:
     groups: tuple[str, ...] | None
     """Groups with members or commits, and those that could not be read; None: not even a list of groups was read."""
     last_record_ms: int | None = None
-    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: no partition holds a record; None: not known."""
+    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: brokers give none; None: not known."""
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
     """By group."""
     emptied: tuple[int, ...] = ()
-    """Partitions that had records and hold none: ``last_record_ms`` does not count their last one. Since 1.7."""
-    kept_ms: int | None = None
-    """How old each record was at least when retention took it, by the brokers' configs of now; None: not known.
+    """Partitions that had records and of which brokers give no time: ``last_record_ms`` does not count their last one.
 
+    Since 1.7.
+    """
+    kept_ms: int | None = None
+    """How old each record was at least when retention took it, by the brokers' configs of now.
+
+    None: not known, or they may hold records still: without a time, or in remote storage.
     Read only where ``emptied`` names partitions.
     """
 

@@ -32,7 +32,8 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
     while deletes:
         wave, deletes = deletes[:at_once], deletes[at_once:]
         _stop_after_failure(sender.ledger)
-        sender.ask_before_deletes(wave)
+        if len(wave) > 1:
+            sender.ask_before_deletes(wave)  # in one question, and not one for each
         for gated in wave:
             sender.send_until_decided([gated])
         going = [gated.change for gated in wave if sender.ledger.outcomes[gated.digest].status in IN_PLACE]

@@ -36,8 +36,8 @@ class Disks:
         is_new = self.clock.now() - self._asked_at <= ANSWER_IS_NEW_S and topics.keys() <= self._topics
         if self.questions is None or not topics or is_new:
             return
-        self._asked_at, self._topics = self.clock.now(), frozenset(topics)
-        self._told = self.questions.log_directories(topics)
+        self._told, self._topics = self.questions.log_directories(topics), frozenset(topics)
+        self._asked_at = self.clock.now()
 
     def reason(self, change: DeleteTopic, traces: TopicTraces, brokers: Collection[int]) -> str | None:
         """Why its deletion might never end, and what to do; None: every live broker can delete its replicas."""

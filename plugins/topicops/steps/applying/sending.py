@@ -233,5 +233,5 @@ def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Bro
 def _dead_brokers_message(change: Change, dead: Sequence[int]) -> str:
     names = ", ".join(f"broker {broker}" for broker in dead)
     if isinstance(change, DeleteTopic):
-        return f"its replicas are on {names}, not live (TOP421): the deletion would hang; start it, then run again"
+        return f"its replicas are on {names}, not live (TOP421): it cannot delete them; start it, then run again"
     return f"the assignment names {names}, not live (TOP427); start it and run again, or plan again"

@@ -453,14 +453,18 @@ def _min_isr(situation: Situation) -> Finding | None:
 
 
 def raised_min_isr(situation: Situation) -> int | None:
-    """The new minimum if it rises on a broker, or may rise: the partitions' ISRs must be checked then. Else None."""
-    edits = situation.edits
-    if MIN_ISR not in edits.after:
+    """The new minimum if it rises on a broker, or may rise: the partitions' ISRs must be checked then. Else None.
+
+    A default that is not known may be as large as a partition has replicas: brokers take a larger one as that.
+    """
+    edits, topic = situation.edits, situation.topic
+    if MIN_ISR not in edits.after or topic is None:
         return None
     ends = (edits.before[MIN_ISR], edits.after[MIN_ISR])
+    largest = max((len(row) for row in topic.assignment.values()), default=1)
     pairs = ([_whole_number(end or default) for end in ends] for default in possible(situation.default_of(MIN_ISR)))
-    rises = (after for before, after in pairs if after is not None and (before is None or after > before))
-    return max(rises, default=None)
+    known = ((before, largest if after is None else after) for before, after in pairs)
+    return max((after for before, after in known if before is None or after > before), default=None)
 
 
 def _whole_number(text: str | None) -> int | None:
@@ -506,7 +510,7 @@ def _dead_replica(situation: Situation) -> Finding | None:
         return None
     return Finding(
         code="TOP421",
-        reason=f"broker(s) {_listed(dead)} hold replicas and are down: the deletion would wait for them",
+        reason=f"broker(s) {_listed(dead)} hold replicas and are down: they cannot delete them",
         way_out="start these brokers, or move the replicas away, then plan again",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, brokers_text
+from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.specs.spellings import largest_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
@@ -35,8 +35,7 @@ def config_change_text(name: str, before: str | None, after: str | None, default
 def default_in_units(name: str, default: Default) -> str:
     """``7d``, or ``7d (broker 1), 1h (brokers 2, 3)`` where brokers differ; empty: not known."""
     return ", ".join(
-        f"{'not known' if row.value is None else in_units(name, row.value)}"
-        f"{f' ({brokers_text(row.brokers)})' if row.brokers else ''}"
+        f"{'not known' if row.value is None else in_units(name, row.value)}{f' ({row.whose})' if row.whose else ''}"
         for row in default
     )
 
@@ -54,7 +53,7 @@ def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str
 
 
 def _default_side(name: str, row: DefaultOnBrokers) -> str:
-    whose = f"default of {brokers_text(row.brokers)}" if row.brokers else "broker default"
+    whose = f"default of {row.whose}" if row.whose else "broker default"
     if row.value is None:
         return f"({whose}, not known)"
     return _joined(row.value, _in_plain_units(name, row.value), whose)

@@ -130,7 +130,7 @@ def traffic_text(activity: TopicActivity | None) -> str:
 
 
 def _last_record_text(activity: TopicActivity) -> str:
-    if activity.last_record_ms is None:
+    if activity.last_record_ms is None or (activity.emptied and activity.kept_ms is None):
         return "the time of the last record is not known"
     if activity.last_record_ms == NO_RECORD:
         return "no record is left" if any((activity.end_offsets or {}).values()) else "no record was ever written"

@@ -1,0 +1,75 @@
+"""Airflow below a path of a company's proxy, opened by a real browser: each page is there, and none leads elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from fixtures.browser import NO_CHROMIUM, Browser, is_installed
+from fixtures.path_proxy import PathProxy
+from fixtures.rich_plan import rich_plan
+from fixtures.run_pages import write_run
+from fixtures.topic_index import write_index
+from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PIPELINE = "topic_pipeline_local"
+TAB = f"iframe[src*='{PREFIX.removeprefix('/')}/']"
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM),
+]
+
+
+def token_of(airflow: LocalAirflow) -> str:
+    login = {"username": airflow.username, "password": airflow.password}
+    with httpx.Client(trust_env=False, timeout=60.0) as http:
+        return str(http.post(f"{airflow.url}/auth/token", json=login).raise_for_status().json()["access_token"])
+
+
+def test_below_a_path_a_person_sees_every_page_of_topics(tmp_path: Path) -> None:
+    for part in ("airflow", "project/dags", "project/topics/environments"):
+        (tmp_path / part).mkdir(parents=True)
+    shutil.copy(REPOSITORY / "dags/topicops_dags.py", tmp_path / "project/dags")
+    (tmp_path / "project/topics/environments/local.yaml").write_text(": [not YAML\n", encoding="utf-8")
+    home = tmp_path / "home"
+    with PathProxy("/airflow") as proxy:
+        variables = {"AIRFLOW__API__BASE_URL": proxy.url, "TOPICOPS_HOME": str(home)}
+        with (
+            start_airflow(tmp_path / "airflow", dags=tmp_path / "project/dags", environment=variables) as airflow,
+            Browser(tmp_path) as browser,
+        ):
+            proxy.target = airflow.url
+            client = airflow.client()
+            wait_for_dags(client, [PIPELINE])
+            run_id = client.trigger(PIPELINE, {})
+            write_run(home, PIPELINE, run_id, plan=rich_plan(), failing=("Q11",))
+            write_index(home)
+            browser.sign_in(f"{proxy.url}/api/v2/version", token_of(airflow))
+            run = f"{proxy.url}/dags/{PIPELINE}/runs/{quote(run_id, safe='')}/plugin"
+
+            for url, words in (
+                (f"{run}/{PLAN_ROUTE}", "need an approval"),
+                (f"{run}/{QUALITY_ROUTE}", "What fails"),
+                (f"{proxy.url}/plugin/{TOPICS_ROUTE}", "topic_pipeline_local"),
+            ):
+                browser.open(url)
+                browser.frame(TAB)
+                browser.wait_for_text(words)
+                assert str(browser.run("return document.location.href")).startswith(f"{proxy.url}{PREFIX}/")
+                browser.leave_frame()
+            browser.frame(TAB)
+            browser.click("a[href$='topic_pipeline_local/topics']")
+            browser.wait_for_text("8 topics")
+            browser.click("a[href='topic?name=shop.items']")
+            browser.wait_for_text("Why it is not healthy")
+            assert str(browser.run("return document.location.href")).startswith(f"{proxy.url}{PREFIX}/")
+
+    assert [path for path in proxy.refused if PREFIX in path] == []
