@@ -76,6 +76,7 @@ def topics(guarded_broker: GuardedBroker, tmp_path: Path, monkeypatch: pytest.Mo
     guarded_broker.clear()
 
 
+@pytest.mark.soak
 def test_each_task_asks_for_its_own_connections_and_those_that_its_run_still_needs(
     topics: Path, guarded_broker: GuardedBroker
 ) -> None:

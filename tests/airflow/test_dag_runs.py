@@ -66,6 +66,7 @@ def test_a_pipeline_sends_every_kind_with_deletes_last_and_ends_well(tmp_path: P
     assert {name for name, task in tasks.items() if task != "success"} == {"ask"}
 
 
+@pytest.mark.soak
 def test_kinds_without_a_change_start_no_process_and_what_was_sent_is_verified_all_the_same(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     state, tasks = run_pipeline(flow)
@@ -95,6 +96,7 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     assert asked() == before
 
 
+@pytest.mark.soak
 def test_without_a_change_the_rules_are_evaluated_again_only_if_no_run_left_this_very_state(tmp_path: Path) -> None:
     state, tasks = run_pipeline(ScriptedFlow(tmp_path, judged="topic_pipeline_local/1"))
     assert state == "success"
@@ -120,6 +122,7 @@ def test_a_quiet_run_starts_two_tasks_and_ends_well(tmp_path: Path, dag_of: Call
     assert (flow.sent, flow.noted_good) == ([], [])
 
 
+@pytest.mark.soak
 def test_a_skipped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, builders.create_change("__consumer_offsets")))
     before = asked()
@@ -130,6 +133,7 @@ def test_a_skipped_change_is_asked_about_by_nobody_and_fails_nothing(tmp_path: P
     assert asked() == before
 
 
+@pytest.mark.soak
 def test_approved_digests_cover_exactly_themselves_and_the_rest_is_asked_about(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
     before = asked()
@@ -168,6 +172,7 @@ def test_a_verify_that_cannot_look_fails_the_run_and_no_rule_is_evaluated_after_
     assert flow.failed_tasks == ["verify"]
 
 
+@pytest.mark.soak
 def test_a_critical_rule_after_the_changes_fails_the_run(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, rules_after=(failed_rule("critical"),))
     state, tasks = run_pipeline(flow)
@@ -181,6 +186,7 @@ def test_an_unhealthy_check_fails_the_run_although_no_task_did(tmp_path: Path) -
     assert {name for name, task in tasks.items() if task == "failed"} == {"report"}
 
 
+@pytest.mark.soak
 def test_one_held_set_is_asked_about_once_and_holds_nothing_up(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     before = asked()
@@ -191,6 +197,7 @@ def test_one_held_set_is_asked_about_once_and_holds_nothing_up(tmp_path: Path) -
     assert asked() == [*before, f"{question_of(DELETE)}.1"]
 
 
+@pytest.mark.soak
 def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     # `dag.test()` cannot wait for a person; a task that is marked as successful has no record, as after a rejection.
     held_set_file(tmp_path, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
@@ -233,6 +240,7 @@ def test_a_rejection_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     assert (tasks["approve"], tasks["report"]) == ("success", "success")
 
 
+@pytest.mark.soak
 def test_an_approval_of_a_part_sends_that_part_and_the_next_run_asks_nobody_about_the_rest(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(DELETE, OTHER_DELETE))
     held = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
@@ -258,6 +266,7 @@ def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> No
     assert {tasks[name] for name in ("delete", "verify")} == {"upstream_failed"}
 
 
+@pytest.mark.soak
 def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
@@ -267,6 +276,7 @@ def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_an
     assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
 
 
+@pytest.mark.soak
 def test_nobody_is_asked_when_the_set_is_due_no_more(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})

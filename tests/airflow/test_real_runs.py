@@ -24,6 +24,7 @@ from topicops.on_airflow.tasks import Site
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 
 
+@pytest.mark.soak
 def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_deletes_and_tell_drift(
     local_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,8 @@ def plan(*more: str) -> None:
     assert planned.returncode == 0, planned.stderr
 
 
-@pytest.mark.parametrize("lease", ["file", pytest.param("zookeeper", marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("lease", ["file", "zookeeper"])
 def test_the_whole_loop_runs_with_a_home_whose_locks_are_those_of_nfs(
     live: Workspace, local_cluster: LocalCluster, lease: str
 ) -> None:

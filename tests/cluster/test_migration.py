@@ -41,6 +41,7 @@ def live(migrating: LocalCluster, workspace: Workspace) -> Workspace:
     return workspace
 
 
+@pytest.mark.soak
 def test_zookeeper_as_the_source_is_refused(live: Workspace) -> None:
     live.topic("moved", replicationFactor=1)
 

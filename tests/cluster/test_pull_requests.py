@@ -65,6 +65,7 @@ def test_a_pull_request_is_validated_planned_commented_and_checked_and_nothing_m
     assert SECRET not in comment + "".join(job.output for job in ended.values())
 
 
+@pytest.mark.soak
 def test_a_second_push_edits_the_comment_and_an_environment_without_changes_loses_it(
     repository: TeamRepository,
 ) -> None:
@@ -111,6 +112,7 @@ def test_what_cannot_be_planned_fails_the_check_and_says_why(repository: TeamRep
     assert check.result == "failure"
 
 
+@pytest.mark.soak
 def test_a_branch_that_conflicts_gets_a_failed_check_with_the_file(repository: TeamRepository) -> None:
     repository.describe("orders", partitions=2)
     repository.publish()
@@ -165,6 +167,7 @@ def test_a_pull_request_into_a_branch_that_nobody_protects_is_not_planned(reposi
     assert check.result == "neutral"
 
 
+@pytest.mark.soak
 def test_a_profile_that_changes_topics_is_told_although_no_topic_file_changes(repository: TeamRepository) -> None:
     profile = repository.topics / "profiles/lean.yaml"
     profile.parent.mkdir()
@@ -189,6 +192,7 @@ def test_a_profile_that_changes_topics_is_told_although_no_topic_file_changes(re
     assert (check.result, "topics/profiles/lean.yaml" in check.title) == ("neutral", True)
 
 
+@pytest.mark.soak
 def test_two_pull_requests_on_one_topic_see_each_other(repository: TeamRepository) -> None:
     repository.describe("orders")
     repository.publish()
@@ -206,6 +210,7 @@ def test_two_pull_requests_on_one_topic_see_each_other(repository: TeamRepositor
     assert "author-of-second" in first, "the comment that was there first is brought up to date"
 
 
+@pytest.mark.soak
 def test_each_environment_has_a_comment_of_its_own_and_its_own_topics(repository: TeamRepository) -> None:
     local = repository.topics / "environments/local.yaml"
     second = local.read_text(encoding="utf-8").replace("name: local", "name: second")

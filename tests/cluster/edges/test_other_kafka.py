@@ -30,6 +30,7 @@ def stopped_at_the_end(home: Path) -> Iterator[None]:
             cluster.down(now=True)
 
 
+@pytest.mark.soak
 def test_one_server_after_the_other_moves_to_a_newer_kafka_and_the_status_names_both(cluster_home: Path) -> None:
     with stopped_at_the_end(cluster_home):
         cluster = LocalCluster.up(cluster_home, brokers=2, kafka=str(TOPIC_IDS))

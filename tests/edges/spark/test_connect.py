@@ -105,6 +105,7 @@ def printed_on(connect_server: str, program: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
+@pytest.mark.soak
 def test_the_diff_runs_on_spark_connect_as_it_is(connect_server: str) -> None:
     assert printed_on(connect_server, DIFF) == ["pyspark.sql.connect.session", "True", "True True"]
 

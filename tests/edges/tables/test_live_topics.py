@@ -31,7 +31,7 @@ def written(folder: Path, *parts: list[LiveTopic]) -> LiveTables:
 
 
 def test_a_table_read_back_gives_the_same_topics_for_every_world(tmp_path: Path) -> None:
-    for seed in range(200):
+    for seed in range(80):
         topics = World(seed).live.topics
 
         found = written(tmp_path, list(topics.values())).finish()

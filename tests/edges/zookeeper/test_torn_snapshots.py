@@ -55,7 +55,7 @@ class SingleReader(ZooKeeperReader):
     request = UnknownRequest
 
 
-@pytest.mark.parametrize("writes_per_s", [200, 1000])
+@pytest.mark.parametrize("writes_per_s", [200, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("reader_kind", "snapshots"),
     [
