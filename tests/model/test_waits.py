@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,3 +33,23 @@ def test_the_innermost_wait_is_said_and_one_that_ends_is_not(monkeypatch: pytest
 
     assert said[0].startswith("waiting for the controller:")
     assert not any("short" in line for line in said)
+
+
+def test_a_wait_for_the_same_inside_a_wait_goes_on_as_that_one() -> None:
+    with waiting_for("the server", limit_s=60):
+        with waiting_for("the server", limit_s=20):
+            assert [wait.limit_s for wait in waits._open] == [60]
+            with waiting_for("the network", limit_s=5), waiting_for("the server", limit_s=4):
+                assert [wait.limit_s for wait in waits._open] == [60, 5, 4]
+        assert len(waits._open) == 1
+    assert waits._open == []
+
+
+def test_another_thread_that_waits_for_the_same_is_another_wait() -> None:
+    with waiting_for("the server", limit_s=60), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(limits_inside_a_wait_for, "the server").result() == [60, 20]
+
+
+def limits_inside_a_wait_for(what: str) -> list[float]:
+    with waiting_for(what, limit_s=20):
+        return [wait.limit_s for wait in waits._open]

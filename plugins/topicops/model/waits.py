@@ -22,6 +22,7 @@ class Wait:
     limit_s: float
     began: float = field(default_factory=time.monotonic)
     times_said: int = 0
+    thread: int = field(default_factory=threading.get_ident)
 
     def due(self, now: float) -> str:
         """The line to say now; empty: none yet."""
@@ -37,8 +38,12 @@ _open: list[Wait] = []
 
 @contextmanager
 def waiting_for(what: str, *, limit_s: float) -> Iterator[None]:
-    """Let ``told_waits`` say this wait while the block lasts."""
+    """Let ``told_waits`` say this wait while the block lasts; inside a wait for the same, it is a part of that one."""
     wait = Wait(what, limit_s)
+    around = next((other for other in reversed(_open) if other.thread == wait.thread), None)
+    if around is not None and around.what == what:
+        yield
+        return
     _open.append(wait)
     try:
         yield

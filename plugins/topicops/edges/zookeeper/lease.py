@@ -99,8 +99,7 @@ class ZooKeeperLease:
             self._session_id = self.session.session_id
             self._require_cluster()
             self._make_root()
-            with waiting_for("the lease, which another run holds", limit_s=self._lock_timeout_s):
-                self._acquire()
+            self._acquire()
         except BaseException:
             self.session.close()
             raise
@@ -114,12 +113,13 @@ class ZooKeeperLease:
     def confirm(self) -> None:
         """Read the znode and compare its owner with our session. Raises ``LeaseLostError``; a lost lease stays lost.
 
-        When the connection is lost, this waits for the next one, at most the session timeout.
+        When the connection is lost, this waits for the next one, at most the session timeout, and then for its answers.
         """
         if self._lost:
             raise LeaseLostError(self._lost)
         try:
-            znode = self._read_when_connected()
+            with self.session.waiting(3 * self.session.timeout_s):
+                znode = self._read_when_connected()
         except ClusterError as error:
             self._lose(f"it cannot be read: {error}", error)
         if znode is None:
@@ -185,6 +185,15 @@ class ZooKeeperLease:
     def _acquire(self) -> None:
         asked_at = time.monotonic()
         deadline = asked_at + self._lock_timeout_s
+        if released := self._taken_or_watched(asked_at, deadline):
+            with waiting_for("the lease, which another run holds", limit_s=deadline - time.monotonic()):
+                while released:
+                    released.wait(min(deadline - time.monotonic(), LONGEST_WATCH_S))
+                    released = self._taken_or_watched(asked_at, deadline)
+        logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
+
+    def _taken_or_watched(self, asked_at: float, deadline: float) -> threading.Event | None:
+        """None: the lease is ours. While another run has it, the event that its release sets, until ``deadline``."""
         entry = msgspec.json.encode(self._holder)
         while not self._create_lease(entry):
             released = threading.Event()
@@ -193,17 +202,16 @@ class ZooKeeperLease:
                 continue
             if holder.stat.ephemeralOwner == self._session_id:  # our own create, whose answer was lost
                 self._written_between = (asked_at, time.monotonic())
-                return
+                return None
             if is_stray(holder):
                 raise StrayLeaseError(
                     f"{self.session.hosts}{LEASE} is no lease: it belongs to no session, and will not go by itself; "
                     f"remove it: zookeeper-shell HOST:PORT delete {self.session.chroot}{LEASE}"
                 )
-            left = deadline - time.monotonic()
-            if left <= 0 or self._interrupted():
+            if time.monotonic() >= deadline or self._interrupted():
                 raise LeaseHeldError(self._held_message(holder))
-            released.wait(min(left, LONGEST_WATCH_S))
-        logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
+            return released
+        return None
 
     def _create_lease(self, entry: bytes) -> bool:
         asked_at = time.monotonic()

@@ -10,6 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, Self, cast
 
@@ -37,6 +38,7 @@ from topicops.edges.zookeeper.kazoo_handler import KazooHandler, KazooLog
 from topicops.edges.zookeeper.sasl import sasl_options
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError, UsageError
 from topicops.model.printable import printable
+from topicops.model.waits import waiting_for
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +166,8 @@ class ZooKeeperSession:
     def __enter__(self) -> Self:
         # Not start(): with a chroot it sends a request that has no timeout.
         self.client.start_async()
-        answered = self._answered.wait(self.timeout_s)
+        with self.waiting(self.timeout_s):
+            answered = self._answered.wait(self.timeout_s)
         if not answered or (self._is_lost and self.client.client_state != KeeperState.AUTH_FAILED):
             self.close()
             raise self._unreachable()
@@ -196,11 +199,13 @@ class ZooKeeperSession:
 
     def close(self) -> None:
         """End the session, and with it its ephemeral znodes. Never raises: the caller could do nothing about it."""
-        try:
-            self.client.stop()
-            self.client.close()
-        except (KazooException, OSError) as error:
-            logger.debug("closing the ZooKeeper session: %r", error)
+        # kazoo first ends what it is doing: at most one attempt to connect, and then to open the session.
+        with waiting_for(f"the end of the session with ZooKeeper at {self.hosts}", limit_s=2 * self.timeout_s):
+            try:
+                self.client.stop()
+                self.client.close()
+            except (KazooException, OSError) as error:
+                logger.debug("closing the ZooKeeper session: %r", error)
 
     @property
     def chroot(self) -> str:
@@ -223,8 +228,13 @@ class ZooKeeperSession:
         """Whether the session has ended; after a reconnection it is another session."""
         return self._is_lost
 
+    def waiting(self, limit_s: float) -> AbstractContextManager[None]:
+        """Have the block said as one wait for this ZooKeeper, whatever it asks for."""
+        return waiting_for(f"an answer of ZooKeeper at {self.hosts}", limit_s=limit_s)
+
     def wait_connected(self, timeout_s: float) -> bool:
-        return self._connected.wait(timeout_s)
+        with self.waiting(timeout_s):
+            return self._connected.wait(timeout_s)
 
     def get(self, path: str) -> Znode | None:
         return self.wait_for_znode(path, self.client.get_async(path))
@@ -232,8 +242,9 @@ class ZooKeeperSession:
     def get_synced(self, path: str) -> Znode | None:
         """Do ``sync`` and ``get`` in one wait: a server answers a session's requests in order."""
         synced, found = self.client.sync_async("/"), self.client.get_async(path)
-        self.wait_for("/", synced)
-        return self.wait_for_znode(path, found)
+        with self.waiting(2 * self.timeout_s):
+            self.wait_for("/", synced)
+            return self.wait_for_znode(path, found)
 
     def children(self, path: str) -> tuple[str, ...] | None:
         """List the names below, sorted; None if there is no such znode."""
@@ -260,7 +271,8 @@ class ZooKeeperSession:
             ClusterError: Every other refusal.
         """
         try:
-            return pending.get(timeout=self.timeout_s)
+            with self.waiting(self.timeout_s):
+                return pending.get(timeout=self.timeout_s)
         except NoNodeError:
             return None
         except (KazooException, KazooTimeoutError) as error:
@@ -301,8 +313,11 @@ class ZooKeeperSession:
         return kind(f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again")
 
     def reconnected(self) -> bool:
-        """Wait until a request is answered again, at most ``timeout_s``; False if none is."""
-        deadline = time.monotonic() + self.timeout_s
+        """Wait for a connection and then for an answer, at most ``timeout_s`` for each; False if none comes."""
+        with self.waiting(2 * self.timeout_s):
+            return self._reconnected(time.monotonic() + self.timeout_s)
+
+    def _reconnected(self, deadline: float) -> bool:
         while (left := deadline - time.monotonic()) > 0:
             if not self.wait_connected(left):
                 return False
