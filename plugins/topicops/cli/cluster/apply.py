@@ -7,6 +7,7 @@ import pwd
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self._received: int | None = None
+        self._is_said = False
 
     def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -183,16 +185,19 @@ class StopSignals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        self._say()
 
     def unless_stopped(self, work: Callable[[], int]) -> int:
         """What ``work`` gives; after a second signal the process ends with the first one's status."""
         try:
             return work()
         except KeyboardInterrupt:
+            self._is_said = True
             progress("stopped at once; the next apply looks first at what became of the request in flight")
             raise typer.Exit(self.exit_status) from None
 
     def is_asked(self) -> bool:
+        self._say()
         return self._received is not None
 
     @property
@@ -204,4 +209,13 @@ class StopSignals:
         if self._received is not None:
             raise KeyboardInterrupt
         self._received = number
+        # A stream takes no text while this thread is inside another write to it: then ``is_asked`` says it a bit later.
+        with suppress(RuntimeError):
+            self._say()
+
+    def _say(self) -> None:
+        """Say, once, that a signal came."""
+        if self._received is None or self._is_said:
+            return
         progress("stopping after the request in flight; once more stops at once")
+        self._is_said = True
