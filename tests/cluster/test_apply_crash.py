@@ -16,8 +16,8 @@ from topicops.model.errors import UnrecordedError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 
 
-class CrashError(Exception):
-    """The process ended here."""
+class CrashError(BaseException):
+    """The process ended here; no handler of errors sees it, as none sees a kill."""
 
 
 def dies_at(words: str) -> Callable[[str], None]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,11 +17,15 @@ from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
+from topicops.flow import reporting, verifying
 from topicops.flow.recovery import open_journals_folder
-from topicops.flow.runs.run import audit_folder
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import audit_folder, notes_of
 from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
+from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.ports import Lease
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
@@ -392,3 +398,117 @@ def test_a_try_that_a_later_try_overtook_leaves_no_outcomes(simulated: Simulated
     simulated.cluster.before_next_request(lambda: later.write_text(""))
     summary = flow.apply(run)
     assert (sum(summary.counts.values()), outcomes_of(run)) == (2, [])
+
+
+# --- errors that no code expects --------------------------------------------------------------------------------------
+
+
+def no_thread(*_: object, **__: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise ArtifactError("report.txt: cannot be written: No space left on device")
+
+
+SHORTAGE = "no memory or no thread is left for this command"
+
+
+@contextmanager
+def unclosable(simulated: Simulated) -> Iterator[Lease]:
+    with simulated.held_lease() as lease:
+        yield lease
+        no_thread()
+
+
+def test_what_fails_after_the_last_request_is_a_note_beside_the_outcomes(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    monkeypatch.setattr(Access, "lease", lambda *_, **__: unclosable(simulated))
+
+    simulated.apply(run)
+
+    assert [outcome.status for outcome in outcomes_of(run)] == [DONE, DONE]
+    assert any(text.startswith(f"after the last request: {SHORTAGE}") for text in notes_of(run))
+    assert TopicCount(run.home, CLUSTER_ID).read() == 0
+
+
+def test_the_same_error_is_raised_where_nothing_was_sent(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    monkeypatch.setattr(Access, "lease", lambda *_, **__: unclosable(simulated))
+    simulated.cluster.while_waiting_for_controller(no_thread)
+
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        simulated.apply(run)
+
+    assert simulated.cluster.requests == []
+
+
+def in_second_request(simulated: Simulated) -> None:
+    simulated.workspace.apply_settings = {"topicsPerRequest": 1}
+    for name in ("a", "b", "c"):
+        simulated.workspace.topic(name)
+    simulated.cluster.before_next_request(lambda: setattr(simulated.cluster, "create", no_thread))
+
+
+@pytest.mark.parametrize("verbose", [(), ("--verbose",)], ids=["", "verbose"])
+def test_an_error_between_two_requests_ends_with_a_report_outcomes_and_audit_lines(
+    simulated: Simulated, verbose: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    in_second_request(simulated)
+    caplog.set_level("INFO" if verbose else "WARNING", logger="topicops")
+
+    ended = simulated.workspace.run(*verbose, "apply", "--environment", "local", "--yes", "--format", "json")
+
+    assert ended.status == ExitStatus.PARTLY_DONE, ended.err
+    report = json.loads(ended.out)
+    assert [(o["topic"], o["status"]) for o in report["outcomes"]] == [
+        ("a", "done"),
+        ("b", "unknown"),
+        ("c", "not sent"),
+    ]
+    (folder,) = (simulated.workspace.folder / "home/runs/cli").iterdir()
+    assert (folder / "outcomes-create.json").exists()
+    assert (folder / "checks.json").exists()
+    lines = read_audit_log(audit_folder(simulated.workspace.folder / "home"), "local").lines
+    assert [(line.topic, line.outcome) for line in lines] == [("a", DONE), ("b", OutcomeStatus.UNKNOWN)]
+    assert SHORTAGE in ended.err
+    assert "Traceback" not in ended.err
+    assert ("Traceback" in caplog.text) is bool(verbose)
+
+
+def test_an_error_of_verify_is_a_failed_check(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated.workspace.topic("orders")
+    monkeypatch.setattr(verifying, "verify_step", no_thread)
+
+    ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
+
+    assert ended.status == ExitStatus.NOT_VERIFIED, ended.err
+    assert f"nothing could be verified: {SHORTAGE}" in ended.out
+
+
+@pytest.mark.parametrize("error", [no_thread, full_disk], ids=["no thread", "a full disk"])
+def test_a_report_that_cannot_be_made_does_not_deny_what_was_sent(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch, error: Callable[..., None]
+) -> None:
+    simulated.workspace.topic("orders")
+    monkeypatch.setattr(reporting, "write_report", error)
+
+    ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
+
+    assert ended.status == ExitStatus.PARTLY_DONE, ended.err
+    assert "requests were sent before" in ended.err
+
+
+def test_a_report_that_cannot_be_shown_leaves_the_exit_status(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated.workspace.topic("orders")
+    monkeypatch.setattr(flow, "render_report", no_thread)
+
+    ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
+
+    assert ended.status == ExitStatus.SUCCESS, ended.err
+    assert f"topicops: {SHORTAGE}" in ended.err
+    assert "the run's report is in home/runs/cli/" in ended.err

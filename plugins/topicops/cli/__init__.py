@@ -5,7 +5,6 @@ Command modules import heavy things inside their functions, so that each command
 
 from __future__ import annotations
 
-import errno
 import logging
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ from topicops.cli.output import print_error, print_result, progress
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
+from topicops.model.unexpected import sentence, shortage
 from topicops.model.waits import told_waits
 
 if TYPE_CHECKING:
@@ -120,19 +120,8 @@ def run(arguments: list[str] | None = None) -> int:
         return _status_of(error)
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
-        message = (
-            _shortage(error) or f"internal error: {type(error).__name__}: {error}; run with --verbose to see where"
-        )
+        message = shortage(error) or f"{sentence(error)}; run with --verbose to see where"
         return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
-
-
-def _shortage(error: Exception) -> str:
-    """What the surroundings do not give the command any more; empty for any other error."""
-    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
-        return "no memory or no thread is left for this command; raise the container's limit, or ulimit -v and -u"
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "this command may open no more files; raise ulimit -n"
-    return ""
 
 
 def _status_of(error: SystemExit) -> int:

@@ -26,14 +26,16 @@ from topicops.flow.runs.outcomes import (
     count_planned_deletes,
     kind_of,
     not_sent,
+    noted_once_sent,
     outcome_line,
     read_outcomes,
+    unrecorded_once_sent,
     write_outcomes,
 )
 from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_specs, safety_notes
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import ArtifactError, ClusterError, UnrecordedError, UsageError
+from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.approval import Approval, may_run
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
@@ -75,7 +77,8 @@ def apply(
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
         LeaseHeldError: Another run is changing the cluster; nothing was sent.
         MovedFilesError: The files are not of the pinned commit, or git's history was rewritten; nothing was sent.
-        UnrecordedError: Requests were sent, and their outcomes could not be written down.
+        UnrecordedError: Requests were sent, and their outcomes could not be written down. No other error leaves this
+            function after the first request: it is in the outcomes, or a note of the run.
     """
     plan = run.read_plan()
     wanted = [g for g in plan.changes if g.change.action in actions and may_run(g, approvals)]
@@ -86,7 +89,8 @@ def apply(
     access, kind = replace(run.access(environment), interrupted=interrupted), kind_of(actions)
     _require_connections(access, plan, actions, approvals)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
-    with access.reader() as reader:
+    outcomes: list[Outcome] = []
+    with noted_once_sent(run, outcomes), access.reader() as reader:
         # Before the lease, because taking a lease writes: nothing is written to another cluster.
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
@@ -124,7 +128,7 @@ def apply(
                 interrupted,
                 server_time,
             )
-            outcomes = sending.send(live, reader, lease, journal)
+            sending.send(live, reader, lease, journal, into=outcomes)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return ApplySummary.of(run, [*unsent, *outcomes])
@@ -169,11 +173,17 @@ class _Sending:
     interrupted: Callable[[], bool]
     server_time: ServerTime | None
 
-    def send(self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal) -> Sequence[Outcome]:
-        """One outcome for each change that may run. Brokers are asked only if there is one."""
+    def send(
+        self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal, *, into: list[Outcome]
+    ) -> None:
+        """Add one outcome for each change that may run to ``into``. Brokers are asked only if there is one.
+
+        Args:
+            into: Has the outcomes as soon as nothing more is sent, whatever fails after that.
+        """
         to_run = _to_run(self.plan, self.actions)
         if not to_run:
-            return ()
+            return
         with self.access.admin({_role_of(gated.change.action) for gated in to_run}) as admin:
             require_same_cluster(admin.cluster_id(), live)
             audit = self._audit_log(to_run)
@@ -186,7 +196,7 @@ class _Sending:
                 registered(open_journals_folder(self.run), journal.path, audit.origin, audit_lines=audit_lines),
                 self.access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions,
             ):
-                outcomes = self._apply(
+                into += self._apply(
                     ApplyPorts(
                         reader=wrappers.reader(reader),
                         admin=wrappers.admin(admin),
@@ -197,9 +207,8 @@ class _Sending:
                     )
                 )
             note(self.run, _controller_note(epoch_before, reader))
-            if any(outcome.sent for outcome in outcomes):
+            if any(outcome.sent for outcome in into):
                 _show_audit_end(self.run, audit)
-            return outcomes
 
     def _apply(self, ports: ApplyPorts) -> Sequence[Outcome]:
         return apply_step(
@@ -290,12 +299,7 @@ def _reason_to_wait(run: Run, plan: Plan, actions: Collection[Action]) -> str | 
 def _recorded(
     run: Run, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot
 ) -> ApplySummary:
-    try:
+    with unrecorded_once_sent(outcomes):
         summary = write_outcomes(run, actions, outcomes)
         count_applied_deletes(run, live, outcomes)
-    except ArtifactError as error:
-        if any(outcome.sent for outcome in outcomes):
-            advice = "make room, then plan and apply again: the next apply reads what became of them"
-            raise UnrecordedError(f"{error}; requests were sent before: {advice}") from error
-        raise
     return summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,6 +24,7 @@ from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, Verdict
 from topicops.model.specs.environment import Verify
+from topicops.model.unexpected import log_error, sentence
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.cluster_health import findings_before_run
@@ -30,6 +32,8 @@ from topicops.steps.verifying.observation import Expectation, FindingKey
 from topicops.steps.verifying.verify import settled
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
 """Deadlines of who looks and does not wait."""
@@ -88,9 +92,11 @@ def verify_or_note_failure(run: Run, *, interrupted: Callable[[], bool]) -> None
     """As ``verify``, but an error becomes a failed check, so that the report still lists the changes already made."""
     try:
         verify(run, interrupted=interrupted)
-    except TopicopsError as error:
-        message = f"nothing could be verified: {error}"
-        write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=error.code)])
+    except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
+        log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
+        message = f"nothing could be verified: {sentence(error)}"
+        code = error.code if isinstance(error, TopicopsError) else None
+        write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code)])
 
 
 def verify_outcomes(

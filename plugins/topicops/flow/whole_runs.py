@@ -11,7 +11,7 @@ from topicops.flow.planning import gate, snapshot
 from topicops.flow.reporting import note_verified, report, run_report, write_report
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import require_files, require_planned_target
-from topicops.flow.runs.outcomes import as_if_done, read_outcomes
+from topicops.flow.runs.outcomes import as_if_done, read_outcomes, unrecorded_once_sent
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     PLAN_FILE,
@@ -75,11 +75,13 @@ def _apply_and_verify(
     run: Run, approvals: Sequence[Approval], lock_timeout_s: float, interrupted: Callable[[], bool]
 ) -> ExitStatus:
     apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
-    if read_outcomes(run):
-        verify_or_note_failure(run, interrupted=interrupted)
-    report(run, interrupted=interrupted())
-    note_verified(run, interrupted=interrupted())
-    return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
+    outcomes = read_outcomes(run)
+    with unrecorded_once_sent(outcomes):
+        if outcomes:
+            verify_or_note_failure(run, interrupted=interrupted)
+        report(run, interrupted=interrupted())
+        note_verified(run, interrupted=interrupted())
+        return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
 
 
 def verify_plan(run: Run, saved: Plan) -> ExitStatus:

@@ -153,7 +153,7 @@ class FormatVersionError(ArtifactError):
 
 
 class UnrecordedError(ArtifactError):
-    """Requests were sent to the cluster, but their outcomes could not be written to a file."""
+    """Requests were sent to the cluster, but their outcomes, or the report about them, could not be written."""
 
     exit_status = ExitStatus.PARTLY_DONE
 

@@ -48,6 +48,7 @@ class World:
         self.environment = sandbox()
         self.interrupted: Callable[[], bool] = lambda: False
         self.seen: list[Outcome] = []
+        self.say: Callable[[Outcome], None] = self.seen.append
 
     def apply(self, plan: Plan, *, actions: tuple[Action, ...] = ACTIONS) -> tuple[Outcome, ...]:
         return apply(
@@ -63,7 +64,7 @@ class World:
             actions=actions,
             environment=self.environment,
             clock=Clock(self.clock, self.clock.sleep),
-            progress=self.seen.append,
+            progress=self.say,
             interrupted=self.interrupted,
         )
 
@@ -910,6 +911,105 @@ def test_an_interrupt_finishes_the_request_in_flight_and_leaves_the_rest(world: 
     assert "interrupted" in outcomes[1].message
 
 
+def no_thread() -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def odd() -> None:
+    raise ValueError("odd")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        pytest.param(no_thread, "no memory or no thread is left for this command", id="what the surroundings lack"),
+        pytest.param(odd, "internal error: ValueError: odd", id="another"),
+    ],
+)
+def test_an_error_that_no_code_expects_ends_apply_with_an_outcome_for_each_change(
+    world: World, error: Callable[[], None], said: str
+) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.say = lambda outcome: world.cluster.before_next_request(error) if outcome.topic == "a" else None
+    old = world.cluster.put_topic("old", (1, 2))
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2)), delete_topic(old)))
+
+    assert [(o.status, o.sent) for o in outcomes] == [(DONE, True), (UNKNOWN, True), (NOT_SENT, False)]
+    assert outcomes[1].message.startswith(f"no answer; {said}")
+    assert "the request may still take effect (TOP505): verify, then plan again" in outcomes[1].message
+    assert outcomes[2].message.startswith(said)
+    assert [mutation.status for mutation in world.audit.mutations] == [DONE, UNKNOWN]
+    assert [kind for kind, _ in world.journal.lines] == ["intent", "outcome", "intent", "outcome", "outcome"]
+
+
+def test_an_error_between_two_requests_leaves_the_second_unsent(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.cluster.before_next_request(lambda: world.cluster.while_waiting_for_controller(no_thread))
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [(o.status, o.sent) for o in outcomes] == [(DONE, True), (NOT_SENT, False)]
+
+
+def test_an_error_while_a_request_waits_to_be_repeated_leaves_it_failed(world: World) -> None:
+    world.cluster.script("a", MUST_WAIT)
+    world.clock.at(0.1, odd)
+
+    (outcome,) = world.apply(world.plan(create_topic("a", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (FAILED, True)
+    assert outcome.message.endswith("not sent again: internal error: ValueError: odd")
+
+
+@pytest.mark.parametrize("fault", [UNCLEAR_BUT_DONE, CONTROLLER_DIED], ids=["unclear", "controller moved"])
+def test_an_error_while_a_request_is_read_back_leaves_it_unknown(world: World, fault: Fault) -> None:
+    world.cluster.script("a", replace(fault, takes_effect=False))
+    world.clock.at(0.1, odd)
+
+    (outcome,) = world.apply(world.plan(create_topic("a", (1, 2))))
+
+    assert (outcome.status, outcome.sent) == (UNKNOWN, True)
+    assert outcome.message.startswith(fault.error)
+
+
+def test_an_error_of_the_second_try_is_unknown_whatever_the_first_answer_was(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    world.cluster.script("a", MUST_WAIT)
+    world.clock.at(0.1, lambda: world.cluster.before_next_request(odd))
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [o.status for o in outcomes] == [UNKNOWN, NOT_SENT]
+    assert outcomes[0].message.startswith("no answer; ")
+
+
+def test_an_error_of_the_audit_log_that_no_code_expects_loses_no_outcome(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+    monkeypatch.setattr(FakeAuditLog, "append", lambda *_: odd())
+
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [o.status for o in outcomes] == [DONE, NOT_SENT]
+    assert outcomes[1].message == "internal error: ValueError: odd"
+    assert world.seen == list(outcomes)
+
+
+def test_an_outcome_that_cannot_be_said_is_in_the_journal_and_stops_the_run(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1})
+
+    def refuse(_: Outcome) -> None:
+        raise RuntimeError("reentrant call")
+
+    world.say = refuse
+    outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2))))
+
+    assert [o.status for o in outcomes] == [DONE, NOT_SENT]
+    assert [digest for kind, digest in world.journal.lines if kind == "outcome"] == [o.digest for o in outcomes]
+
+
 # --- the account ----------------------------------------------------------------------------------------------------
 
 
@@ -958,6 +1058,17 @@ def test_an_id_that_cannot_be_read_back_is_said_so(world: World) -> None:
     assert [mutation.id_after for mutation in world.audit.mutations] == [NOT_READ]
 
 
+def test_an_outcome_is_said_after_it_is_written(world: World) -> None:
+    written: list[bool] = []
+    world.say = lambda outcome: written.append(("outcome", outcome.digest) in world.journal.lines)
+    world.cluster.script("b", REFUSED_BY_POLICY)
+    world.cluster.put_topic("c", (1, 2))
+
+    world.apply(world.plan(*[create_topic(name, (1, 2)) for name in "abc"]))
+
+    assert written == [True] * 3
+
+
 def test_every_change_that_was_to_run_has_one_outcome_and_is_reported_once(world: World) -> None:
     world.cluster.script("b", MUST_WAIT, UNCLEAR_BUT_DONE)
     plan = world.plan(*[create_topic(name, (1, 2)) for name in "abc"])
@@ -988,4 +1099,17 @@ def test_what_stops_apply_is_one_error_line_and_only_debug_shows_where(
 
     (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert line.getMessage().startswith("apply stopped environment=local: 127.0.0.1:2181: ZooKeeper does not answer")
+    assert bool(line.exc_info) is with_traceback
+
+
+@pytest.mark.parametrize(("level", "with_traceback"), [("WARNING", False), ("INFO", True)])
+def test_the_place_of_an_error_that_no_code_expects_is_in_the_log_from_info_on(
+    world: World, caplog: pytest.LogCaptureFixture, level: str, with_traceback: bool
+) -> None:
+    world.cluster.before_next_request(odd)
+    with caplog.at_level(level, logger="topicops"):
+        world.statuses(create_topic("new", (1, 2)))
+
+    (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.getMessage() == "apply stopped environment=local: internal error: ValueError: odd"
     assert bool(line.exc_info) is with_traceback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pwd
 import signal
@@ -25,9 +26,12 @@ from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
+from topicops.model.unexpected import log_error, sentence
 
 if TYPE_CHECKING:
     from topicops.flow import Run
+
+logger = logging.getLogger(__name__)
 
 
 def apply_command(
@@ -67,9 +71,7 @@ def apply_command(
         work = partial(flow.apply_own_plan, run, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
-    print_result(flow.render_report(run, output), output, file=flow.report_file(run, output))
-    if plan is None:
-        show_own_plan(run)
+    show_report(run, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended)
 
 
@@ -109,6 +111,19 @@ def planned_and_confirmed(
         return approvals
     print_error("Nothing was sent.")
     raise typer.Exit(ExitStatus.ERROR)
+
+
+def show_report(run: Run, output: Format, *, own_plan: bool) -> None:
+    """Print the report. An error on the way is printed instead: the exit status says what the run did."""
+    from topicops import flow
+
+    try:
+        print_result(flow.render_report(run, output), output, file=flow.report_file(run, output))
+        if own_plan:
+            show_own_plan(run)
+    except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
+        log_error(logger, "the report is not shown", error, level=logging.INFO)
+        print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")
 
 
 def show_own_plan(run: Run) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import CountedSummary, Run, outcomes_file
+from topicops.flow.runs.run import CountedSummary, Run, note, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ArtifactError, UnrecordedError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.unexpected import log_error, sentence
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +80,38 @@ def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Ou
     gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
     if deletes:
         TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(gone))
+
+
+@contextmanager
+def noted_once_sent(run: Run, outcomes: Sequence[Outcome]) -> Iterator[None]:
+    """Note an error of the block instead of raising it, once ``outcomes`` has one of a request that was sent.
+
+    They must be written and reported, whatever fails after the last request.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _was_sent(outcomes):
+            raise
+        log_error(logger, f"after the last request environment={run.environment}", error, level=logging.INFO)
+        with suppress(Exception):
+            note(run, [f"after the last request: {sentence(error)}"])
+
+
+@contextmanager
+def unrecorded_once_sent(outcomes: Sequence[Outcome]) -> Iterator[None]:
+    """Raise an error of the block as ``UnrecordedError`` if ``outcomes`` has one of a request that was sent."""
+    try:
+        yield
+    except Exception as error:
+        if not _was_sent(outcomes):
+            raise
+        log_error(logger, "requests were sent before", error, level=logging.INFO)
+        advice = "make room, then plan and apply" if isinstance(error, ArtifactError) else "plan and apply"
+        raise UnrecordedError(
+            f"{sentence(error)}; requests were sent before: {advice} again: the next apply reads what became of them"
+        ) from error
+
+
+def _was_sent(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.sent for outcome in outcomes)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 
-from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import ACTIONS, Action, DeleteTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import ApplyPorts, Clock, ServerTime
-from topicops.model.printable import printable
 from topicops.model.runs.results import Outcome
 from topicops.model.specs.environment import EnvironmentSpec
+from topicops.model.unexpected import log_error, sentence
 from topicops.steps.applying.batches import batches
 from topicops.steps.applying.delete_waves import run_deletes
 from topicops.steps.applying.disks import Disks
@@ -40,10 +39,10 @@ def apply(
     """Give one outcome for each change of ``actions`` that the gate lets run, in the plan's order.
 
     ``server_time`` is what a server of the cluster told, after the lease was taken; None: none tells its time.
-    ``progress`` is called with each outcome as it is decided; ``interrupted`` is asked before each request, once true
+    ``progress`` is called with each outcome once it is written; ``interrupted`` is asked before each request, once true
     nothing more is sent.
 
-    No error of the cluster, the lease or the journal leaves this function: it ends the run, the outcomes say why.
+    No ``Exception`` leaves this function, whatever its reason: it ends the run, the outcomes say why.
     """
     to_run = [gated for gated in plan.with_gate(GateWord.RUN) if gated.change.action in actions]
     ledger = Ledger(plan=plan, ports=ports, progress=progress)
@@ -56,14 +55,9 @@ def apply(
         _run(to_run, sender, environment)
     except StopError as stop:
         ledger.close(to_run, str(stop))
-    except TopicopsError as error:
-        logger.error(  # noqa: TRY400 - the sentence is for everybody, the traceback only for the level DEBUG
-            "apply stopped environment=%s: %s",
-            plan.target.environment,
-            printable(str(error)),
-            exc_info=logger.isEnabledFor(logging.DEBUG),
-        )
-        ledger.close(to_run, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent, and must be reported
+        log_error(logger, f"apply stopped environment={plan.target.environment}", error)
+        ledger.close(to_run, sentence(error))
     return tuple(ledger.outcomes[gated.digest] for gated in to_run)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from topicops.model.errors import ClusterError, TopicopsError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import Answer, ApplyPorts
 from topicops.model.printable import printable
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
+from topicops.model.unexpected import log_error, sentence
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ class SentChange:
     answer: Answer
     """The last one."""
     requests: int = 0
+    had_no_effect: bool = False
+    """Known of all its requests; False also while the last one has no answer, or is still read back."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,9 +43,9 @@ class Ledger:
     """By digest."""
     sent: dict[str, SentChange] = field(default_factory=dict)
     """By digest."""
-    disk_problem: str = ""
-    """Why journal or audit log can no longer be written: outcomes are still counted, nothing more is sent."""
-    _unwritten: list[Outcome] = field(default_factory=list)
+    problem: str = ""
+    """Why outcomes can no longer be written or said: they are still counted, nothing more is sent."""
+    _unwritten: list[tuple[Change, Outcome]] = field(default_factory=list)
     """Decided, and not in the journal yet."""
 
     def undecided(self, gated_changes: Iterable[GatedChange]) -> list[GatedChange]:
@@ -54,40 +56,50 @@ class Ledger:
         return gated.digest in self.sent and self.sent[gated.digest].requests > 0
 
     def decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
+        """Note the outcome; ``write`` writes it."""
         outcome = Outcome.of(gated, status, message, sent=self.was_sent(gated))
         self.outcomes[gated.digest] = outcome
-        self._unwritten.append(outcome)
-        _log(gated.change, outcome)
-        self.progress(outcome)
+        self._unwritten.append((gated.change, outcome))
 
     def close(self, to_run: Sequence[GatedChange], reason: str) -> None:
         """Give an outcome to each change that has none yet: it was not sent, or not sent again."""
         for gated in self.undecided(to_run):
-            if sent := self.sent.get(gated.digest):
+            sent = self.sent.get(gated.digest)
+            if sent is None:
+                self.decide(gated, OutcomeStatus.NOT_SENT, reason)
+            elif sent.had_no_effect:
                 self.decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}")
             else:
-                self.decide(gated, OutcomeStatus.NOT_SENT, reason)
+                advice = "the request may still take effect (TOP505): verify, then plan again"
+                self.decide(gated, OutcomeStatus.UNKNOWN, f"{sent.answer.error or 'accepted'}; {reason}; {advice}")
         self.write()
 
     def write(self) -> None:
-        """Write what was decided, first to the audit log: if that fails, the intent stays open for a later run."""
-        outcomes, self._unwritten = self._unwritten, []
-        if not outcomes:
-            return
-        try:
-            if mutations := self._mutations([outcome for outcome in outcomes if outcome.sent]):
-                self.ports.audit.append(mutations)
-            self.ports.journal.record(outcomes)
-        except TopicopsError as error:
-            # The outcomes of this run still count; nothing more is sent.
-            self.disk_problem = str(error)
+        """Write what was decided, and only then say it. After an error nothing more is sent; outcomes still count."""
+        decided, self._unwritten = self._unwritten, []
+        for step in (self._record, self._say):
+            try:
+                step(decided)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the outcomes of this run still count
+                self.problem = self.problem or sentence(error)
+                log_error(logger, f"outcomes={len(decided)} are not written or not said", error)
 
-    def _mutations(self, outcomes: Sequence[Outcome]) -> list[Mutation]:
-        changes = {gated.digest: gated.change for gated in self.plan.changes}
-        after = self._identities_after([changes[outcome.digest] for outcome in outcomes])
+    def _record(self, decided: Sequence[tuple[Change, Outcome]]) -> None:
+        """Write to the audit log first: if that fails, the intent stays open for a later run."""
+        if mutations := self._mutations([(change, outcome) for change, outcome in decided if outcome.sent]):
+            self.ports.audit.append(mutations)
+        if decided:
+            self.ports.journal.record([outcome for _, outcome in decided])
+
+    def _say(self, decided: Sequence[tuple[Change, Outcome]]) -> None:
+        for change, outcome in decided:
+            _log(change, outcome)
+            self.progress(outcome)
+
+    def _mutations(self, decided: Sequence[tuple[Change, Outcome]]) -> list[Mutation]:
+        after = self._identities_after([change for change, _ in decided])
         return [
-            _mutation(changes[outcome.digest], outcome, self.sent[outcome.digest], after[outcome.topic])
-            for outcome in outcomes
+            _mutation(change, outcome, self.sent[outcome.digest], after[outcome.topic]) for change, outcome in decided
         ]
 
     def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
@@ -96,7 +108,8 @@ class Ledger:
             return {}
         try:
             traces = self.ports.reader.traces([change.topic for change in changes])
-        except ClusterError:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the audit log gets its lines
+            log_error(logger, f"ids of topics={len(changes)} are not read back", error, level=logging.INFO)
             return {change.topic: NOT_READ for change in changes}
         return {topic: found.lasting_identity for topic, found in traces.items()}
 

@@ -27,6 +27,9 @@ RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 QUOTA_PATIENCE_S = 900.0
 """How long a quota may delay one request in all, beside the waits above."""
 
+NO_ANSWER = Answer(AnswerKind.UNCLEAR, "no answer")
+"""Of a request whose answer is not known yet."""
+
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
 
@@ -97,8 +100,8 @@ class Sender:
 
     def _stop_if_needed(self) -> None:
         self.stop_if_interrupted()
-        if self.ledger.disk_problem:
-            raise StopError(self.ledger.disk_problem)
+        if self.ledger.problem:
+            raise StopError(self.ledger.problem)
 
     def _send_once(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
         """Send those of the batch that still may be sent; give those that have to wait, the others are decided."""
@@ -115,7 +118,10 @@ class Sender:
         # Last of all: a process that was paused on the way here must not send.
         self.ports.lease.confirm()
         self._decide_by_answers(list(zip(ready, self._answers(ready), strict=True)))
-        return self.ledger.undecided(ready)
+        waiting = self.ledger.undecided(ready)
+        for gated in waiting:
+            self.ledger.sent[gated.digest].had_no_effect = True
+        return waiting
 
     def _may_be_sent(self, gated: GatedChange, traces: TopicTraces, brokers: Mapping[int, Broker]) -> bool:
         comparison = compare(gated.change, traces)
@@ -143,8 +149,9 @@ class Sender:
     def _answers(self, ready: Sequence[GatedChange]) -> Sequence[Answer]:
         """Send one request of one kind. An error on the way is an unclear answer: the request may have left."""
         for gated in ready:
-            no_answer = SentChange(self._identities[gated.digest], Answer(AnswerKind.UNCLEAR, "no answer"))
-            self.ledger.sent.setdefault(gated.digest, no_answer).requests += 1
+            sent = self.ledger.sent.setdefault(gated.digest, SentChange(self._identities[gated.digest], NO_ANSWER))
+            sent.answer, sent.had_no_effect = NO_ANSWER, False
+            sent.requests += 1
         try:
             return _sent_by_kind([gated.change for gated in ready], self.ports.admin)
         except ClusterError as error:
