@@ -14,6 +14,7 @@ from fixtures.path_proxy import PathProxy
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import write_run
 from fixtures.topic_index import write_index
+from topicops.edges.airflow_client import AirflowClient
 from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 
@@ -28,10 +29,10 @@ pytestmark = [
 ]
 
 
-def token_of(airflow: LocalAirflow) -> str:
+def token_of(airflow: LocalAirflow, url: str) -> str:
     login = {"username": airflow.username, "password": airflow.password}
     with httpx.Client(trust_env=False, timeout=60.0) as http:
-        return str(http.post(f"{airflow.url}/auth/token", json=login).raise_for_status().json()["access_token"])
+        return str(http.post(f"{url}/auth/token", json=login).raise_for_status().json()["access_token"])
 
 
 def test_below_a_path_a_person_sees_every_page_of_topics(tmp_path: Path) -> None:
@@ -47,18 +48,19 @@ def test_below_a_path_a_person_sees_every_page_of_topics(tmp_path: Path) -> None
             Browser(tmp_path) as browser,
         ):
             proxy.target = airflow.url
-            client = airflow.client()
+            client = AirflowClient(proxy.url, airflow.username, airflow.password)
+            client.sign_in()
             wait_for_dags(client, [PIPELINE])
             run_id = client.trigger(PIPELINE, {})
             write_run(home, PIPELINE, run_id, plan=rich_plan(), failing=("Q11",))
             write_index(home)
-            browser.sign_in(f"{proxy.url}/api/v2/version", token_of(airflow))
+            browser.sign_in(f"{proxy.url}/api/v2/version", token_of(airflow, proxy.url))
             run = f"{proxy.url}/dags/{PIPELINE}/runs/{quote(run_id, safe='')}/plugin"
 
             for url, words in (
                 (f"{run}/{PLAN_ROUTE}", "need an approval"),
                 (f"{run}/{QUALITY_ROUTE}", "What fails"),
-                (f"{proxy.url}/plugin/{TOPICS_ROUTE}", "topic_pipeline_local"),
+                (f"{proxy.url}/plugin/{TOPICS_ROUTE}", "local"),
             ):
                 browser.open(url)
                 browser.frame(TAB)

@@ -35,6 +35,19 @@ def test_the_innermost_wait_is_said_and_one_that_ends_is_not(monkeypatch: pytest
     assert not any("short" in line for line in said)
 
 
+def test_a_wait_of_many_short_ones_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "SAID_AFTER_S", 0.3)
+    monkeypatch.setattr(waits, "_LOOKED_S", 0.01)
+    said: list[str] = []
+    with told_waits(said.append), waiting_for("all brokers", limit_s=60):
+        until = time.monotonic() + 10
+        while not said and time.monotonic() < until:
+            with waiting_for("one broker", limit_s=20):
+                time.sleep(0.1)
+
+    assert said[0].startswith("waiting for all brokers:")
+
+
 def test_a_wait_for_the_same_inside_a_wait_goes_on_as_that_one() -> None:
     with waiting_for("the server", limit_s=60):
         with waiting_for("the server", limit_s=20):

@@ -53,14 +53,14 @@ def waiting_for(what: str, *, limit_s: float) -> Iterator[None]:
 
 @contextmanager
 def told_waits(say: Callable[[str], None]) -> Iterator[None]:
-    """Say each wait of this process that lasts, while the block does; of waits inside each other the innermost."""
+    """Say each wait of this process that lasts, while the block does; of those that are due at once the innermost."""
     is_over = threading.Event()
 
     def tell() -> None:
         while not is_over.wait(_LOOKED_S):
-            for wait in _open[-1:]:
-                if line := wait.due(time.monotonic()):
-                    say(line)
+            now = time.monotonic()
+            if due := [line for wait in reversed(_open) if (line := wait.due(now))]:
+                say(due[0])
 
     threading.Thread(target=tell, daemon=True, name="told-waits").start()
     try:
