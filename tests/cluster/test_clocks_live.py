@@ -27,7 +27,7 @@ from topicops.steps.clocks import ahead_of
 CLOCKS = ("topicops.model.ports", "topicops.flow.runs.run", "topicops.cli.cluster.apply")
 """The modules that ask for this host's time where a plan is applied."""
 OFTEN = {"log.retention.check.interval.ms": "300", "log.initial.task.delay.ms": "300"}
-RECORDS = 20
+RECORDS = 100
 LATER = {"approvalLasts": "10d", "restsFor": "24h"}
 
 Shift = Callable[[timedelta], None]
@@ -220,7 +220,7 @@ def test_an_emptied_topic_counts_as_in_use_while_its_last_record_may_be_young(
     workspace: Workspace, hasty: LocalCluster, configs: dict[str, str], kept_ms: int | None
 ) -> None:
     name = f"emptied.{time.time_ns()}"
-    workspace.cluster = cluster_spec(hasty)
+    workspace.cluster = {**cluster_spec(hasty), "class": "production", "kafkaVersion": "3.9"}
     make(hasty, name, **configs)
     until(lambda: activity(hasty, name).last_record_ms == NO_RECORD, timeout_s=60)
     workspace.tombstone(name)
