@@ -447,6 +447,7 @@ def test_the_same_error_is_raised_where_nothing_was_sent(simulated: Simulated, m
 
 def in_second_request(simulated: Simulated) -> None:
     simulated.workspace.apply_settings = {"topicsPerRequest": 1}
+    simulated.workspace.verify = dict.fromkeys(("leaders", "isr", "metadata", "deletes"), "0s")
     for name in ("a", "b", "c"):
         simulated.workspace.topic(name)
     simulated.cluster.before_next_request(lambda: setattr(simulated.cluster, "create", no_thread))
