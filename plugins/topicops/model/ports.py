@@ -144,6 +144,11 @@ class Answer:
     left: bool = True
     """False: no request was sent for it."""
 
+    @property
+    def name(self) -> str:
+        """Kafka's name of the error; empty when accepted."""
+        return self.error.partition(" ")[0]
+
 
 class TopicAdmin(Protocol):
     """The only way to change a cluster.

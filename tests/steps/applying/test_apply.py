@@ -502,11 +502,33 @@ def test_one_failing_topic_does_not_stop_the_rest(world: World) -> None:
 
 
 def test_a_refusal_is_read_back_once_without_waiting(world: World) -> None:
-    world.cluster.script("new", Fault(AnswerKind.FAILED, "TOPIC_ALREADY_EXISTS (36): Topic 'new' already exists."))
+    world.cluster.script("new", REFUSED_BY_POLICY)
 
     (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
 
     assert (outcome.status, world.clock.now) == (FAILED, 0)
+
+
+@pytest.mark.parametrize("rows", [(), ((2, 1),)], ids=["deleted since", "another one by now"])
+def test_who_created_a_topic_that_was_there_and_is_not_as_planned_is_not_known(
+    world: World, rows: tuple[tuple[int, int], ...]
+) -> None:
+    """The client may have sent the request twice, and somebody may have come between."""
+    world.cluster.script("new", Fault(AnswerKind.FAILED, "TOPIC_ALREADY_EXISTS (36): Topic 'new' already exists."))
+    if rows:
+        world.cluster.before_next_request(lambda: world.cluster.put_topic("new", *rows))
+
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
+
+    assert outcome.status is UNKNOWN
+    assert "an earlier copy of the request may have worked (TOP505)" in outcome.message
+
+
+def test_partitions_that_are_as_before_were_not_added(world: World) -> None:
+    plan = world.plan(expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1)))
+    world.cluster.script("t", Fault(AnswerKind.FAILED, "INVALID_PARTITIONS (37): no"))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [FAILED]
 
 
 def test_a_refusal_of_what_is_already_in_place_counts_as_done(world: World) -> None:

@@ -23,6 +23,8 @@ READ_BACK_S: Mapping[AnswerKind, float] = {
     AnswerKind.UNCLEAR: UNCLEAR_S,
 }
 """How long the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
+EXISTS = "TOPIC_ALREADY_EXISTS"
+"""What brokers answer to a second copy of a create."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 
@@ -53,15 +55,24 @@ def read_back(
     return comparisons
 
 
+def may_have_worked(refusal: Answer, comparison: Comparison | None) -> bool:
+    """Whether it may be the answer to a second copy of a request that worked, although the change is not in effect.
+
+    The client may repeat a request by itself. What its first copy created, somebody may have deleted or changed since.
+    """
+    return comparison is None or refusal.name == EXISTS
+
+
 def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: float) -> str:
     """The answer, and what reading the topic again has shown, where the change is not in effect."""
+    if answer.kind is AnswerKind.FAILED and may_have_worked(answer, comparison):
+        there = "; ".join(comparison.differences) or "there is no such topic" if comparison else "it is not at rest"
+        copy = "an earlier copy of the request may have worked (TOP505)"
+        return f"{answer.error}; read back: {there}; {copy}: verify, then plan again"
     if comparison is not None and comparison.match is Match.CHANGED:
         return f"{answer.error}; read back: {'; '.join(comparison.differences)}; plan again"
     if answer.kind is AnswerKind.FAILED:
-        unread = (
-            "; the topic cannot be read at rest, so an earlier copy of the request may have worked (TOP505); verify"
-        )
-        return answer.error if comparison is not None else f"{answer.error}{unread}"
+        return answer.error
     seen = "the topic cannot be read at rest" if comparison is None else "the topic is still as before"
     return (
         f"{answer.error}; {waited_s:g} s later {seen}, and the request may still take effect (TOP505); "

@@ -20,7 +20,13 @@ from topicops.steps.applying.disks import Disks
 from topicops.steps.applying.in_use import TopicsInUse
 from topicops.steps.applying.ledger import Ledger, SentChange
 from topicops.steps.applying.precondition import Comparison, Match, compare
-from topicops.steps.applying.read_back import LONGEST_WAIT_S, READ_BACK_S, no_effect_message, read_back
+from topicops.steps.applying.read_back import (
+    LONGEST_WAIT_S,
+    READ_BACK_S,
+    may_have_worked,
+    no_effect_message,
+    read_back,
+)
 
 RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
@@ -192,8 +198,7 @@ class Sender:
             if match is Match.AFTER:
                 self.ledger.decide(gated, OutcomeStatus.DONE)
             elif (answer.kind, match) != (AnswerKind.CONTROLLER_MOVED, Match.BEFORE):
-                # A refusal that cannot be read back may be the answer to a second copy of a request that worked.
-                is_known = answer.kind is AnswerKind.FAILED and comparison is not None
+                is_known = answer.kind is AnswerKind.FAILED and not may_have_worked(answer, comparison)
                 status = OutcomeStatus.FAILED if is_known else OutcomeStatus.UNKNOWN
                 self.ledger.decide(gated, status, no_effect_message(answer, comparison, waited_s))
 
