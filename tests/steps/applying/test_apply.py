@@ -784,6 +784,15 @@ def test_a_topic_is_deleted_only_if_every_broker_can_delete_its_replicas(
 
 def test_a_disk_that_fails_while_a_delete_waits_keeps_it_back(world: World) -> None:
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
+    world.cluster.script("old", MUST_WAIT, MUST_WAIT)
+    world.clock.at(0.7, lambda: world.cluster.fail_disk(2))
+
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
+    assert world.requests() == [("delete", ("old",))] * 2
+
+
+def test_a_disk_that_fails_while_a_controller_is_waited_for_keeps_a_delete_back(world: World) -> None:
+    plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
     world.cluster.while_waiting_for_controller(lambda: (world.clock.sleep(1.0), world.cluster.fail_disk(2)))
 
     assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
