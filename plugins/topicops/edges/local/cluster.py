@@ -383,7 +383,12 @@ class LocalCluster:
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
         """What is still missing: a registration, the controller, an answer, or what the answering broker must know."""
-        registered = _registered(client)
+        from kazoo.exceptions import SessionExpiredError
+
+        try:
+            registered = _registered(client)
+        except SessionExpiredError:  # a busy machine let it end; kazoo begins a new one
+            return "the session with ZooKeeper has ended; a new one begins"
         if absent := wanted - registered:
             return f"{_broker_names(absent)} not registered yet"
         controller = _controller(client)
