@@ -13,9 +13,8 @@ import httpx
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
-from fixtures.live import until
+from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops import flow
 from topicops.edges.airflow_client import RUN_ENDED
@@ -276,10 +275,7 @@ def task_path(story: Story, run_id: str, task: str) -> str:
 
 
 def create_by_hand(story: Story, *topics: str) -> None:
-    admin = new_admin(story.cluster.bootstrap_servers)
-    for made in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
-        made.result()
-    until(lambda: story.live_topics() >= set(topics))
+    create_topics(story.cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 def home(story: Story) -> Path:

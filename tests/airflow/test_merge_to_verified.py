@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.git_bundle import bundle_variables
-from fixtures.live import look, remove_topics, until
+from fixtures.live import create_topics, look, remove_topics, until
 from fixtures.team_repository import AIRFLOW, READER, REVIEW_KEY, TeamRepository, team_repository
 from fixtures.workflow import Ended
 from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
@@ -89,10 +88,8 @@ def timed(what: str) -> Iterator[None]:
 def team(local_cluster: LocalCluster, tmp_path: Path) -> Iterator[Team]:
     """Two topics are live and described: orders and clicks."""
     prefix = f"merge-{uuid.uuid4().hex[:8]}"
-    admin = new_admin(local_cluster.bootstrap_servers)
     topics = [NewTopic(f"{prefix}.{word}", num_partitions=2, replication_factor=3) for word in ("orders", "clicks")]
-    for made in admin.create_topics(topics).values():
-        made.result(30)
+    create_topics(local_cluster.bootstrap_servers, *topics)
     with FakeForge() as forge:
         repository = team_repository(tmp_path, forge, local_cluster, prefix=prefix, workflow=EXAMPLE)
         (repository.clone / "dags").mkdir()

@@ -13,10 +13,9 @@ import msgspec
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.git_bundle import Repository
-from fixtures.live import look, until
+from fixtures.live import create_topics, look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops import flow
@@ -45,10 +44,7 @@ def result_of(client: AirflowClient, dag_id: str, run_id: str) -> RunResult:
 
 
 def create_by_hand(cluster: LocalCluster, *topics: str) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    for created in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
-        created.result()
-    until(lambda: set(topics) <= look(cluster).topics.keys())
+    create_topics(cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 # --- one repository with dags/ and topics/, in a git bundle -----------------------------------------------------------

@@ -10,10 +10,9 @@ from urllib.parse import quote
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.live import until
+from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.edges.local.cluster import LocalCluster
 from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
@@ -187,10 +186,7 @@ def the_other_environment_goes_on(story: Story) -> None:
 
 
 def create_by_hand(story: Story, *topics: str) -> None:
-    admin = new_admin(story.cluster.bootstrap_servers)
-    for made in admin.create_topics([NewTopic(name, 2, 3) for name in topics]).values():
-        made.result()
-    until(lambda: story.live_topics() >= set(topics))
+    create_topics(story.cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 def runs(story: Story) -> Mapping[str, str]:

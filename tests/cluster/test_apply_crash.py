@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.local.cluster import LocalCluster
@@ -56,7 +56,7 @@ def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:
 def test_a_crash_right_after_a_delete_is_made_good_by_running_again(
     live: Workspace, local_cluster: LocalCluster, admin: AdminClient
 ) -> None:
-    admin.create_topics([NewTopic("crash-old", 1, 3)])["crash-old"].result(30)
+    create_topics(local_cluster.bootstrap_servers, NewTopic("crash-old", 1, 3))
     live.tombstone("crash-old")
     flow.make_plan(run_of(live), engine="python")
 
@@ -90,8 +90,10 @@ def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that
     assert "A later try of this task has begun: its outcomes count, and not these." in said
 
 
-def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(live: Workspace, admin: AdminClient) -> None:
-    admin.create_topics([NewTopic("crash-older", 1, 3)])["crash-older"].result(30)
+def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
+    live: Workspace, local_cluster: LocalCluster
+) -> None:
+    create_topics(local_cluster.bootstrap_servers, NewTopic("crash-older", 1, 3))
     live.tombstone("crash-older")
     flow.make_plan(run_of(live), engine="python")
 

@@ -14,7 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, until
+from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.reader import KafkaReader
@@ -72,8 +72,7 @@ def live(workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[Works
 
 
 def make(cluster: LocalCluster, name: str, *, age: timedelta = timedelta(0), **configs: str) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    admin.create_topics([NewTopic(name, 1, 1, config=configs)])[name].result(60)
+    create_topics(cluster.bootstrap_servers, NewTopic(name, 1, 1, config=configs))
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     written_ms = int((datetime.now(UTC) - age).timestamp() * 1000)
     for number in range(RECORDS):

@@ -10,8 +10,7 @@ import pytest
 import yaml
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, remove_topics
+from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Ended, Workspace
 from topicops import cli
 from topicops.edges.local.cluster import LocalCluster
@@ -100,8 +99,7 @@ def test_nothing_is_sent_where_one_connection_of_the_plan_cannot_be_used(
     extra: Mapping[str, object],
     said: str,
 ) -> None:
-    admin = new_admin(local_cluster.bootstrap_servers)
-    admin.create_topics([NewTopic("conn.old", 1, 3)])["conn.old"].result(30)
+    create_topics(local_cluster.bootstrap_servers, NewTopic("conn.old", 1, 3))
     live.policy = {"restsFor": "0s"}
     live.tombstone("conn.old")
     live.topic("conn.new")

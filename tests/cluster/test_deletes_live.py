@@ -15,7 +15,7 @@ from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.group_members import consumer
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
@@ -55,9 +55,7 @@ def clear(cluster: LocalCluster, prefix: str) -> None:
 
 
 def make(cluster: LocalCluster, *names: str) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
-        future.result(60)
+    create_topics(cluster.bootstrap_servers, *[NewTopic(name, 1, 1) for name in names])
 
 
 def write(cluster: LocalCluster, topic: str, *, age_ms: int = 0) -> None:
@@ -157,8 +155,7 @@ def test_no_topic_goes_while_a_group_may_be_hidden_because_its_coordinator_is_aw
     cluster = LocalCluster.up(fast_folder / "hidden-groups", brokers=2, broker_properties=on_both)
     try:
         workspace.cluster = cluster_spec(cluster)
-        admin = new_admin(cluster.bootstrap_servers)
-        admin.create_topics([NewTopic("hidden.read", 1, replica_assignment=[[1]])])["hidden.read"].result(60)
+        create_topics(cluster.bootstrap_servers, NewTopic("hidden.read", 1, replica_assignment=[[1]]))
         with consumer(cluster.bootstrap_servers, "hidden", "hidden.read"):
             pass  # now the brokers have the topic of commits
         workspace.policy = {"deleteActive": "allow", "unattended": "destructive"}

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan
-from fixtures.live import cluster_spec, until
+from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.local.cluster import LocalCluster
@@ -79,9 +79,8 @@ def defaults_of(cluster: LocalCluster, config: str = "retention.ms") -> dict[int
 
 def with_old_records(cluster: LocalCluster, topic: str) -> None:
     """The topic with an override of a week, and records of three days ago."""
-    admin = new_admin(cluster.bootstrap_servers)
     new = NewTopic(topic, len(PARTITIONS), 3, config={"retention.ms": str(WEEK_MS)})
-    admin.create_topics([new])[topic].result(30)
+    create_topics(cluster.bootstrap_servers, new)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     written_ms = int((time.time() - OLD_S) * 1000)
     for partition in PARTITIONS:

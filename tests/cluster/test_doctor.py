@@ -21,7 +21,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, tree_of, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, look, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.state import read_state, write_state
@@ -43,7 +43,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     """A cluster of this module's own, with one healthy topic."""
     cluster = LocalCluster.up(fast_folder / "doctor-cluster")
     try:
-        create_topics(cluster, NewTopic("healthy", 3, 3))
+        create_topics(cluster.bootstrap_servers, NewTopic("healthy", 3, 3))
         yield cluster
     finally:
         cluster.down(now=True)
@@ -53,12 +53,6 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
     workspace.cluster = {**cluster_spec(cluster), "minLiveBrokers": 3}
     return workspace
-
-
-def create_topics(cluster: LocalCluster, *new: NewTopic) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    for future in admin.create_topics(list(new)).values():
-        future.result(60)
 
 
 def delete_topic(cluster: LocalCluster, name: str) -> None:
@@ -139,7 +133,7 @@ def make_topics(cluster: LocalCluster, controller: int, stopping: int) -> None:
     rows |= {name: [controller] for name in ("throttled", "nameless", "strange", "moving", "wide", "web.clicks")}
     configs = {"throttled": {"leader.replication.throttled.replicas": "*"}}
     new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in rows.items()]
-    create_topics(cluster, *new)
+    create_topics(cluster.bootstrap_servers, *new)
 
 
 def restart_badly_set(cluster: LocalCluster, broker: int) -> None:
@@ -239,7 +233,7 @@ AUTHORIZER = {
 def test_rights_that_the_brokers_do_not_grant_are_told_without_trying(cluster_home: Path, workspace: Workspace) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1, broker_properties=AUTHORIZER)
     workspace.cluster = cluster_spec(cluster)
-    create_topics(cluster, NewTopic("ours", 1, 1), NewTopic("going", 1, 1), NewTopic("theirs", 1, 1))
+    create_topics(cluster.bootstrap_servers, NewTopic("ours", 1, 1), NewTopic("going", 1, 1), NewTopic("theirs", 1, 1))
     workspace.topic("ours", replicationFactor=1)
     workspace.tombstone("going")
     allow(cluster, ON_ALL_TOPICS, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER)

@@ -9,8 +9,7 @@ from contextlib import closing
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, remove_topics
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
@@ -32,10 +31,7 @@ def far(local_cluster: LocalCluster, request: pytest.FixtureRequest) -> Iterator
 @pytest.fixture
 def live(local_cluster: LocalCluster, far: BrokerProxies, workspace: Workspace) -> Iterator[Workspace]:
     """One topic to delete, and one to configure; ZooKeeper is near."""
-    admin = new_admin(local_cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic(name, 2, 3) for name in TOPICS]).values():
-        future.result(60)
-    until(lambda: {*TOPICS} <= look(local_cluster).topics.keys())
+    create_topics(local_cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in TOPICS])
     workspace.cluster = {**cluster_spec(local_cluster), "kafka": {"bootstrapServers": far.bootstrap_servers}}
     workspace.policy = {"unattended": "destructive"}
     workspace.tombstone("far-old")

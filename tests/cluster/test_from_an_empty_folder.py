@@ -5,21 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
+from fixtures.live import create_topics
 from fixtures.page_commands import blocks_of, without_comment
 from fixtures.terminal import Terminal
 from fixtures.wheel import clean_environment, run
-from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
-from topicops.model.ports import BrokerView
 
 pytestmark = pytest.mark.soak
 
@@ -35,7 +31,6 @@ CONFIGS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": "259200000", "segment.bytes": "104857600", "compression.type": "lz4"},
     {"retention.bytes": "1073741824"},
 )
-BROKERS = (1, 2, 3)
 DOMAINS = ("billing", "orders", "search", "stock", "web")
 
 
@@ -85,29 +80,14 @@ def in_an_empty_folder(clean: Terminal, folder: Path) -> Terminal:
     return Terminal(folder=folder, environment=clean.environment)
 
 
-def create_topics(cluster: LocalCluster, count: int) -> None:
+def create_many(cluster: LocalCluster, count: int) -> None:
     """Topics of many sizes, of one to three replicas, with and without configs."""
-    admin = new_admin(cluster.bootstrap_servers)
     new = [
         NewTopic(f"{DOMAINS[n % 5]}.topic-{n}", 1 + n % 7, 3 if n % 10 else 1 + n % 3, config=CONFIGS[n // 5 % 5])
         for n in range(count)
     ]
     for start in range(0, count, 100):
-        for future in admin.create_topics(new[start : start + 100]).values():
-            future.result(60)
-    wait_until_known(cluster, count)
-
-
-def wait_until_known(cluster: LocalCluster, count: int) -> None:
-    """Wait until each broker knows all topics: with KRaft a create is answered before the other brokers know."""
-    with closing(BrokerViews({"bootstrap.servers": cluster.bootstrap_servers})) as views:
-        deadline = time.monotonic() + 120
-        while True:
-            found = views.views(BROKERS, None)
-            if all(isinstance(view, BrokerView) and len(view.topics) == count for view in found.values()):
-                return
-            assert time.monotonic() < deadline, found
-            time.sleep(0.2)
+        create_topics(cluster.bootstrap_servers, *new[start : start + 100])
 
 
 def follow(terminal: Terminal, said: str) -> dict[str, list[str]]:
@@ -139,7 +119,7 @@ def test_each_line_of_the_readme_and_then_each_that_the_tool_prints_works(
     cluster_home: Path, clean: Terminal, tmp_path: Path, shown: Shown, topics: int, kraft: bool
 ) -> None:
     cluster = LocalCluster.up(cluster_home, kraft=kraft, heap_mb=512)
-    create_topics(cluster, topics)
+    create_many(cluster, topics)
     first, *others = readme()[1:]
     first = with_address(first, cluster)
 

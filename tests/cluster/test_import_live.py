@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, remove_topics
+from fixtures.live import cluster_spec, create_topics, remove_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -23,12 +22,10 @@ CONFIGS = {
 
 @pytest.fixture(scope="module")
 def adoptable(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
-    admin = new_admin(local_cluster.bootstrap_servers)
     new = [
         NewTopic(name, len(rows), replica_assignment=rows, config=CONFIGS.get(name, {})) for name, rows in ROWS.items()
     ]
-    for future in admin.create_topics(new).values():
-        future.result(timeout=30)
+    create_topics(local_cluster.bootstrap_servers, *new)
     yield local_cluster
     remove_topics(local_cluster, ROWS)
 

@@ -12,7 +12,7 @@ import yaml
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import remove_topics
+from fixtures.live import create_topics, remove_topics
 from topicops import cli
 from topicops.edges.local.cluster import LocalCluster
 from topicops.steps.authoring.first_files import FIRST_TOPICS
@@ -51,9 +51,7 @@ ALL_WELL = [(name, 0) for name in ("doctor", "import", "plan", "new", "plan", "a
 def test_after_init_each_printed_command_works_up_to_the_first_own_topic(
     local_cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    admin = new_admin(local_cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic("init-live", 2, 3), NewTopic(FIRST_TOPICS[0], 1, 3)]).values():
-        future.result(30)
+    create_topics(local_cluster.bootstrap_servers, NewTopic("init-live", 2, 3), NewTopic(FIRST_TOPICS[0], 1, 3))
 
     assert cli.run(["init", "--zookeeper", str(local_cluster.zookeeper_hosts), "--name", "prod", "--owner", "me"]) == 0
     cluster = yaml.safe_load(Path("topics/environments/prod.yaml").read_text(encoding="utf-8"))["spec"]["cluster"]

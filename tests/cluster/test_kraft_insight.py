@@ -13,6 +13,7 @@ from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
+from fixtures.live import create_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -27,10 +28,9 @@ KAFKAS_OPTION = {"unavailable": "--unavailable-partitions"} | {
 @pytest.fixture(scope="module")
 def cluster(kraft_cluster: LocalCluster) -> Iterator[LocalCluster]:
     """Three brokers, all of them running, with topics on them, which are gone afterwards."""
-    admin = new_admin(kraft_cluster.bootstrap_servers)
     configs = {"under-min": {"min.insync.replicas": "3"}}
     new = [NewTopic(name, 1, replica_assignment=[row], config=configs.get(name, {})) for name, row in ROWS.items()]
-    wait_for(admin.create_topics(new))
+    create_topics(kraft_cluster.bootstrap_servers, *new)
     yield kraft_cluster
     kraft_cluster.start_broker(STOPPED)
     admin = new_admin(kraft_cluster.bootstrap_servers)

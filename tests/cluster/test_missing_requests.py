@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, known_by_all, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
@@ -56,9 +56,7 @@ def behind(live: Workspace, local_cluster: LocalCluster) -> Behind:
 
 
 def make(cluster: LocalCluster, name: str, **configs: str) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    admin.create_topics([NewTopic(name, 1, 3, config=configs)])[name].result(60)
-    until(lambda: name in look(cluster).topics)
+    create_topics(cluster.bootstrap_servers, NewTopic(name, 1, 3, config=configs))
 
 
 def findings(live: Workspace) -> dict[str, str]:
@@ -197,9 +195,7 @@ def test_what_the_brokers_do_not_offer_is_blocked_in_the_plan_by_its_name(
 def test_brokers_that_cannot_be_the_source_are_told_so_without_advice_that_nobody_can_follow(
     workspace: Workspace, kraft_cluster: LocalCluster, lacking: Lacking, reason: str, finding: str
 ) -> None:
-    admin = new_admin(kraft_cluster.bootstrap_servers)
-    admin.create_topics([NewTopic("lean.old", 1, 3)])["lean.old"].result(60)
-    until(lambda: known_by_all(kraft_cluster, "lean.old"))
+    create_topics(kraft_cluster.bootstrap_servers, NewTopic("lean.old", 1, 3))
     workspace.topic("lean.old", partitions=2)
     ports = sorted(kraft_cluster.broker_ports.values())
     try:
@@ -213,6 +209,7 @@ def test_brokers_that_cannot_be_the_source_are_told_so_without_advice_that_nobod
             }
             planned, found = workspace.plan(), findings(workspace)
     finally:
+        admin = new_admin(kraft_cluster.bootstrap_servers)
         admin.delete_topics(["lean.old"])["lean.old"].result(60)
 
     assert planned.status == 1

@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import Assignment
@@ -27,9 +27,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Workspace:
 
 def create(cluster: LocalCluster, rows: Mapping[str, Sequence[Sequence[int]]]) -> None:
     new = [NewTopic(name, len(given), replica_assignment=[list(row) for row in given]) for name, given in rows.items()]
-    admin = new_admin(cluster.bootstrap_servers)
-    for future in admin.create_topics(new).values():
-        future.result(60)
+    create_topics(cluster.bootstrap_servers, *new)
 
 
 def grow(cluster: LocalCluster, names: Sequence[str], partitions: int) -> None:

@@ -7,7 +7,7 @@ from confluent_kafka.admin import NewTopic
 from pyspark.sql import SparkSession
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops import flow
@@ -20,9 +20,7 @@ NAME = "quality-live"
 
 
 def make_topic(cluster: LocalCluster) -> None:
-    admin = new_admin(cluster.bootstrap_servers)
-    admin.create_topics([NewTopic(NAME, 3, 3)])[NAME].result(60)
-    until(lambda: NAME in look(cluster).topics)
+    create_topics(cluster.bootstrap_servers, NewTopic(NAME, 3, 3))
 
 
 def remove_topic(cluster: LocalCluster) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.git_bundle import WHO
-from fixtures.live import cluster_spec, look, remove_topics
+from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -81,9 +80,7 @@ def test_a_run_is_taken_back_through_the_files_as_far_as_that_is_possible(
 def test_a_topic_deleted_with_another_tool_comes_back_as_a_create_that_says_so(
     live: Workspace, local_cluster: LocalCluster
 ) -> None:
-    admin = new_admin(local_cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic("undo-old", 1, 3)]).values():
-        future.result(60)
+    create_topics(local_cluster.bootstrap_servers, NewTopic("undo-old", 1, 3))
     live.topic("undo-old")
     assert live.plan().status == 0
     identity = look(local_cluster).topics["undo-old"].identity

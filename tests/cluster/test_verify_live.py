@@ -19,7 +19,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_views import BrokerViews
@@ -64,10 +64,8 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
 
 def make(cluster: LocalCluster, names: Sequence[str], *rows: list[int]) -> None:
     """Topics that are led everywhere."""
-    admin = new_admin(cluster.bootstrap_servers)
     new = [NewTopic(name, len(rows), replica_assignment=list(rows)) for name in names]
-    for future in admin.create_topics(new).values():
-        future.result(30)
+    create_topics(cluster.bootstrap_servers, *new)
     until(lambda: all(len(look(cluster).topics[name].states or {}) == len(rows) for name in names))
 
 

@@ -17,7 +17,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.group_members import console_share_consumer, consumer, join_streams_group, share_consumer
 from fixtures.kafka_releases import spec_by_brokers
-from fixtures.live import until
+from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka import broker_questions, group_requests
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
@@ -60,9 +60,7 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
 
 def planned(live: Workspace, cluster: LocalCluster, *names: str) -> None:
     """Make these topics, and a plan that deletes them all."""
-    admin = new_admin(cluster.bootstrap_servers)
-    for future in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
-        future.result(60)
+    create_topics(cluster.bootstrap_servers, *[NewTopic(name, 1, 1) for name in names])
     for name in names:
         live.tombstone(name)
     ended = live.plan()

@@ -9,8 +9,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kazoo.exceptions import NodeExistsError
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
@@ -38,8 +37,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Workspace, guarded: LocalCluster) -> None:
-    admin = new_admin(guarded.bootstrap_servers)
-    admin.create_topics([NewTopic("old", 1, 1)])["old"].result(60)
+    create_topics(guarded.bootstrap_servers, NewTopic("old", 1, 1))
     workspace.cluster = {**cluster_spec(guarded), "kafkaVersion": "2.2"}
     workspace.tombstone("old")
     workspace.policy = {"deleteByName": "allow"}
