@@ -10,11 +10,10 @@ from random import Random
 
 import pytest
 import yaml
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.adversary import Anew, Case, Edit, Tried, edits_of, is_readable, planned_anew, problems_of
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
@@ -76,7 +75,6 @@ class Story:
 
     workspace: Workspace
     cluster: LocalCluster
-    admin: AdminClient
     prefix: str
 
     def topic(self, word: str) -> str:
@@ -90,9 +88,7 @@ class Story:
             NewTopic(self.topic("kept"), 1, 3),
             NewTopic(self.topic("unmanaged"), 1, 3),
         ]
-        for future in self.admin.create_topics(new).values():
-            future.result(60)
-        until(lambda: len(self.live()) == len(new))
+        create_topics(self.cluster.bootstrap_servers, *new)
         space = self.workspace
         space.topic(self.topic("new"), partitions=2, configs={"retention.ms": "1d"})
         space.topic(self.topic("grows"), partitions=4)
@@ -139,8 +135,7 @@ class Stage:
 
     def play(self, number: int) -> None:
         """Lay out a story of its own, edit its plan, apply it, judge what was sent, and clear all away."""
-        admin = new_admin(self.cluster.bootstrap_servers)
-        story = Story(self.workspace, self.cluster, admin, f"edited-{number}")
+        story = Story(self.workspace, self.cluster, f"edited-{number}")
         self.workspace.limits, self.workspace.policy = {}, {}
         story.clear()
         try:

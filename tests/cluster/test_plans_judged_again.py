@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
-from fixtures.live import cluster_spec, look, remove_topics
+from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
@@ -44,9 +44,9 @@ def wait_for(futures: Mapping[object, object]) -> None:
         future.result(60)  # type: ignore[attr-defined]
 
 
-def by_hand(admin: AdminClient, *names: str, partitions: int = 1, **configs: str) -> None:
+def by_hand(cluster: LocalCluster, *names: str, partitions: int = 1, **configs: str) -> None:
     new = [NewTopic(name, partitions, 3, config=configs) for name in names]
-    wait_for(admin.create_topics(new))
+    create_topics(cluster.bootstrap_servers, *new)
 
 
 def plan_file(live: Workspace) -> Mapping[str, object]:
@@ -73,10 +73,8 @@ def topic_of(cluster: LocalCluster, name: str) -> LiveTopic:
     return look(cluster).topics[name]
 
 
-def test_a_risk_that_was_edited_is_judged_anew(
-    live: Workspace, local_cluster: LocalCluster, admin: AdminClient
-) -> None:
-    by_hand(admin, "ja-short", **{"retention.ms": WEEK_MS})
+def test_a_risk_that_was_edited_is_judged_anew(live: Workspace, local_cluster: LocalCluster) -> None:
+    by_hand(local_cluster, "ja-short", **{"retention.ms": WEEK_MS})
     live.topic("ja-short", configs={"retention.ms": "1s"})
     assert planned(live).changes[0].gate is GateWord.HELD
     edit_plan(live.folder / "plan.json", lambda plan: resealed(plan, run_as_safe))
@@ -87,11 +85,9 @@ def test_a_risk_that_was_edited_is_judged_anew(
     assert topic_of(local_cluster, "ja-short").overrides == {"retention.ms": WEEK_MS}
 
 
-def test_facts_that_were_edited_lift_no_limit_of_deletes(
-    live: Workspace, local_cluster: LocalCluster, admin: AdminClient
-) -> None:
+def test_facts_that_were_edited_lift_no_limit_of_deletes(live: Workspace, local_cluster: LocalCluster) -> None:
     names = [f"ja-many-{n}" for n in range(4)]
-    by_hand(admin, *names)
+    by_hand(local_cluster, *names)
     live.limits |= {"deletesPercent": 5}
     live.topic(names[0])
     for name in names[1:]:
@@ -130,10 +126,8 @@ def test_rows_below_the_replication_factor_are_refused(live: Workspace, local_cl
     assert "ja-rows" not in look(local_cluster).topics
 
 
-def test_a_change_that_no_file_asks_for_is_refused(
-    live: Workspace, local_cluster: LocalCluster, admin: AdminClient
-) -> None:
-    by_hand(admin, "ja-unasked")
+def test_a_change_that_no_file_asks_for_is_refused(live: Workspace, local_cluster: LocalCluster) -> None:
+    by_hand(local_cluster, "ja-unasked")
     live.policy |= {"unattended": "safe", "alterableConfigs": ["retention.ms", "compression.type"]}
     live.topic("ja-unasked", configs={"retention.ms": "2d"})
     planned(live)
@@ -155,10 +149,8 @@ def test_a_change_that_no_file_asks_for_is_refused(
     assert topic_of(local_cluster, "ja-unasked").overrides == {}
 
 
-def test_a_pause_and_a_removed_file_stop_an_older_plan(
-    live: Workspace, local_cluster: LocalCluster, admin: AdminClient
-) -> None:
-    by_hand(admin, "ja-paused", partitions=2)
+def test_a_pause_and_a_removed_file_stop_an_older_plan(live: Workspace, local_cluster: LocalCluster) -> None:
+    by_hand(local_cluster, "ja-paused", partitions=2)
     live.topic("ja-paused", partitions=4)
     live.topic("ja-removed")
     planned(live)
@@ -203,12 +195,11 @@ def as_tombstone(live: Workspace, name: str, **lifecycle: object) -> None:
 def test_a_delete_that_the_files_of_now_exclude_is_refused(
     live: Workspace,
     local_cluster: LocalCluster,
-    admin: AdminClient,
     lifecycle: Mapping[str, object],
     policy: Mapping[str, Sequence[str]],
     reason: str,
 ) -> None:
-    by_hand(admin, "ja-doomed")
+    by_hand(local_cluster, "ja-doomed")
     as_tombstone(live, "ja-doomed")
     planned(live)
     as_tombstone(live, "ja-doomed", **lifecycle)
@@ -224,7 +215,7 @@ def test_a_delete_that_the_files_of_now_exclude_is_refused(
 def test_a_default_of_the_brokers_that_moved_stops_what_was_judged_by_it(
     live: Workspace, local_cluster: LocalCluster, admin: AdminClient
 ) -> None:
-    by_hand(admin, "ja-default", **{"retention.ms": WEEK_MS})
+    by_hand(local_cluster, "ja-default", **{"retention.ms": WEEK_MS})
     live.topic("ja-default", configs={"retention.ms": None})
     planned(live)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import look, remove_topics, until
+from fixtures.live import create_topics, look, remove_topics
 from fixtures.team_repository import READER, REVIEW_KEY, SECRET, TeamRepository, team_repository
 from fixtures.workflow import git
 from topicops import cli
@@ -242,11 +241,9 @@ def test_a_hostile_branch_reads_no_secret_runs_nothing_and_lifts_no_limit(
 ) -> None:
     """Workflow, policy, profile, names of files, Markdown in all fields, and three hundred topics."""
     kept = NewTopic(repository.topic("kept"), num_partitions=2, replication_factor=3)
-    admin = new_admin(local_cluster.bootstrap_servers)
-    admin.create_topics([kept])[kept.topic].result(30)
+    create_topics(local_cluster.bootstrap_servers, kept)
     repository.describe("kept")
     repository.publish()
-    until(lambda: kept.topic in look(local_cluster).topics)
     before = look(local_cluster)
     evil = EXAMPLE.replace(f"    uses: {REPOSITORY}/.github/workflows/pull-request.yml@v0.1.0\n", "").partition(
         "    with:"

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
@@ -50,18 +50,20 @@ def wait_for(futures: Mapping[object, object]) -> None:
         future.result(60)  # type: ignore[attr-defined]
 
 
-def by_hand(admin: AdminClient, *names: str, partitions: int = 1, replication_factor: int = 3, **configs: str) -> None:
+def by_hand(
+    cluster: LocalCluster, *names: str, partitions: int = 1, replication_factor: int = 3, **configs: str
+) -> None:
     new = [NewTopic(name, partitions, replication_factor, config=configs) for name in names]
-    wait_for(admin.create_topics(new))
+    create_topics(cluster.bootstrap_servers, *new)
 
 
 def test_a_hundred_changes_of_all_kinds_are_applied_and_verified_and_nothing_is_left(
-    live: Workspace, cluster: LocalCluster, admin: AdminClient
+    live: Workspace, cluster: LocalCluster
 ) -> None:
     growing, drifting, going = ([f"{kind}-{n:02}" for n in range(count)] for kind, count in KINDS.items())
-    by_hand(admin, *growing, partitions=2)
-    by_hand(admin, *drifting, **{"retention.ms": "3600000"})
-    by_hand(admin, *going)
+    by_hand(cluster, *growing, partitions=2)
+    by_hand(cluster, *drifting, **{"retention.ms": "3600000"})
+    by_hand(cluster, *going)
     for n in range(50):
         live.topic(f"new-{n:02}", partitions=3, configs={"min.insync.replicas": "2"})
     for name in growing:
@@ -93,8 +95,8 @@ def test_a_hundred_changes_of_all_kinds_are_applied_and_verified_and_nothing_is_
     assert (again.status, "No changes." in again.out) == (0, True)
 
 
-def test_first_contact_changes_nothing_and_lists_what_is_there(live: Workspace, admin: AdminClient) -> None:
-    by_hand(admin, *(f"old-{n:02}" for n in range(40)), replication_factor=1)
+def test_first_contact_changes_nothing_and_lists_what_is_there(live: Workspace, cluster: LocalCluster) -> None:
+    by_hand(cluster, *(f"old-{n:02}" for n in range(40)), replication_factor=1)
 
     planned = live.plan("--detailed-exitcode")
 
@@ -119,10 +121,10 @@ def test_a_spec_that_is_removed_deletes_nothing(live: Workspace, cluster: LocalC
 
 
 def test_what_is_impossible_is_blocked_with_a_way_out_and_the_rest_goes_ahead(
-    live: Workspace, cluster: LocalCluster, admin: AdminClient
+    live: Workspace, cluster: LocalCluster
 ) -> None:
-    by_hand(admin, "shrinking", partitions=6)
-    by_hand(admin, "thinning")
+    by_hand(cluster, "shrinking", partitions=6)
+    by_hand(cluster, "thinning")
     live.topic("shrinking", partitions=3)
     live.topic("thinning", replicationFactor=2)
     live.topic("fine")
@@ -147,7 +149,7 @@ def test_what_is_impossible_is_blocked_with_a_way_out_and_the_rest_goes_ahead(
 def test_a_topic_that_moved_since_the_plan_is_refused_with_old_and_new_value(
     live: Workspace, cluster: LocalCluster, admin: AdminClient, others: list[str], status: int
 ) -> None:
-    by_hand(admin, "moving", partitions=2)
+    by_hand(cluster, "moving", partitions=2)
     live.topic("moving", partitions=4)
     for name in others:
         live.topic(name)

@@ -10,9 +10,8 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
-from fixtures.live import cluster_spec, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.local.cluster import LocalCluster
 
@@ -40,12 +39,11 @@ KAFKAS_OPTION = {"unavailable": "unavailable-partitions"} | {
 @pytest.fixture(scope="module")
 def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
     """With a partition of each filter's kind: made by hand, then one broker stopped, then one replica wished to it."""
-    admin = new_admin(local_cluster.bootstrap_servers)
     new = [
         NewTopic(name, 1, replica_assignment=[row], config={"min.insync.replicas": MIN_ISR.get(name, "1")})
         for name, row in ROWS.items()
     ]
-    settle(admin.create_topics(new))
+    create_topics(local_cluster.bootstrap_servers, *new)
     local_cluster.stop_broker(STOPPED)
     try:
         until(lambda: leader_of(local_cluster, "health-gone") == -1)
@@ -62,11 +60,6 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
     workspace.cluster = cluster_spec(cluster)
     return workspace
-
-
-def settle(futures: dict[str, object]) -> None:
-    for future in futures.values():
-        future.result(60)  # type: ignore[attr-defined]
 
 
 def leader_of(cluster: LocalCluster, topic: str) -> int:

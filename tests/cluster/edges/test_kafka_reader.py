@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from fixtures.admin import new_admin
-from fixtures.live import look, until
+from fixtures.live import create_topics, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.kafka.clients import BrokerConnections
@@ -44,9 +44,7 @@ def topics(local_cluster: LocalCluster, properties: dict[str, str]) -> Iterator[
         NewTopic(f"{prefix}.lone", 1, replica_assignment=[[2]]),
     ]
     until(lambda: len(look(local_cluster).brokers) == 3)  # one that was paused may have lost its session
-    admin = new_admin(properties["bootstrap.servers"])
-    for future in admin.create_topics(new).values():
-        future.result(60)
+    create_topics(properties["bootstrap.servers"], *new)
     names = [topic.topic for topic in new]
     yield names
     # A client of its own: one from before a broker stopped may go on asking it.
