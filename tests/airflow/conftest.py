@@ -25,7 +25,8 @@ def make_project() -> None:
     (PROJECT / "topics/environments").mkdir(parents=True)
     shutil.copy(REPOSITORY / "dags/topicops_dags.py", PROJECT / "dags")
     for name in ENVIRONMENT_FILES:
-        (PROJECT / "topics/environments" / name).write_text(": [not YAML\n", encoding="utf-8")
+        text = "kind: Environment\n" if name == "local.yaml" else ": [not YAML\n"
+        (PROJECT / "topics/environments" / name).write_text(text, encoding="utf-8")
 
 
 def airflow_settings() -> dict[str, str]:

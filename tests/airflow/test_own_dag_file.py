@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -102,6 +103,21 @@ def test_each_environment_runs_when_and_how_its_file_says(tmp_path: Path, monkey
         pytest.param("spec: {airflow: apply}", "plan", id="no mapping"),
         pytest.param("airflow " * 3, "apply", id="nothing of that name"),
         pytest.param("{schedule: every 7m}", "apply", id="a schedule that is none"),
+        pytest.param("{mode: ~}", "apply", id="a null"),
+        pytest.param(f"spec: {{airflow: {'[' * 30_000}", "plan", id="nested deeper than the parser's stack"),
+        pytest.param(f"spec: {{airflow: {{}}, at: {'{a: ' * 20}1{'}' * 20}}}", "plan", id="nested too deep elsewhere"),
+        pytest.param(
+            "\n".join(
+                ["a0: &a0 [airflow]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 200)), "*a199 : 1"]
+            ),
+            "plan",
+            id="aliases that double 199 times",
+        ),
+        pytest.param("{at: 2001-02-30}", "apply", id="a day that no calendar has"),
+        pytest.param("spec: {airflow: {}, ? [1, 2] : 3}", "plan", id="a key that is a list"),
+        pytest.param("spec: {airflow: {mode: !!python/none apply}}", "plan", id="a tag"),
+        pytest.param("spec: {airflow: {mode: apply, mode: apply}}", "plan", id="a field twice"),
+        pytest.param("spec: {airflow: {mode: apply}} #" + "x" * 70_000, "plan", id="more than 64 KiB"),
     ],
 )
 def test_a_file_that_cannot_be_read_leaves_its_dags_standing(
@@ -111,6 +127,42 @@ def test_a_file_that_cannot_be_read_leaves_its_dags_standing(
     monkeypatch.setenv("TOPICOPS_MODE", "apply")
     pipeline = dags_of(topics_with(tmp_path, dev=written))["topic_pipeline_dev"]
     assert (pipeline.schedule, pipeline.params["mode"]) == ("@hourly", mode)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "no UTF-8"])
+def test_an_environment_that_is_no_regular_file_of_text_only_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("TOPICOPS_MODE", "apply")
+    topics = topics_with(tmp_path, good="{}")
+    file = topics / "environments/odd.yaml"
+    match kind:
+        case "pipe":
+            os.mkfifo(file)
+        case "link":
+            file.symlink_to("/dev/zero")
+        case "folder":
+            file.mkdir()
+        case _:
+            file.write_bytes(b"spec: {airflow: {mode: \xff}}")
+    modes = {name: dags_of(topics)[f"topic_pipeline_{name}"].params["mode"] for name in ("odd", "good")}
+    assert modes == {"odd": "plan", "good": "apply"}
+
+
+def test_what_nobody_thought_of_in_one_file_leaves_the_others_their_dags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    topics = topics_with(tmp_path, bad="{}", good="{}")
+
+    def fails_on_bad(file: Path) -> dict[str, str]:
+        if file.stem == "bad":
+            raise OverflowError("not thought of")
+        return {}
+
+    monkeypatch.setattr("topicops.on_airflow.options.read_airflow_part", fails_on_bad)
+    assert "topic_pipeline_good" in dags_of(topics)
+    assert "topic_pipeline_bad" not in dags_of(topics)
+    assert "bad has no DAGs" in caplog.text
 
 
 def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(

@@ -1,12 +1,20 @@
-"""The DAG file that people put beside their topics. Airflow itself is not needed for it."""
+"""The DAG file that people put beside their topics, and what an environment's file says of its DAGs.
+
+Airflow itself is not needed for either.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import open_regular
+from topicops.edges.specs.problems import ReadingError, UnreadableError
 from topicops.edges.specs.writer import write_new
 from topicops.model.errors import SpecFileError
+from topicops.model.specs.document import Fields, Node, Text
 
 NAME = "topicops_dags.py"
 
@@ -29,3 +37,30 @@ def write_dag_file(folder: Path) -> tuple[Path, bool]:
         raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
     write_new(folder, {NAME: dag_file()})
     return path, True
+
+
+def airflow_part(file: Path) -> Mapping[str, str]:
+    """Return the plain texts of ``spec.airflow``, by field; a null is left out.
+
+    The file is opened and read as ``validate`` does: no link, no pipe, nothing above the limits.
+
+    Raises:
+        SpecFileError: The file cannot be read, or ``spec.airflow`` is no mapping of texts.
+    """
+    try:
+        root = read_document(open_regular(file), str(file))
+    except UnreadableError as error:
+        raise SpecFileError(str(error)) from error
+    except ReadingError as error:
+        raise SpecFileError(f"{file}: {error}") from error
+    part = _field(_field(root, "spec"), "airflow")
+    if part is None or (isinstance(part, Text) and part.is_null):
+        return {}
+    if not isinstance(part, Fields) or not all(isinstance(value, Text) for _, value in part.entries):
+        raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping of texts")
+    return {name.text: value.text for name, value in part.entries if isinstance(value, Text) and not value.is_null}
+
+
+def _field(node: Node | None, name: str) -> Node | None:
+    entries = node.entries if isinstance(node, Fields) else ()
+    return next((value for key, value in entries if key.text == name), None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.model.errors import UsageError
+from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.printable import printable
 from topicops.model.specs.schedules import cron_of, schedule_problem
 
@@ -71,37 +71,24 @@ def schedule_of_setting(name: str, environment: str) -> object:
 
 
 def read_airflow_part(file: Path) -> Mapping[str, str]:
-    """``spec.airflow`` of an environment's file: its words that are in order.
+    """Return the words of ``spec.airflow`` that are in order.
 
     ``validate`` reports the others, and a file that cannot be read; with such a part nothing is sent.
     """
+    from topicops.flow.dag_file import airflow_part
+
     try:
-        text = file.read_text(encoding="utf-8")
-        part = _part_of(text) if "airflow" in text else {}
-    except (OSError, ValueError) as error:
-        log.warning("%s: spec.airflow cannot be read, so its DAGs only plan: %s", printable(str(file)), error)
-        return {"mode": "plan"}
-    if not isinstance(part, dict):
+        part = airflow_part(file)
+    except SpecFileError as error:
+        log.warning("spec.airflow cannot be read, so these DAGs only plan: %s", printable(str(error)))
         return {"mode": "plan"}
     schedules = {name: part[name] for name in ("schedule", "driftSchedule") if _is_schedule(part.get(name))}
     mode = part.get("mode")
     return {**schedules, **({} if mode is None else {"mode": mode if mode in MODES else "plan"})}
 
 
-def _part_of(text: str) -> object:
-    """Raises ``ValueError`` for what is no YAML."""
-    import yaml
-
-    try:
-        found = yaml.load(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error).replace("\n", " ")) from error
-    spec = found.get("spec") if isinstance(found, dict) else None
-    return (spec.get("airflow") or {}) if isinstance(spec, dict) else {}
-
-
-def _is_schedule(written: object) -> bool:
-    return isinstance(written, str) and schedule_problem(written) is None
+def _is_schedule(written: str | None) -> bool:
+    return written is not None and schedule_problem(written) is None
 
 
 def _schedule(wanted: object, setting: str, environment: str) -> object:
