@@ -13,9 +13,13 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import write_run
+from fixtures.run_pages import NOW, write_run
 from fixtures.topic_index import write_index
+from topicops.flow.runs.rejections import Rejection
+from topicops.model.plans.plan import GateWord
+from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.app import build_app
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf
 from topicops.on_airflow.plugin import PREFIX, TopicopsPlugin
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -130,6 +134,35 @@ def test_who_may_read_the_runs_of_a_pipeline_sees_the_topics_of_its_environment(
     assert answer.status_code == 200
     assert "local" in answer.text
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
+
+
+def test_no_page_shows_where_the_folder_is_on_the_server(server: TestClient, home: Path) -> None:
+    spool = home / "history/spool/environment=local"
+    spool.mkdir(parents=True)
+    (spool / "bad.json").write_text("{", encoding="utf-8")
+    headers = {"Authorization": f"Bearer {token_of('viewer')}"}
+    pages = [f"{PREFIX}/dags/{DAG}/{page}" for page in TOPICS_PAGES] + [f"{PREFIX}/topics"]
+    answers = [server.get(page, headers=headers) for page in pages]
+    answers += [server.get(page, params={"run_id": RUN}, headers=headers) for page in PAGES]
+    assert [answer.url for answer in answers if str(home) in answer.text] == []
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_who_may_not_read_the_approval_dag_sees_no_person_and_no_comment(
+    server: TestClient, monkeypatch: pytest.MonkeyPatch, *, may: bool
+) -> None:
+    plan = rich_plan()
+    held = [gated.digest for gated in plan.changes if gated.gate is GateWord.HELD]
+    answer = Answered(by="bob (id 2)", at=NOW, comment="after the freeze", approved=frozenset(held[:1]))
+    question = Question(dag_id="topic_approval_local", run_id="r", answer=answer)
+    rejected = {digest: Rejection(by="carol (id 7)", at=NOW, run="x/y", comment="never") for digest in held[1:]}
+    model = PlanModel(run=RunOf(dag_id=DAG, run_id=RUN), plan=plan, question=question, rejections=rejected)
+    monkeypatch.setattr(app, "read_plan", lambda _home, _run: model)
+    monkeypatch.setattr(app, "_may_read", lambda dag_id, _user: may or dag_id != "topic_approval_local")
+    headers = {"Authorization": f"Bearer {token_of('viewer')}"}
+    page = server.get(PAGES[0], params={"run_id": RUN}, headers=headers).text
+    assert [word in page for word in ("bob", "after the freeze", "carol", "never")] == [may] * 4
+    assert "approved by" in page
 
 
 def test_a_dag_of_somebody_else_has_no_topics(server: TestClient) -> None:

@@ -20,7 +20,7 @@ from topicops.cli.output import print_error, print_result, progress
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
-from topicops.model.unexpected import sentence, shortage
+from topicops.model.unexpected import known_cause, sentence
 from topicops.model.waits import told_waits
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def run(arguments: list[str] | None = None) -> int:
         return _status_of(error)
     except Exception as error:
         logger.info("unexpected error", exc_info=True)
-        message = shortage(error) or f"{sentence(error)}; run with --verbose to see where"
+        message = known_cause(error) or f"{sentence(error)}; run with --verbose to see where"
         return _failed(words, ExitStatus.ERROR, f"topicops: {message}", message=message)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.release import OWN_RIGHTS
 from topicops.model.specs.spellings import largest_unit
+from topicops.model.times import EPOCH, time_of_ms
 
 STOP_CLIENTS = "stop its clients and plan again, or set policy.deleteActive: allow"
 HIDDEN_GROUPS = (
     f"the brokers do not tell, as Kafka's own do since {OWN_RIGHTS}, whether the reader sees every consumer group"
 )
 CHECK_BY_HAND = "check by hand that no group uses it, then set policy.deleteActive: allow"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
 
@@ -29,7 +29,7 @@ def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) 
         return None
     if activity.emptied and (activity.kept_ms is None or activity.kept_ms < rest_ms):
         return _emptied_text(activity, rest_ms)
-    if newest == NO_RECORD or newest <= (now - _EPOCH) // _MS - rest_ms:
+    if newest == NO_RECORD or newest <= (now - EPOCH) // _MS - rest_ms:
         return None
     return f"its last record is of {time_text(newest)}; it rests {_duration(rest_ms)} after that (policy.restsFor)"
 
@@ -72,10 +72,8 @@ def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
 
 def time_text(ms: int) -> str:
     """``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
-    try:
-        return f"{_EPOCH + ms * _MS:%Y-%m-%dT%H:%M:%SZ}"
-    except OverflowError:
-        return f"{ms} ms since 1970"
+    at = time_of_ms(ms)
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else f"{ms} ms since 1970"
 
 
 def _use_text(activity: TopicActivity, group: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -23,7 +24,7 @@ from topicops.edges.history.compaction import compact, is_due, period_of
 from topicops.edges.history.files import counted_files
 from topicops.edges.history.places import table_folder
 from topicops.edges.history.reading import History
-from topicops.edges.history.spool import SpooledHistory
+from topicops.edges.history.spool import SpooledHistory, spooled
 from topicops.model.errors import MissingExtraError
 from topicops.model.runs.history import DIFFERENCES, DeltaRow, HistoryEntry, RunRow, Span
 from topicops.steps.history.spans import ordered_lanes, spans
@@ -201,6 +202,39 @@ def test_a_damaged_file_in_the_spool_is_named(tmp_path: Path, monkeypatch: pytes
 
     assert found(tmp_path) == (history.spans, [f"{path}: left out: Input data was truncated; move it away"])
     assert compact(tmp_path, AFTER)
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"topics": 2**70}, id="a number of no width"),
+        pytest.param({"topics": 2**63}, id="a number that JSON has and no column"),
+        pytest.param({"read_at": "0001-01-01T00:00:00+14:00"}, id="a time before all calendars"),
+        pytest.param({"read_at": "2026-05-01T00:00:00"}, id="a time without a zone"),
+    ],
+)
+def test_a_value_that_no_table_holds_costs_its_own_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object]
+) -> None:
+    history = planted_history(10, seed=8)
+    add(tmp_path, history)
+    [entry] = planted_history(1, seed=9).entries
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "pyarrow")
+        append(tmp_path, entry)
+    [path] = tmp_path.rglob("spool/*/*.json")
+    content = json.loads(path.read_text())
+    content["runs"][0] |= change
+    path.write_text(json.dumps(content))
+
+    spans, [warning] = found(tmp_path)
+    assert spans == history.spans
+    assert warning.startswith(f"{path}: left out: ")
+    assert compact(tmp_path, AFTER)
+    seen: list[str] = []
+    assert list(spooled(tmp_path, "prod", seen.append)) == []
+    assert seen == [warning]
     assert path.exists()
 
 

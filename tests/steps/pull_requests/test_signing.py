@@ -52,5 +52,10 @@ def test_a_changed_review_is_not(change: dict[str, object]) -> None:
     assert not is_genuine(replace(signed, review=replace(REVIEW, **change)), KEY)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("signature", ["é", "", "\udcff", "ab" * 32], ids=["no ASCII", "empty", "no text", "made up"])
+def test_a_signature_that_is_none_is_not_genuine(signature: str) -> None:
+    assert not is_genuine(replace(signed_review(REVIEW, KEY), signature=signature), KEY)
+
+
 def test_neither_is_one_that_another_key_has_signed() -> None:
     assert not is_genuine(signed_review(REVIEW, b"x" * 32), KEY)

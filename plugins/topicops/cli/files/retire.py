@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from topicops.cli.output import print_result
 from topicops.cli.shared_options import TopicsOption
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
+from topicops.model.times import in_utc
 
 if TYPE_CHECKING:
     from topicops.steps.authoring.retire import Tombstone
@@ -51,9 +52,6 @@ def retire_command(
 
 def _time(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise UsageError(f"--not-before {text!r}: write a time with its zone, like 2030-01-31T12:00:00Z")
-    return found.astimezone(UTC)
+        return in_utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise UsageError(f"--not-before {text!r}: write a time with its zone, like 2030-01-31T12:00:00Z") from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
 from topicops.model.printable import first_line
-from topicops.model.runs.history import HistoryEntry, TableName
+from topicops.model.runs.history import ROW_TYPES, HistoryEntry, TableName
+from topicops.model.times import in_utc
+
+LARGEST = 2**31 - 1
+"""The largest number of the tables' narrowest column; counts of a cluster are far below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,18 @@ def spool_files(home: Path, environment: str) -> list[Path]:
 
 
 def read_spooled(path: Path) -> HistoryEntry:
-    """Raises ``JsonError`` or ``OSError``."""
+    """Raises ``JsonError`` or ``OSError``; ``JsonError`` also for a number or a time that no table can hold."""
     with json_errors():
-        return msgspec.json.decode(path.read_bytes(), type=known(HistoryEntry))
+        entry = msgspec.json.decode(path.read_bytes(), type=known(HistoryEntry))
+        for row in (row for table in ROW_TYPES for row in entry.rows(table)):
+            for field in fields(row):
+                _require_a_place(getattr(row, field.name))
+        return replace(entry, recorded_at=in_utc(entry.recorded_at))
+
+
+def _require_a_place(value: object) -> None:
+    """Raises ``ValueError`` for a value that the columns of the tables do not take."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError(f"a number is larger than {LARGEST}")
+    if isinstance(value, datetime):
+        in_utc(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
@@ -16,6 +15,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from topicops.edges.kafka.clients import BrokerConnections, named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.ports import ServerTime
+from topicops.model.times import time_of_ms
 
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""
@@ -81,10 +81,12 @@ def _decoded(answers: Mapping[int, Any], asked_at: float, answered_at: float) ->
         )
     partition = answer.topics[0].partitions[0]
     leader_ms = max((_time_ms(v) for v in partition.current_voters if v.replica_id == partition.leader_id), default=-1)
-    time = None
-    if leader_ms > 0:
-        at = datetime.fromtimestamp(leader_ms / 1000, UTC)
-        time = ServerTime(server="the KRaft controller", at=at, asked_at=asked_at, answered_at=answered_at)
+    at = time_of_ms(leader_ms) if leader_ms > 0 else None
+    time = (
+        None
+        if at is None
+        else ServerTime(server="the KRaft controller", at=at, asked_at=asked_at, answered_at=answered_at)
+    )
     return Quorum(leader=partition.leader_id, epoch=partition.leader_epoch, time=time)
 
 

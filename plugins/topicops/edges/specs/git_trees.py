@@ -175,7 +175,7 @@ def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, Store
 def _entries(listed: bytes, folder: str) -> Iterator[tuple[str, StoredFile]]:
     for line in filter(None, listed.split(b"\0")):
         match = _ENTRY.fullmatch(line)
-        path = os.fsdecode(match[5]) if match else ""
+        path = match[5].decode("utf-8", "backslashreplace") if match else ""  # shown, and never opened
         if not match or _NOT_A_NAME & set(path.split("/")):
             raise UsageError(f"{printable(path) or folder}: git has a path there that no work tree may have")
         if match[1] != _SUBMODULE:

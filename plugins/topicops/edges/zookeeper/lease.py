@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -32,6 +31,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.ports import ServerTime
+from topicops.model.times import time_of_ms
 from topicops.model.waits import waiting_for
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,8 @@ class ZooKeeperLease:
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
-        """When ZooKeeper's leader wrote the znode, by its own clock; None: the znode is gone.
+        """When ZooKeeper's leader wrote the znode, by its own clock; None: the znode is gone, or has no time of a
+        calendar.
 
         Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
         """
@@ -140,8 +141,8 @@ class ZooKeeperLease:
         if znode is None:
             return None
         asked_at, answered_at = self._written_between
-        at = datetime.fromtimestamp(znode.stat.ctime / 1000, UTC)
-        return ServerTime(server="ZooKeeper", at=at, asked_at=asked_at, answered_at=answered_at)
+        at = time_of_ms(znode.stat.ctime)
+        return None if at is None else ServerTime(server="ZooKeeper", at=at, asked_at=asked_at, answered_at=answered_at)
 
     def _read_when_connected(self) -> Znode | None:
         deadline = time.monotonic() + self.session.timeout_s

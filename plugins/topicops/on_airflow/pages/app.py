@@ -6,6 +6,8 @@ Airflow checks nothing that a plugin mounts, so the check is a dependency of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +24,7 @@ from topicops.on_airflow.pages.markup import document, tag
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
-from topicops.on_airflow.pages.reading import RunOf, read_plan, read_quality
+from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, read_quality, without_persons
 from topicops.on_airflow.pages.topic_page import topic_page
 from topicops.on_airflow.pages.topics_page import ORDERS, environments_page, topics_page
 from topicops.on_airflow.pages.topics_reading import (
@@ -61,15 +63,18 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     may_read_runs = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])
 
+    shown, of_environment = partial(_shown, home), partial(_of_environment, home)
+
     # The DAG is a part of the path: the check reads it from there before it looks anywhere else.
     @app.get("/dags/{dag_id}/quality")
     def quality(dag_id: str, run_id: RunId) -> Response:
-        return HTMLResponse(quality_page(read_quality(home(), RunOf(dag_id=dag_id, run_id=run_id))), headers=HEADERS)
+        return shown(quality_page(read_quality(home(), RunOf(dag_id=dag_id, run_id=run_id))))
 
     @app.get("/dags/{dag_id}/plan")
     def plan(
         dag_id: str,
         run_id: RunId,
+        user: GetUserDep,
         *,
         action: Word = "",
         state: Word = "",
@@ -78,12 +83,12 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         q: Word = "",
     ) -> Response:
         chosen = Filter(action=action, state=state, risk=risk, owner=owner, q=q)
-        return HTMLResponse(plan_page(read_plan(home(), RunOf(dag_id=dag_id, run_id=run_id)), chosen), headers=HEADERS)
+        return shown(plan_page(_plan_for(user, home(), RunOf(dag_id=dag_id, run_id=run_id)), chosen))
 
     @app.get("/topics")
     def environments_of(user: GetUserDep) -> Response:
         may_read = [name for name in environments(home()) if _may_read(f"topic_pipeline_{name}", user)]
-        return HTMLResponse(environments_page(may_read), headers=HEADERS)
+        return shown(environments_page(may_read))
 
     @app.get("/dags/{dag_id}/topics")
     def topics(
@@ -98,27 +103,27 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     ) -> Response:
         known_order = next((known for known in ORDERS if known == order), ORDERS[0])
         wanted = TopicsWanted(q=q, owner=owner, state=state, broker=broker, order=known_order, first=first)
-        return _of_environment(dag_id, lambda name: topics_page(read_topics(home(), name, wanted)))
+        return of_environment(dag_id, lambda name: topics_page(read_topics(home(), name, wanted)))
 
     @app.get("/dags/{dag_id}/topic")
     def topic(dag_id: str, name: Word) -> Response:
-        return _of_environment(dag_id, lambda environment: topic_page(read_topic(home(), environment, name)))
+        return of_environment(dag_id, lambda environment: topic_page(read_topic(home(), environment, name)))
 
     @app.get("/dags/{dag_id}/brokers")
     def brokers(dag_id: str) -> Response:
-        return _of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name)))
+        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name)))
 
     @app.get("/dags/{dag_id}/broker")
     def broker(dag_id: str, id: Number) -> Response:  # noqa: A002  its name in the address
-        return _of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, chosen=id)))
+        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, chosen=id)))
 
     @app.get("/dags/{dag_id}/rack")
     def rack(dag_id: str, name: Word) -> Response:
-        return _of_environment(dag_id, lambda environment: brokers_page(read_brokers(home(), environment, rack=name)))
+        return of_environment(dag_id, lambda environment: brokers_page(read_brokers(home(), environment, rack=name)))
 
     @app.get("/dags/{dag_id}/trends")
     def trends(dag_id: str) -> Response:
-        return _of_environment(dag_id, lambda name: trends_page(read_trends(home(), name)))
+        return of_environment(dag_id, lambda name: trends_page(read_trends(home(), name)))
 
     @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")
@@ -130,13 +135,25 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     return app
 
 
-def _of_environment(dag_id: str, page: Callable[[str], str]) -> Response:
+def _shown(home: Callable[[], Path], page: str, status: int = 200) -> Response:
+    """The page, without the place of the folder on the server, which a warning about a file names."""
+    return HTMLResponse(page.replace(f"{escape(str(home()))}/", ""), status, headers=HEADERS)
+
+
+def _of_environment(home: Callable[[], Path], dag_id: str, page: Callable[[str], str]) -> Response:
     """The page of the environment whose DAG this is; 404 for a DAG that is not ours."""
     environment = RunOf(dag_id=dag_id, run_id="").environment
     if environment is None:
         text = "This is no DAG of topicops: there is nothing to show."
-        return HTMLResponse(document("Topics", tag("p", text, cls="empty"), static=STATIC).text, 404, headers=HEADERS)
-    return HTMLResponse(page(environment), headers=HEADERS)
+        return _shown(home, document("Topics", tag("p", text, cls="empty"), static=STATIC).text, 404)
+    return _shown(home, page(environment))
+
+
+def _plan_for(user: BaseUser, home: Path, run: RunOf) -> PlanModel:
+    """The plan; who answered, and why, is only for readers of the DAG that asked."""
+    model = read_plan(home, run)
+    may_read_answers = run.environment is None or _may_read(run.approval_dag, user)
+    return model if may_read_answers else without_persons(model)
 
 
 def _may_read(dag_id: str, user: BaseUser) -> bool:

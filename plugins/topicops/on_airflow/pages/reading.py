@@ -178,6 +178,15 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     )
 
 
+def without_persons(model: PlanModel) -> PlanModel:
+    """Return the same plan for a reader who may not see the answers: what was decided, but not by whom or why."""
+    question, nobody = model.question, "a person"
+    if question and question.answer:
+        question = replace(question, answer=replace(question.answer, by=nobody, comment=""))
+    rejections = {digest: replace(found, by=nobody, comment="") for digest, found in model.rejections.items()}
+    return replace(model, question=question, rejections=rejections)
+
+
 def _opened(home: Path, dag_id: str, run_id: str) -> Run:
     """A run's folder; nothing is created."""
     return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)

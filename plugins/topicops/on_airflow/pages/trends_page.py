@@ -19,7 +19,9 @@ def trends_page(model: TrendsModel) -> str:
     if found is None or not found.runs:
         body: list[Html] = [tag("p", model.problem or "No run has left a history yet.", cls="empty")]
     else:
-        body = [*_lines(found), *_heat_map(found), *(tag("p", line, cls="card warn") for line in found.warnings)]
+        body = [*_lines(found), *_heat_map(found)]
+    warnings = found.warnings if found else ()
+    body += [tag("p", line, cls="card warn") for line in warnings]
     return topics_document("Trends", model.indexed, "trends", *body)
 
 

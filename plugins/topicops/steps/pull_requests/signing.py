@@ -35,7 +35,9 @@ def signature_of(value: object, key: bytes, *, purpose: str) -> str:
 
 
 def is_signed(value: object, signature: str, key: bytes, *, purpose: str) -> bool:
-    return hmac.compare_digest(signature_of(value, key, purpose=purpose), signature)
+    # As bytes: for a text that is not ASCII, `compare_digest` raises an error.
+    given = signature.encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(signature_of(value, key, purpose=purpose).encode(), given)
 
 
 def signed_review(review: ReviewApproval, key: bytes) -> SignedReview:

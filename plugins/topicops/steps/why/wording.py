@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS
+from topicops.model.times import time_of_ms
 from topicops.model.why_facts import WhyFacts
 
 CLIENT_PROPERTIES = "client.properties"
@@ -25,7 +25,8 @@ def at(ms: int | None) -> str:
 
 
 def _shown(ms: int) -> str:
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    at = time_of_ms(ms)
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else f"{ms} ms since 1970"
 
 
 def brokers_text(brokers: Iterable[int]) -> str:
