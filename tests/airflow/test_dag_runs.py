@@ -63,7 +63,7 @@ def test_a_pipeline_sends_every_kind_with_deletes_last_and_ends_well(tmp_path: P
     assert state == "success"
     assert sorted(kinds_sent(flow)) == ALL_KINDS
     assert kinds_sent(flow)[-1] == "delete"
-    assert {name for name, task in tasks.items() if task != "success"} == {"ask"}
+    assert {name for name, task in tasks.items() if task != "success"} == {"announce", "ask"}
 
 
 @pytest.mark.soak
@@ -72,7 +72,7 @@ def test_kinds_without_a_change_start_no_process_and_what_was_sent_is_verified_a
     state, tasks = run_pipeline(flow)
     assert (state, kinds_sent(flow)) == ("success", ["create"])
     skipped = {name for name, task in tasks.items() if task != "success"}
-    assert skipped == {"expand", "configure", "delete", "ask"}
+    assert skipped == {"expand", "configure", "delete", "announce", "ask"}
 
 
 def test_mode_plan_ends_well_with_nothing_sent(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     state, tasks = run_pipeline(flow)
     assert state == "success"
     skipped = {name for name, task in tasks.items() if task == "skipped"}
-    assert skipped == {*ALL_KINDS, "verify", "ask"}
+    assert skipped == {*ALL_KINDS, "verify", "announce", "ask"}
     assert {tasks[name] for name in ("quality_after", "report")} == {"success"}
     assert read_held(tmp_path, "local").addresses == {}
     assert asked() == before
@@ -100,7 +100,8 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
 def test_without_a_change_the_rules_are_evaluated_again_only_if_no_run_left_this_very_state(tmp_path: Path) -> None:
     state, tasks = run_pipeline(ScriptedFlow(tmp_path, judged="topic_pipeline_local/1"))
     assert state == "success"
-    assert {name for name, task in tasks.items() if task == "skipped"} == {*ALL_KINDS, "verify", "quality_after", "ask"}
+    skipped = {name for name, task in tasks.items() if task == "skipped"}
+    assert skipped == {*ALL_KINDS, "verify", "announce", "quality_after", "ask"}
 
 
 QUIET = Quiet(
@@ -225,7 +226,7 @@ def test_an_approval_sends_what_was_asked_verifies_it_and_ends_well(tmp_path: Pa
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     state, tasks = ask(flow, "Approve")
     assert state == "success"
-    assert {name for name, task in tasks.items() if task != "success"} == {"create", "expand", "configure"}
+    assert {name for name, task in tasks.items() if task != "success"} == {"create", "expand", "configure", "announce"}
     assert kinds_sent(flow) == ["delete"]
     assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
     assert [given.signature for given in flow.approvals] == ["admin (id 1)"]

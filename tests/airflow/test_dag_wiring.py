@@ -37,9 +37,10 @@ PIPELINE_UPSTREAM = {
     "configure": {"gate"},
     "delete": {"gate", "create", "expand", "configure"},
     "verify": CHANGES,
+    "announce": {"verify"},
     "quality_after": {"verify"},
     "ask": {"gate"},
-    "report": {"quality_after", "ask", *CHANGES},
+    "report": {"quality_after", "announce", "ask", *CHANGES},
 }
 DRIFT_UPSTREAM = {
     "validate": set(),
@@ -57,8 +58,9 @@ APPROVAL_UPSTREAM = {
     "configure": {"approve"},
     "delete": {"approve", "create", "expand", "configure"},
     "verify": CHANGES,
+    "announce": {"verify"},
     "quality_after": {"verify"},
-    "report": {"quality_after", *CHANGES},
+    "report": {"quality_after", "announce", *CHANGES},
 }
 
 

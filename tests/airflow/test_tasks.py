@@ -482,7 +482,7 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
     assert json.loads(json.dumps(task.pushed["result"])) == task.pushed["result"]
     assert (result.success, result.headline) == (False, "The run did not end as it should; 1 held.")
     assert [(change.topic, change.status) for change in result.changes] == [("tmp-import", "held"), ("orders", "done")]
-    assert result.notes == ("Task verify failed; its log says why.",)
+    assert result.notes == ("Task verify failed; its log says why, or the API server's.",)
 
 
 def test_a_pipeline_that_applied_may_be_remembered_as_verified_and_one_that_planned_may_not(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_defaults_that_cannot_be_read_are_not_known(folder: Path, defaults: obje
         read_audit_log(folder, "prod").lines[0], action="configure", request={**request, "defaults": defaults}
     )
 
-    assert "retention.ms: (broker default, not known) -> 9 (override)" in audit_lines_text([line])
+    assert "retention.ms: (broker default, not known) -> 9 (9ms, override)" in audit_lines_text([line])
 
 
 def test_runs_are_listed_with_how_they_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

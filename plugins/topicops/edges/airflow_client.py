@@ -38,6 +38,8 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     state: str | None
     try_number: int
+    map_index: int = -1
+    """-1: the task is there once."""
     duration: float | None = None
     """Seconds."""
 
@@ -191,16 +193,21 @@ class AirflowClient:
         return {run.dag_run_id: run.state for run in runs}
 
     def tasks(self, dag_id: str, run_id: str) -> Mapping[str, TaskState]:
-        tasks = self._send("GET", f"{_run_path(dag_id, run_id)}/taskInstances?limit=100", _Tasks).task_instances
-        return {task.task_id: task for task in tasks}
+        """The tasks of a run by id; of a mapped task one instance, which has not ended well if there is such a one."""
+        path = f"{_run_path(dag_id, run_id)}/taskInstances?order_by=map_index&limit=100"
+        found: dict[str, TaskState] = {}
+        for task in self._send("GET", path, _Tasks).task_instances:
+            if found.setdefault(task.task_id, task).state == "success":
+                found[task.task_id] = task
+        return found
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> object:
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/xcomEntries/{key}?deserialize=true"
         return self._send("GET", path, _XCom).value
 
-    def log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
+    def log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1, *, map_index: int = -1) -> str:
         """A task's log: one line for each event, without time and level; an exception is its last line."""
-        path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/logs/{try_number}"
+        path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/logs/{try_number}?map_index={map_index}"
         text = self._answer("GET", path, headers={"Accept": "application/x-ndjson"}).content
         lines = [msgspec.json.decode(line, type=_LogLine) for line in text.splitlines() if line.strip()]
         return "\n".join("\n".join([line.event, *map(_exception, line.error_detail)]) for line in lines)

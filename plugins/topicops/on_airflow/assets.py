@@ -1,7 +1,8 @@
 """Assets: a DAG that needs a topic is scheduled on ``topicops://<environment>/<topic>``.
 
-The task ``verify`` emits an event for each topic that the run created or changed, once the topic is healthy. It uses an
-alias, because only a run knows which topics it changes.
+Each topic that a run created or changed gets an event once ``verify`` has found it healthy. The events use an alias,
+because only a run knows which topics it changes. The task ``verify`` emits those of the first topics, and the tasks
+``announce`` those of all others, group by group.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Asset, AssetAlias, Context
+from airflow.sdk.configuration import conf
 
 from topicops.model.runs.results import IN_PLACE, Check, Outcome
 
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_EVENTS = 200
-"""Of a task. Airflow 3.3 stores them while the task waits for its answer, and fails the task after 5 s: so it did with
-2,000 new assets in SQLite, at 4 ms each."""
+NEW_ASSETS_PER_S = 2.0
+"""How many events Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with an
+insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s."""
 GONE = "delete"
 """The action after which there is no topic to wait for."""
 
@@ -38,42 +41,38 @@ def topics_alias(environment: str) -> AssetAlias:
     return AssetAlias(f"topicops://{environment}")
 
 
-def announce_topics(run: Run, context: Context) -> None:
-    """Emit an event for each topic that this run created or changed, and that ``verify`` has found healthy."""
+def announce_topics(run: Run, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
+    """Emit an event for each topic of one group that this run created or changed, and that ``verify`` found healthy.
+
+    The group is small enough for Airflow to store its events before the worker gives up.
+
+    Args:
+        first: Place of the group's first topic, in the order of the outcomes.
+
+    Returns:
+        The argument ``first`` of each group that follows, each as a list of its own.
+    """
     from topicops.flow import read_outcomes
 
     checks = run.store.read_value("checks.json", tuple[Check, ...])
     ready = ready_topics(read_outcomes(run), checks)
-    if len(ready) > MOST_EVENTS:
-        ready = _awaited(run.environment, ready)
-    if not ready:
-        return
+    size = group_size(len(ready))
+    group = dict(islice(ready.items(), first, first + size))
+    if not group:
+        return ()
     events = context["outlet_events"][topics_alias(run.environment)]
     commit = run.read_plan().change_set.source.commit or ""
-    for topic, actions in ready.items():
+    for topic, actions in group.items():
         events.add(topic_asset(run.environment, topic), {"actions": [*actions], "run": run.name, "commit": commit})
-    log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in ready))
+    log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in group))
+    return [[start] for start in range(first + size, len(ready), size)]
 
 
-def _awaited(environment: str, ready: Mapping[str, Sequence[Action]]) -> Mapping[str, Sequence[Action]]:
-    """Of many topics those whose assets Airflow knows: somebody waits for them, or they had an event before."""
-    known = ((topic, actions) for topic, actions in ready.items() if is_known(topic_asset(environment, topic)))
-    awaited = dict(islice(known, MOST_EVENTS))
-    log.warning(
-        "%s of %s changed topics have no asset event: Airflow takes %s at a time, those first whose asset it knows",
-        len(ready) - len(awaited),
-        len(ready),
-        MOST_EVENTS,
-    )
-    return awaited
-
-
-def is_known(asset: Asset) -> bool:
-    """Whether a DAG names this asset, or it had an event; asks Airflow's API server."""
-    from airflow.sdk.execution_time.comms import AssetResult, GetAssetByUri
-    from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS
-
-    return isinstance(SUPERVISOR_COMMS.send(GetAssetByUri(uri=asset.uri)), AssetResult)
+def group_size(topics: int) -> int:
+    """Return how many topics one task announces; more only where Airflow would not start as many tasks."""
+    answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
+    most_groups: int = conf.getint("core", "max_map_length")
+    return max(int(answered_within_s * NEW_ASSETS_PER_S), 1, ceil(topics / most_groups))
 
 
 def ready_topics(outcomes: Sequence[Outcome], checks: Sequence[Check]) -> Mapping[str, Sequence[Action]]:

@@ -22,9 +22,8 @@ SKIP = "skip"
 """In what a step returns: why each of these tasks is not needed, by task id."""
 QUIET = "quiet"
 """In what a step returns: why none of the steps below it is needed."""
-STEPS = frozenset(
-    ("quality_before", "diff", "plan", "gate", "ask", *ACTIONS, "verify", "quality_after", "report", "drift")
-)
+_TO_THE_CHANGES = ("quality_before", "diff", "plan", "gate", "ask", *ACTIONS)
+STEPS = frozenset((*_TO_THE_CHANGES, "verify", "announce", "quality_after", "report", "drift"))
 """That a quiet run skips; a task that somebody else put below them follows its own trigger rule."""
 
 
@@ -73,7 +72,7 @@ def unneeded_steps(
     why = "mode is plan: nothing is sent" if is_plan else "nothing is to be sent"
     found: dict[str, str] = {kind: why if is_plan else f"nothing to {kind}" for kind in ACTIONS if kind not in kinds}
     if not kinds:
-        found["verify"] = why
+        found |= {"verify": why, "announce": why}
     if is_plan:
         found["quality_after"] = why
     elif not kinds and judged_by:

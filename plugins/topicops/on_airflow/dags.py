@@ -9,6 +9,7 @@ The trigger rules decide whether a delete can run after a failure or a rejection
 - verify runs when no kind failed and at least one ran: what was sent is verified, also without a delete.
 - quality_after of the pipeline runs without verify too, because a cluster that nobody changed may still be in a state
   that no rule has judged; ``gate`` skips it by name where it is not needed. After a rejection nothing is judged.
+- announce is there once for each group of topics that ``verify`` leaves to it. The run does not fail with it.
 - Only ``report`` has ``all_done``: it waits for all tasks that could still run, and includes all of them.
 
 Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name (``branches``).
@@ -36,10 +37,11 @@ from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import MODES, Options, resolved
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.reminding import reminder
-from topicops.on_airflow.tasks import Site, XComValue
+from topicops.on_airflow.tasks import Site
 
 if TYPE_CHECKING:
     from airflow.sdk import AssetAlias, BaseNotifier
+    from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +75,8 @@ ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
 """As in `validate`; the length is what Airflow allows for a tag."""
 
-Step = Callable[[Site, Context], XComValue]
+Step = Callable[[Site, Context], object]
+"""Returns the XCom of the task."""
 
 
 def environments(topics: Path) -> tuple[str, ...]:
@@ -243,7 +246,7 @@ def _looking(site: Site) -> BaseOperator:
 def _step(
     task_id: str, step: Step, site: Site, trigger_rule: str = "all_success", outlets: Sequence[AssetAlias] = ()
 ) -> BaseOperator:
-    def run_step() -> XComValue:
+    def run_step() -> object:
         return step(site, get_current_context())
 
     operator = STEP_OPERATORS.get(task_id, PythonOperator)
@@ -254,6 +257,21 @@ def _step(
         outlets=[*outlets],
         doc_md=step.__doc__,
     )
+
+
+def _announce(site: Site, verify: BaseOperator) -> MappedOperator:
+    """One task for each group of topics that ``verify`` has returned; none after a run that changed few."""
+
+    def announce_group(first: int) -> None:
+        tasks.announce(site, get_current_context(), first)
+
+    return PythonOperator.partial(
+        task_id="announce",
+        python_callable=announce_group,
+        outlets=[topics_alias(site.environment)],
+        max_active_tis_per_dagrun=1,  # two at once wait for each other's lock of SQLite, until the worker gives up
+        doc_md=tasks.announce.__doc__,
+    ).expand(op_args=verify.output)
 
 
 def _changes_to_report(
@@ -275,6 +293,7 @@ def _changes_to_report(
     )
     quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule=judged)
     report = _step("report", report_step, site, trigger_rule="all_done")
+    _announce(site, verify) >> report
     before >> [create, expand, configure, delete]
     [create, expand, configure] >> delete
     [create, expand, configure, delete] >> verify

@@ -354,9 +354,9 @@ ROWS = [
         "less here and nothing copied",
         config_combinations.local_retention_is_the_total_where_nothing_is_copied,
         "TOP315",
-        "50",
+        "50s",
         configs(
-            "remote.storage.enable: true, remote.log.copy.disable: true, local.retention.ms: 50, retention.ms: 100"
+            "remote.storage.enable: true, remote.log.copy.disable: true, local.retention.ms: 50s, retention.ms: 100s"
         ),
         local=KRAFT,
     ),
@@ -374,6 +374,30 @@ ROWS = [
         "TOP327",
         "512KiB",
         configs("segment.bytes: 512KiB, max.message.bytes: 1MiB"),
+        warns=True,
+    ),
+    row(
+        "days that are ms",
+        single_configs.small_numbers_have_a_unit,
+        "TOP335",
+        "7",
+        configs("retention.ms: 7"),
+        warns=True,
+    ),
+    row(
+        "mebibytes that are bytes",
+        single_configs.small_numbers_have_a_unit,
+        "TOP335",
+        "500",
+        configs("retention.bytes: 500"),
+        warns=True,
+    ),
+    row(
+        "one second less a millisecond",
+        single_configs.small_numbers_have_a_unit,
+        "TOP335",
+        "999",
+        configs("delete.retention.ms: 999"),
         warns=True,
     ),
     row(

@@ -21,7 +21,7 @@ class Code(NamedTuple):
     """Nothing produces it yet."""
 
 
-WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328", "TOP334"})
+WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328", "TOP334", "TOP335"})
 """A warning wherever they stand; every other code of ``validate`` is an error unless the place says otherwise."""
 
 _TABLE = (
@@ -165,6 +165,8 @@ _TABLE = (
          "`after: [prod]` in prod.yaml, or prod after staging and staging after prod.", "Take the name out."),
     Code("TOP334", "release not known", "cluster.kafkaVersion is newer than topicops, or missing in production.",
          "`class: production` without `kafkaVersion`.", "Write the brokers' release; `topicops doctor` shows it."),
+    Code("TOP335", "number without a unit", "A small plain number of ms or bytes, which Kafka takes as it stands.",
+         "`retention.ms: 7`, which is 7 ms.", "Write the unit: `7d`, or `7ms` if that is meant."),
     Code("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
          "12 partitions live, `partitions: 6` in the file.", "Write the live number, or move to a new topic."),
     Code("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

@@ -32,7 +32,8 @@ UNITS: Mapping[Unit, Mapping[str, int]] = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40},
 }
-"""What people may write after a whole number, by the unit of the config."""
+"""What people may write after a whole number, by the unit of the config; the smallest comes first."""
+SMALLEST_UNITS: Mapping[Unit, str] = {unit: next(iter(words)) for unit, words in UNITS.items()}
 
 AS_TOTAL = -2
 """A local retention that follows the total one."""

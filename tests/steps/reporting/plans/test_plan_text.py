@@ -93,12 +93,13 @@ def test_replica_lists_stand_in_the_comment_too() -> None:
     [
         pytest.param("retention.ms", "604800000", "604800000 (7d)", id="days"),
         pytest.param("retention.ms", "5400000", "5400000 (90m)", id="the largest unit without a rest"),
-        pytest.param("segment.ms", "1500", "1500", id="no unit without a rest"),
-        pytest.param("file.delete.delay.ms", "0", "0", id="nothing"),
+        pytest.param("segment.ms", "1500", "1500 (1500ms)", id="no unit without a rest"),
+        pytest.param("file.delete.delay.ms", "0", "0 (0ms)", id="nothing"),
+        pytest.param("retention.ms", "7", "7 (7ms)", id="days that were meant"),
         pytest.param("retention.ms", "-1", "-1 (no limit)", id="without end"),
         pytest.param("delete.retention.ms", "-1", "-1", id="no end that means something"),
         pytest.param("retention.bytes", "1073741824", "1073741824 (1GiB)", id="bytes"),
-        pytest.param("retention.bytes", "604800000", "604800000", id="no shorter in another unit"),
+        pytest.param("retention.bytes", "604800000", "604800000 (604800000B)", id="no shorter in another unit"),
         pytest.param("retention.ms", "9" * 5000, "9" * 5000, id="no number of Kafka's"),
         pytest.param("cleanup.policy", "", '""', id="nothing between the quotes"),
         pytest.param("cleanup.policy", "compact", "compact", id="not a number"),
@@ -114,7 +115,7 @@ def test_a_value_has_a_human_form_beside_it_when_that_is_exact(config: str, valu
     [
         pytest.param("5000", "9000", "5000 (5s) -> 9000 (9s)", id="two overrides"),
         pytest.param(None, "9000", "604800000 (7d, broker default) -> 9000 (9s, override)", id="a new override"),
-        pytest.param("5001", None, "5001 (override) -> 604800000 (7d, broker default)", id="an override goes"),
+        pytest.param("5001", None, "5001 (5001ms, override) -> 604800000 (7d, broker default)", id="an override goes"),
     ],
 )
 def test_a_broker_default_and_an_override_are_told_apart(before: str | None, after: str | None, shown: str) -> None:
@@ -181,7 +182,7 @@ def test_what_is_no_change_is_told_beside() -> None:
     )
     text = plan_text(replace(plan, change_set=change_set))
 
-    assert "drift: t has segment.ms: 5, which no spec names; it stays  (topics/shop/t.yaml:4, team-t)\n" in text
+    assert "drift: t has segment.ms: 5 (5ms), which no spec names; it stays  (topics/shop/t.yaml:4, team-t)\n" in text
     assert "paused: p until 2030-01-01T00:00:00Z: migration  (topics/shop/t.yaml:4)\n" in text
     assert "warning: broker defaults could not be asked\n" in text
     assert "unmanaged: x, y\n" in text

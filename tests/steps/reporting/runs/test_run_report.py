@@ -262,7 +262,7 @@ def test_no_control_character_reaches_a_report() -> None:
 def test_a_run_that_never_got_to_a_plan_has_a_report_too() -> None:
     report = RunReport(environment="local", failed_tasks=("snapshot",), problem="127.0.0.1:2181 does not answer")
 
-    assert "Task snapshot failed; its log says why.\n" in report_text(report)
+    assert "Task snapshot failed; its log says why, or the API server's.\n" in report_text(report)
     assert "127.0.0.1:2181 does not answer\n" in report_text(report)
     assert report_json(report)["fingerprint"] is None
 

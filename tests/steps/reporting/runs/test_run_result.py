@@ -68,7 +68,7 @@ def test_the_notes_say_what_no_change_says() -> None:
     )
     assert run_result(report, remarks=["the question has no answer"]).notes == (
         "the question has no answer",
-        "Task quality_after failed; its log says why.",
+        "Task quality_after failed; its log says why, or the API server's.",
         "a: partition 0 lacks broker 3",
         "1 topic blocked: the plan names the way out of each.",
         "no lease",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.specs.spellings import largest_unit
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS
 
 _LONGEST_INTEGER = 19
 """The digits of a 64-bit integer. A znode may hold more than Python converts to a number."""
@@ -15,8 +15,8 @@ _WITHOUT_END = frozenset({"retention.ms", "retention.bytes"})
 
 
 def config_text(name: str, value: str) -> str:
-    """``retention.ms: 604800000 (7d)``."""
-    return f"{name}: {_joined(value, _in_plain_units(name, value))}"
+    """``retention.ms: 604800000 (7d)``, or ``retention.ms: 7 (7ms)``."""
+    return f"{name}: {_shown(name, value)}"
 
 
 def config_change_text(name: str, before: str | None, after: str | None, default: Default) -> str:
@@ -41,14 +41,14 @@ def default_in_units(name: str, default: Default) -> str:
 
 
 def in_units(name: str, value: str) -> str:
-    """``7d``, ``no limit``; a value that no unit makes shorter as it is, and ``""`` for an empty one."""
-    return _in_plain_units(name, value) or value or '""'
+    """``7d``, ``7ms``, ``no limit``; a value without a unit as it is, and ``""`` for an empty one."""
+    return _with_unit(name, value) or value or '""'
 
 
 def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str:
     """One value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:
-        return _joined(value, _in_plain_units(name, value), "" if alone else "override")
+        return _shown(name, value, "" if alone else "override")
     return ", ".join(_default_side(name, row) for row in default) or "(broker default, not known)"
 
 
@@ -56,22 +56,22 @@ def _default_side(name: str, row: DefaultOnBrokers) -> str:
     whose = f"default of {row.whose}" if row.whose else "broker default"
     if row.value is None:
         return f"({whose}, not known)"
-    return _joined(row.value, _in_plain_units(name, row.value), whose)
+    return _shown(name, row.value, whose)
 
 
-def _joined(value: str, *remarks: str) -> str:
-    said = ", ".join(remark for remark in remarks if remark)
+def _shown(name: str, value: str, *remarks: str) -> str:
+    """The value as Kafka has it, and in brackets the same with its unit."""
+    said = ", ".join(remark for remark in (_with_unit(name, value), *remarks) if remark)
     shown = value or '""'
     return f"{shown} ({said})" if said else shown
 
 
-def _in_plain_units(name: str, value: str) -> str:
-    """The number in the largest unit that divides it; empty where that is no easier to read."""
+def _with_unit(name: str, value: str) -> str:
+    """The number in the largest unit that divides it, or in its own; empty for a config without a unit."""
     if value == "-1" and name in _WITHOUT_END:
         return "no limit"
     unit_of_config = TOPIC_CONFIGS[name].unit if name in TOPIC_CONFIGS else None
     if unit_of_config is None or not value.isdecimal() or len(value) > _LONGEST_INTEGER:
         return ""
-    number = int(value)
-    count, unit = largest_unit(number, unit_of_config)
-    return f"{count}{unit}" if count != number and count <= _LONGEST_COUNT else ""
+    count, unit = largest_unit(int(value), unit_of_config)
+    return f"{count}{unit}" if count <= _LONGEST_COUNT else f"{value}{SMALLEST_UNITS[unit_of_config]}"

@@ -344,9 +344,13 @@ def _is_in_place(outcome: Outcome) -> bool:
     return outcome.status in IN_PLACE
 
 
+def failed_task_text(task: str) -> str:
+    """Say where to look: a task's own log ends well where Airflow lost or refused the task's last request."""
+    return f"Task {task} failed; its log says why, or the API server's."
+
+
 def _problem_lines(report: RunReport) -> list[str]:
-    tasks = [f"Task {task} failed; its log says why." for task in report.failed_tasks]
-    return [*([report.problem] if report.problem else []), *tasks]
+    return [*([report.problem] if report.problem else []), *map(failed_task_text, report.failed_tasks)]
 
 
 def _titled(title: str, lines: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
 from topicops.model.pull_requests.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
-from topicops.steps.reporting.runs.run_report import RunReport, headline
+from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text, headline
 
 HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value
 GRAVITY = (
@@ -79,7 +79,7 @@ def _problems(report: RunReport) -> Iterator[str]:
     """Sentences about what no change has."""
     if report.problem:
         yield report.problem
-    yield from (f"Task {task} failed; its log says why." for task in report.failed_tasks)
+    yield from map(failed_task_text, report.failed_tasks)
     yield from (f"{check.topic}: {check.message}" for check in report.summary.unhealthy)
     if blocked := report.summary.blocked:
         yield f"{plural(blocked, 'topic')} blocked: the plan names the way out of each."

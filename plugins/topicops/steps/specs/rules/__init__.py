@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     name_clashes.names_do_not_clash,
     single_configs.configs_are_valid,
     single_configs.configs_are_usable,
+    single_configs.small_numbers_have_a_unit,
     assignments.assignments_are_sound,
     numbers.numbers_are_given,
     numbers.partitions_stay_in_the_limit,

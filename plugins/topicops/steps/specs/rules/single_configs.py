@@ -16,9 +16,11 @@ from topicops.model.specs.spellings import (
 from topicops.model.specs.topic_config import (
     THROTTLE_LISTS,
     TOPIC_CONFIGS,
+    UNITS,
     AmbiguousNumberError,
     ConfigValueError,
     TopicConfig,
+    Unit,
     UnknownUnitError,
 )
 from topicops.steps.specs.fields import Section, Value
@@ -27,6 +29,8 @@ from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView
 from topicops.steps.specs.suggestions import similar_word
 
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
+_LONGEST = 20
+"""The digits of the largest number that a config takes."""
 _MESSAGE_FORMAT = "message.format.version"
 
 
@@ -53,6 +57,28 @@ def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
         for code, summary, remedy in found:
             for place in (place for place in places if place.is_used_in(view.environment_name)):
                 yield Finding(code, place.section.file, place.section.values[name].key, summary, remedy, place.label)
+
+
+def small_numbers_have_a_unit(view: EnvironmentView) -> Iterator[Finding]:
+    """Warn of ``retention.ms: 7``: Kafka takes it for 7 ms, and whoever wrote it meant 7 days."""
+    for name, value, places in view.written_configs():
+        config = view.topic_configs.get(name)
+        unit = config.unit if config and config.is_whole_number else None
+        if config is None or unit is None or not isinstance(value, str) or not _is_small(value.strip(), unit):
+            continue
+        if _refusal(config, value):  # one problem, not two
+            continue
+        smallest, *larger = UNITS[unit]
+        summary = f"{name}: {value} without a unit is {value} {'bytes' if smallest == 'B' else smallest}"
+        remedy = f"write {value}{smallest} if that is meant, or one of {', '.join(f'{value}{word}' for word in larger)}"
+        for place in places:
+            yield Finding("TOP335", place.section.file, place.section.values[name].span, summary, remedy, place.label)
+
+
+def _is_small(text: str, unit: Unit) -> bool:
+    """Whether it is a plain number below the first larger unit: below 1,000 ms, below 1,024 bytes."""
+    _, larger, *_ = UNITS[unit].values()
+    return text.isascii() and text.isdecimal() and 0 < int(text[:_LONGEST]) < larger
 
 
 def _unknown(name: str, place: ConfigsPlace, view: EnvironmentView) -> Finding:
