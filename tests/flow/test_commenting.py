@@ -40,11 +40,17 @@ def a_delete() -> Plan:
     return gate(builders.change_set([builders.delete_change("orders")]), builders.environment())
 
 
-def planned(*entries: PlannedEnvironment, problem: str = "", remarks: tuple[str, ...] = ()) -> PlannedPullRequest:
+def nothing_held() -> Plan:
+    return gate(builders.change_set([builders.create_change("orders")]), builders.environment())
+
+
+def planned(
+    *entries: PlannedEnvironment, problem: str = "", remarks: tuple[str, ...] = (), head: str = HEAD
+) -> PlannedPullRequest:
     summary = PullRequestPlan(
         number=1,
         base_commit="a" * 40,
-        head_commit=HEAD,
+        head_commit=head,
         topic_files=() if problem else ("topics/shop/orders.yaml",),
         reviewers={"team-shop": ("alice",)},
         remarks=remarks,
@@ -91,6 +97,26 @@ def test_an_approval_outlasts_a_run_that_cannot_plan(talk: Talk) -> None:
     assert DOWN in body
     assert "**delete** orders" in body, "the plan that was reviewed stays in sight"
     assert "has no plan" not in talk.forge.bodies(1)[0]
+
+
+def test_a_review_counts_for_what_its_own_commit_showed(talk: Talk) -> None:
+    """The author pushes while the reviewer reads, and the comment is edited before the reviewer approves."""
+    harmless, with_delete, same_delete = "1" * 40, "2" * 40, "3" * 40
+    talk.forge.pulls[1].head = harmless
+    talk.runs(replace(planned(ENTRY, head=harmless), plans={"local": nothing_held()}))
+    talk.forge.push(1, with_delete)
+    talk.runs(planned(ENTRY, head=with_delete))
+
+    talk.forge.review(1, "alice", seen=harmless)
+    tricked = talk.runs(planned(ENTRY, head=with_delete))
+    said = talk.forge.bodies(1)[0]
+    talk.forge.review(1, "alice", seen=with_delete)
+    approved = talk.runs(planned(ENTRY, head=with_delete))
+    talk.forge.push(1, same_delete)
+    still = talk.runs(planned(ENTRY, head=same_delete))
+
+    assert "alice approved commit 111111111111, which did not have the change as it is now" in said
+    assert [check.result for check in (tricked, approved, still)] == ["neutral", "success", "success"]
 
 
 def test_a_conflict_is_told_in_the_comment_and_takes_no_approval_away(talk: Talk) -> None:

@@ -105,7 +105,7 @@ class Merged:
 
     def shows(self, digests: list[str], *, since: datetime, number: int = 1, base_branch: str = "main") -> None:
         """Our comment has shown these changes of team-web since then."""
-        shown = {digest: Shown(owner="team-web", since=since) for digest in digests}
+        shown = {digest: Shown(owner="team-web", since=since, heads=(self.forge.pulls[1].head,)) for digest in digests}
         text, place = f"{marker('local', 1)}\n### The plan\n", about(number=number, base_branch=base_branch)
         line = record_line(shown, KEY, place, texts=[text], posted_at=self.forge.now())
         self.forge.comment(1, BOT, with_record(text, line))
@@ -125,7 +125,7 @@ spec:
 """
 NOT_COUNTED = (
     *("no key", "edited", "of another pull request", "planned for another base branch"),
-    *("shown later", "of no owner", "by a stranger", "another text", "put back"),
+    *("shown later", "of no owner", "by a stranger", "another text", "put back", "of another commit"),
 )
 
 
@@ -242,6 +242,17 @@ def test_a_review_of_what_the_comment_showed_goes_to_airflow_signed(merged: Merg
     assert (review.repository, review.pull_request, review.merge_commit) == (REPOSITORY, 1, merged.merge)
 
 
+def test_where_nobody_knows_who_made_a_commit_the_reviewer_is_an_author(merged: Merged) -> None:
+    merged.shows(["ab" * 32], since=merged.forge.now())
+    merged.forge.pulls[1].unknown_commits = ["d" * 40]
+    merged.forge.review(1, "alice")
+    airflow = FakeAirflow(versions=[merged.merge])
+
+    merged.start(airflow)
+
+    assert [signed.review.authors for signed in reviews_of(airflow)] == [("alice", "bob")]
+
+
 @pytest.mark.parametrize("case", NOT_COUNTED)
 def test_no_other_review_does(merged: Merged, case: str) -> None:
     now = merged.forge.now()
@@ -253,7 +264,11 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
     )
     if case == "edited":
         comment = merged.forge.pulls[1].comments[0]
-        shown = {"cd" * 32: Shown(owner="team-web", since=datetime(2020, 1, 1, tzinfo=UTC))}
+        shown = {
+            "cd" * 32: Shown(
+                owner="team-web", since=datetime(2020, 1, 1, tzinfo=UTC), heads=(merged.forge.pulls[1].head,)
+            )
+        }
         other_key = b"another key that has thirty-two bytes."
         other = record_line(shown, other_key, about(), texts=[comment.body], posted_at=comment.updated_at)
         comment.body = with_record(comment.body, other)
@@ -264,7 +279,8 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
         merged.forge.pulls[1].comments[0].updated_at += timedelta(minutes=1)
     if case == "by a stranger":
         merged.forge.pulls[1].comments[0].author = "mallory"
-    merged.forge.review(1, "mallory" if case == "of no owner" else "alice")
+    seen = "c" * 40 if case == "of another commit" else None
+    merged.forge.review(1, "mallory" if case == "of no owner" else "alice", seen=seen)
     airflow = FakeAirflow(versions=[merged.merge])
 
     merged.start(airflow, key=None if case == "no key" else KEY)

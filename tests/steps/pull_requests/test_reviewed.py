@@ -8,7 +8,7 @@ import pytest
 
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import GatedChange
-from topicops.model.pull_requests.forge import Review, ReviewVerdict
+from topicops.model.pull_requests.forge import Authors, Review, ReviewVerdict
 from topicops.model.pull_requests.pull_request_plan import ReviewRules
 from topicops.model.pull_requests.shown import Shown
 from topicops.model.specs.environment import Risk
@@ -19,19 +19,22 @@ from topicops.testing.changes import TARGET
 SHOWN_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 EARLIER, LATER, LATEST = (SHOWN_AT + timedelta(minutes=minutes) for minutes in (-5, 5, 10))
 DIGEST = "ab" * 32
-SHOWN = {DIGEST: Shown(owner="team-shop", since=SHOWN_AT)}
+FIRST, SECOND, OTHER = "1" * 40, "2" * 40, "3" * 40
+SHOWN = {DIGEST: Shown(owner="team-shop", since=SHOWN_AT, heads=(FIRST, SECOND))}
 APPROVED, WANTS_CHANGES = ReviewVerdict.APPROVED, ReviewVerdict.CHANGES_REQUESTED
 TEAMS = {"acme/shop": frozenset({"bob", "carol"})}
 
 
-def review(reviewer: str, verdict: ReviewVerdict = APPROVED, at: datetime = LATER) -> Review:
-    return Review(reviewer=reviewer, verdict=verdict, submitted_at=at)
+def review(
+    reviewer: str, verdict: ReviewVerdict = APPROVED, at: datetime = LATER, *, commit: str | None = SECOND
+) -> Review:
+    return Review(reviewer=reviewer, verdict=verdict, submitted_at=at, commit=commit)
 
 
-def facts(*reviews: Review, authors: str = "dave") -> ReviewFacts:
+def facts(*reviews: Review, authors: str = "dave", unknown_commit: str = "") -> ReviewFacts:
     return ReviewFacts(
         reviews=reviews,
-        authors=frozenset(authors.split()),
+        authors=Authors(logins=frozenset(authors.split()), unknown_commit=unknown_commit),
         reviewers={"team-shop": ("alice", "acme/shop"), "team-web": ("erin",)},
         members=lambda team: TEAMS.get(team, frozenset()),
     )
@@ -47,6 +50,12 @@ def facts(*reviews: Review, authors: str = "dave") -> ReviewFacts:
         pytest.param([review("mallory")], None, id="a stranger"),
         pytest.param([review("alice", at=EARLIER)], None, id="before the comment showed the change"),
         pytest.param([review("alice", at=SHOWN_AT)], None, id="in the same second"),
+        pytest.param([review("alice", commit=FIRST)], "alice", id="on the page of an earlier commit that has the change"),
+        pytest.param([review("alice", commit=OTHER)], None, id="on the page of a commit that does not have the change"),
+        pytest.param([review("alice", commit="")], None, id="of a commit that the forge does not tell"),
+        pytest.param([review("alice", commit=None)], "alice", id="on a forge that tells no commits"),
+        pytest.param([review("alice", at=EARLIER, commit=None)], None, id="too early on such a forge"),
+        pytest.param([review("alice", commit=OTHER), review("alice", at=LATEST)], "alice", id="again on the right page"),
         pytest.param([review("alice"), review("alice", WANTS_CHANGES, LATEST)], None, id="who wants changes since"),
         pytest.param([review("alice", WANTS_CHANGES, EARLIER), review("alice")], "alice", id="who wanted some before"),
         pytest.param([review("alice"), review("bob", WANTS_CHANGES)], None, id="another owner wants changes"),
@@ -71,7 +80,7 @@ def test_somebody_who_is_no_author_approves_before_an_author_does() -> None:
 
 
 def test_each_reviewer_approves_the_changes_of_his_owner_alone() -> None:
-    shown = {DIGEST: SHOWN[DIGEST], "cd" * 32: Shown(owner="team-web", since=SHOWN_AT)}
+    shown = {DIGEST: SHOWN[DIGEST], "cd" * 32: Shown(owner="team-web", since=SHOWN_AT, heads=(SECOND,))}
 
     found = approved_digests(shown, facts(review("alice"), review("erin")))
 
@@ -90,6 +99,19 @@ RULES = ReviewRules(
         (facts(), RULES, True, ""),
         (facts(review("alice"), authors="alice"), RULES, True, "alice is an author, and above risk notice not alone"),
         (facts(review("alice", at=EARLIER)), RULES, True, "alice approved before this comment showed the change"),
+        (
+            facts(review("alice", commit=OTHER)),
+            RULES,
+            True,
+            "alice approved commit 333333333333, which did not have the change as it is now; a new review is needed",
+        ),
+        (facts(review("alice", commit="")), RULES, True, "alice approved and the forge does not say of which commit"),
+        (
+            facts(review("alice"), unknown_commit=OTHER),
+            RULES,
+            True,
+            "commit 333333333333 is of no account, so alice may have made it, and above risk notice an author does not",
+        ),
         (facts(review("alice", WANTS_CHANGES)), RULES, True, "alice wants changes"),
         (facts(review("mallory")), RULES, True, "mallory approved, and is no reviewer of team-shop"),
         (facts(review("alice")), RULES, False, "TOPICOPS_REVIEW_KEY is not set in this job"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.shown import About, Shown, ShownByDigest
 from topicops.steps.pull_requests.shown_record import (
+    MOST_HEADS,
     SIGNED_WITHIN,
     already_shown,
     read_record,
@@ -21,11 +23,12 @@ from topicops.steps.pull_requests.shown_record import (
 from topicops.steps.pull_requests.signing import checked_key
 
 KEY = b"k" * 32
+HEAD, NEXT = "1" * 40, "2" * 40
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SHOWN = {
-    "ab" * 32: Shown(owner="team-shop --> <!--", since=AT),
-    "cd" * 32: Shown(owner="team-shop --> <!--", since=AT),
-    "ef" * 32: Shown(owner="team-web", since=AT + timedelta(hours=1)),
+    "ab" * 32: Shown(owner="team-shop --> <!--", since=AT, heads=(HEAD,)),
+    "cd" * 32: Shown(owner="team-shop --> <!--", since=AT, heads=(HEAD,)),
+    "ef" * 32: Shown(owner="team-web", since=AT + timedelta(hours=1), heads=(HEAD, NEXT)),
 }
 ABOUT = About(repository="acme/topics", pull_request=12, base_branch="main", environment="prod")
 
@@ -60,7 +63,7 @@ def test_blanks_that_a_forge_drops_at_the_ends_of_lines_do_not_matter() -> None:
 
 
 def test_three_hundred_changes_take_less_than_twenty_thousand_characters() -> None:
-    shown = {f"{number:064x}": Shown(owner=f"team-{number % 5}", since=AT) for number in range(300)}
+    shown = {f"{number:064x}": Shown(owner=f"team-{number % 5}", since=AT, heads=(HEAD,)) for number in range(300)}
 
     body = body_of(shown)
 
@@ -103,18 +106,38 @@ def test_a_change_keeps_its_time_as_long_as_it_is_shown_without_a_gap() -> None:
     later = AT + timedelta(hours=2)
     owners = {"ab" * 32: "team-shop --> <!--", "12" * 32: "team-web"}
 
-    shown = shown_from(already_shown(SHOWN, owners), owners, posted_at=later)
+    shown = shown_from(already_shown(SHOWN, owners), owners, head=NEXT, posted_at=later)
 
-    assert shown == {"ab" * 32: SHOWN["ab" * 32], "12" * 32: Shown(owner="team-web", since=later)}
-    again = shown_from(already_shown(shown, {"cd" * 32: "team-shop"}), {"cd" * 32: "team-shop"}, posted_at=later)
+    assert shown == {
+        "ab" * 32: replace(SHOWN["ab" * 32], heads=(HEAD, NEXT)),
+        "12" * 32: Shown(owner="team-web", since=later, heads=(NEXT,)),
+    }
+    again = shown_from(
+        already_shown(shown, {"cd" * 32: "team-shop"}), {"cd" * 32: "team-shop"}, head=NEXT, posted_at=later
+    )
     assert again["cd" * 32].since == later, "it was gone for a while"
 
 
 def test_a_change_that_gets_another_owner_begins_anew() -> None:
     later, owners = AT + timedelta(hours=2), {"ab" * 32: "team-mallory"}
 
-    assert already_shown(SHOWN, owners) == {}
-    assert shown_from({}, owners, posted_at=later)["ab" * 32].since == later
+    shown = shown_from(already_shown(SHOWN, owners), owners, head=NEXT, posted_at=later)
+    assert shown == {"ab" * 32: Shown(owner="team-mallory", since=later, heads=(NEXT,))}
+
+
+def test_of_many_commits_a_record_names_the_first_and_the_newest_ones() -> None:
+    commits, owners = [f"{number:040x}" for number in range(30)], {"ab" * 32: "team-shop"}
+    shown: ShownByDigest = {}
+    for commit in commits:
+        shown = shown_from(shown, owners, head=commit, posted_at=AT)
+    assert shown["ab" * 32].heads == (commits[0], *commits[31 - MOST_HEADS :])
+    assert read(body_of(shown)) == shown
+
+
+def test_a_record_of_an_earlier_format_shows_nothing() -> None:
+    text = base64.b64decode(body_of().splitlines()[-1].split(" ")[2])
+    earlier = base64.b64encode(text.replace(b'"format_version":"2.0"', b'"format_version":"1.0"')).decode()
+    assert read(f"{PLAN}\n<!-- topicops:record {earlier} {'0' * 64} -->\n") is None
 
 
 def test_a_key_that_can_be_guessed_is_refused() -> None:

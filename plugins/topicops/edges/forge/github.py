@@ -12,7 +12,7 @@ import msgspec
 
 from topicops.edges.forge.rest import PER_PAGE, Moment, Rest
 from topicops.model.errors import ForgeError
-from topicops.model.pull_requests.forge import Check, Comment, PullRequest, Review, ReviewVerdict
+from topicops.model.pull_requests.forge import Authors, Check, Comment, PullRequest, Review, ReviewVerdict
 
 MOST_COMMENT = 65_536
 """Characters of a comment."""
@@ -87,6 +87,7 @@ class _Review(msgspec.Struct):
     state: str
     user: _User | None = None
     submitted_at: Moment | None = None
+    commit_id: str | None = None
 
 
 class _File(msgspec.Struct):
@@ -105,9 +106,15 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 class _Commit(msgspec.Struct):
+    sha: str = ""
     commit: _Message = _Message()
     author: _Person | None = None
     committer: _Person | None = None
+
+    @property
+    def logins(self) -> tuple[str, str]:
+        """Who wrote and who committed it; empty where no account has the address."""
+        return (self.author.login if self.author else "", self.committer.login if self.committer else "")
 
 
 class _App(msgspec.Struct):
@@ -173,7 +180,7 @@ class GitHub:
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
-    def authors(self, number: int) -> frozenset[str]:
+    def authors(self, number: int) -> Authors:
         """Also co-authors whose address names their account.
 
         Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing.
@@ -185,9 +192,12 @@ class GitHub:
                 f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}: squash them, "
                 "so that all their authors are known"
             )
-        people = {user.login for commit in commits for user in (commit.author, commit.committer) if user}
+        people = {login for commit in commits for login in commit.logins}
         helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
-        return frozenset({pull.user.login if pull.user else "", *people, *helpers} - {"", WEB_FLOW})
+        return Authors(
+            logins=frozenset({pull.user.login if pull.user else "", *people, *helpers} - {"", WEB_FLOW}),
+            unknown_commit=next((commit.sha or "unknown" for commit in commits if "" in commit.logins), ""),
+        )
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
@@ -282,7 +292,7 @@ def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
         verdict = _VERDICTS.get(review.state)
         if review.user is not None and review.submitted_at is not None and verdict is not None:
             at = review.submitted_at.astimezone(UTC)
-            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at)
+            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at, commit=review.commit_id or "")
 
 
 def _checked(body: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from topicops.edges.forge.rest import Moment, Rest
 from topicops.model.errors import ForgeError
-from topicops.model.pull_requests.forge import Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
+from topicops.model.pull_requests.forge import Authors, Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
 
 _STATES = {CheckResult.SUCCESS: "success", CheckResult.NEUTRAL: "success", CheckResult.FAILURE: "failed"}
 """GitLab knows no neutral status: the text says what waits."""
@@ -162,14 +162,14 @@ class GitLab:
         diffs = list(self._rest.pages(f"{self._project}/merge_requests/{number}/diffs", _Diff))
         return frozenset(path for diff in diffs for path in (diff.old_path, diff.new_path))
 
-    def authors(self, number: int) -> frozenset[str]:
+    def authors(self, number: int) -> Authors:
         """The opener, who pushed to the branch since then, and who made its commits."""
         request = self._request(number)
         pushers = {
             note.author.username for note in self._notes(number) if note.system and _PUSHED.match(note.body.lstrip())
         }
         opener = {request.author.username} if request.author else set()
-        return frozenset(opener | pushers | self._committers(number, request))
+        return Authors(logins=frozenset(opener | pushers | self._committers(number, request)))
 
     def _committers(self, number: int, request: _MergeRequest) -> set[str]:
         project = request.references.full.rpartition("!")[0] if request.references else self.repository

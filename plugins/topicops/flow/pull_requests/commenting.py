@@ -11,7 +11,7 @@ from functools import cache, cached_property, partial
 from topicops.flow.pull_requests.planning import PlannedPullRequest
 from topicops.model.errors import ForgeError
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.pull_requests.forge import Check, Comment, Forge, PullRequest
+from topicops.model.pull_requests.forge import Authors, Check, Comment, Forge, PullRequest
 from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment
 from topicops.model.pull_requests.shown import About, ShownByDigest
@@ -35,7 +35,7 @@ MOST_REVIEWED = 400
 Comments = Mapping[tuple[str, int], Comment]
 """Of one pull request, by environment and part."""
 _NOTHING_SHOWN: ShownByDigest = {}
-NO_REVIEWS = ReviewFacts(reviews=(), authors=frozenset(), reviewers={}, members=lambda _: frozenset())
+NO_REVIEWS = ReviewFacts(reviews=(), authors=Authors(logins=frozenset()), reviewers={}, members=lambda _: frozenset())
 """Where nothing needs one."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -88,7 +88,7 @@ class Conversation:
         try:
             reviews, authors, problem = self.forge.reviews(self.number), self.forge.authors(self.number), ""
         except ForgeError as error:
-            reviews, authors, problem = (), frozenset[str](), f"No review counts now: {error}"
+            reviews, authors, problem = (), Authors(logins=frozenset()), f"No review counts now: {error}"
             self.progress(problem)
         return ReviewFacts(
             reviews=reviews, authors=authors, reviewers=reviewers, members=self._members(), problem=problem
@@ -242,7 +242,7 @@ def _shown_parts(
     A comment may leave out rows of which there are too many, and the record takes some of the room.
     """
     name = content.environment
-    shown = shown_from(described.earlier[name], described.owners[name], posted_at=posted_at)
+    shown = shown_from(described.earlier[name], described.owners[name], head=content.head_commit, posted_at=posted_at)
     while True:
         since = {digest: known.since for digest, known in shown.items()}
         parts = recorded_parts(comment_parts, replace(content, shown_since=since), shown, conversation, posted_at)

@@ -21,7 +21,7 @@ from topicops.flow.pull_requests.branches import Branches, open_branches, review
 from topicops.flow.pull_requests.commenting import Conversation
 from topicops.model.errors import ArtifactError, ForgeError, TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
-from topicops.model.pull_requests.forge import Forge, PullRequest
+from topicops.model.pull_requests.forge import Authors, Forge, PullRequest
 from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApproval, SignedReview
 from topicops.model.pull_requests.run_result import RESULT_KEY, RunResult
 from topicops.model.pull_requests.triggered import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
@@ -117,7 +117,7 @@ class Trigger:
         talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
         # Who may approve is what the base branch says; after the merge that is the state before it.
         facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.comments()
-        about = _About(self.forge.repository, pull_request, merge_commit, tuple(sorted(facts.authors)))
+        about = _About(self.forge.repository, pull_request, merge_commit, facts.authors)
         found = {}
         for environment in environments:
             shown = talk.read_record(comments, environment)
@@ -194,12 +194,14 @@ class _About:
     repository: str
     pull_request: PullRequest
     merge_commit: str
-    authors: tuple[str, ...]
+    authors: Authors
 
     def reviews(
         self, environment: str, reviewer: str, given_at: datetime, digests: Sequence[str]
     ) -> Iterator[ReviewApproval]:
         """One review as several, where it approves more changes than one may name."""
+        # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author approves.
+        authors = self.authors.logins | ({reviewer} if self.authors.unknown_commit else set())
         for first in range(0, len(digests), MOST_DIGESTS):
             yield ReviewApproval(
                 repository=self.repository,
@@ -208,7 +210,7 @@ class _About:
                 merge_commit=self.merge_commit,
                 environment=environment,
                 reviewer=reviewer,
-                authors=self.authors,
+                authors=tuple(sorted(authors)),
                 given_at=given_at,
                 digests=tuple(digests[first : first + MOST_DIGESTS]),
             )

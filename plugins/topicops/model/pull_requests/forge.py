@@ -56,6 +56,19 @@ class Review:
     verdict: ReviewVerdict
     submitted_at: datetime
     """UTC."""
+    commit: str | None = None
+    """The newest commit on the page that the reviewer saw; None: this forge never tells it; empty: not told of this
+    review."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authors:
+    """Who made a pull request."""
+
+    logins: frozenset[str]
+    """Of who opened it, and of who wrote or committed its commits."""
+    unknown_commit: str = ""
+    """A commit that no account wrote or committed, as far as the forge knows: anybody may have made it. Empty: none."""
 
 
 class CheckResult(StrEnum):
@@ -110,9 +123,7 @@ class Forge(Protocol):
         """Paths from the repository's root; of a renamed file both."""
         ...
 
-    def authors(self, number: int) -> frozenset[str]:
-        """Logins of who opened it, and of who wrote or committed its commits, as far as the forge knows these."""
-        ...
+    def authors(self, number: int) -> Authors: ...
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         """Those of the account that asks, oldest first. Nobody else's: anybody can write a marker into a comment."""

@@ -15,6 +15,8 @@ class ShownGroup:
     owner: str
     since: datetime
     """UTC, by the forge's clock. A review that is older is not about these changes."""
+    heads: tuple[str, ...]
+    """Newest commits of the branch of which it has shown these changes; a review of another one is not about them."""
     digests: str
     """Base64 of the digests, 32 bytes each, one after the other."""
 
@@ -32,7 +34,7 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownChanges:
-    format_version: Literal["1.0"] = "1.0"
+    format_version: Literal["2.0"] = "2.0"
     about: About
     text: str
     """SHA-256 of the text of all parts of the comment, without the record. With another text the record is void."""
@@ -47,6 +49,8 @@ class Shown:
 
     owner: str
     since: datetime
+    heads: tuple[str, ...]
+    """In the order in which they were the newest commit."""
 
 
 ShownByDigest = Mapping[str, Shown]

@@ -1,7 +1,7 @@
 """Which held changes the reviews of a pull request approve.
 
-A review approves the changes that the comment showed when the review was given, if the reviewer may approve for their
-owner. The newest word of a reviewer counts.
+A review approves the changes that the comment showed when the review was given, of the commit that the reviewer saw, if
+the reviewer may approve for their owner. The newest word of a reviewer counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import chain
 
 from topicops.model.plans.plan import GatedChange
-from topicops.model.pull_requests.forge import Review, ReviewVerdict
+from topicops.model.pull_requests.forge import Authors, Review, ReviewVerdict
 from topicops.model.pull_requests.planned import ReviewState
 from topicops.model.pull_requests.pull_request_plan import ReviewRules
 from topicops.model.pull_requests.review import REVIEW_KEY
@@ -28,7 +28,7 @@ class ReviewFacts:
     """What the forge says about the reviews of one pull request."""
 
     reviews: Sequence[Review]
-    authors: frozenset[str]
+    authors: Authors
     reviewers: Mapping[str, tuple[str, ...]]
     """Logins and teams by owner."""
     members: Members
@@ -46,7 +46,9 @@ class ReviewFacts:
         return next((team for team in teams if self.members(team) is None), "")
 
     def is_author(self, login: str) -> bool:
-        return login.casefold() in {author.casefold() for author in self.authors}
+        """Whether the account made a part of the pull request, or may have: nobody knows who made some commit."""
+        known = {author.casefold() for author in self.authors.logins}
+        return bool(self.authors.unknown_commit) or login.casefold() in known
 
     def newest(self) -> Mapping[str, Review]:
         """The last review of each reviewer that says yes or no; a mere comment changes nothing."""
@@ -73,10 +75,18 @@ def _approver(entry: Shown, facts: ReviewFacts, newest: Mapping[str, Review]) ->
     owners_words = [review for name, review in newest.items() if facts.may_approve(entry.owner, name)]
     if any(review.verdict is ReviewVerdict.CHANGES_REQUESTED for review in owners_words):
         return None
-    counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and r.submitted_at > entry.since]
+    counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and _is_about(r, entry)]
     # Somebody else than an author first, because above a risk an author's own word does not count.
     counting.sort(key=lambda review: (facts.is_author(review.reviewer), review.submitted_at))
     return counting[0].reviewer if counting else None
+
+
+def _is_about(review: Review, entry: Shown) -> bool:
+    """Whether the reviewer saw the change: after the comment showed it, and on the page of a commit that has it.
+
+    The page may be older than the review: somebody can push a change while the reviewer reads.
+    """
+    return review.submitted_at > entry.since and (review.commit is None or review.commit in entry.heads)
 
 
 def review_states(
@@ -120,9 +130,7 @@ def _state(
     if approver is None:
         return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts, newest))
     if facts.is_author(approver) and gated.change.risk.rank > rules.author_approves.rank:
-        return ReviewState(
-            reviewers=reviewers, why_not=f"{approver} is an author, and above risk {rules.author_approves} not alone"
-        )
+        return ReviewState(reviewers=reviewers, why_not=_why_not_alone(approver, facts, rules))
     return ReviewState(reviewers=reviewers, approved_by=approver)
 
 
@@ -138,6 +146,22 @@ def _no_review_counts(owner: str, reviewers: Collection[str], rules: ReviewRules
     return ""
 
 
+def _why_not_alone(approver: str, facts: ReviewFacts, rules: ReviewRules) -> str:
+    highest = rules.author_approves
+    if commit := facts.authors.unknown_commit:
+        who = f"commit {commit[:12]} is of no account, so {approver} may have made it"
+        return f"{who}, and above risk {highest} an author does not approve alone"
+    return f"{approver} is an author, and above risk {highest} not alone"
+
+
+def _too_early(review: Review, entry: Shown | None) -> str:
+    if entry is None or review.submitted_at <= entry.since or review.commit is None:
+        return "before this comment showed the change as it is now"
+    if not review.commit:
+        return "and the forge does not say of which commit the review is"
+    return f"commit {review.commit[:12]}, which did not have the change as it is now"
+
+
 def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mapping[str, Review]) -> str:
     if team := facts.unknown_team(owner):
         return f"no review counts now: the members of {team} are not known, and one of them may have said no"
@@ -145,8 +169,8 @@ def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mappin
         may = facts.may_approve(owner, name)
         if may and review.verdict is ReviewVerdict.CHANGES_REQUESTED:
             return f"{name} wants changes"
-        if may and review.verdict is ReviewVerdict.APPROVED and (entry is None or review.submitted_at <= entry.since):
-            return f"{name} approved before this comment showed the change as it is now; a new review is needed"
+        if may and review.verdict is ReviewVerdict.APPROVED and (entry is None or not _is_about(review, entry)):
+            return f"{name} approved {_too_early(review, entry)}; a new review is needed"
         if not may and review.verdict is ReviewVerdict.APPROVED:
             return f"{name} approved, and is no reviewer of {owner}"
     return ""

@@ -7,6 +7,7 @@ import binascii
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import msgspec
@@ -19,6 +20,8 @@ PURPOSE = "shown"
 """Of the signature."""
 _LINE = re.compile(r"<!-- topicops:record ([A-Za-z0-9+/=]+) ([0-9a-f]{64}) -->")
 _DIGEST_BYTES = 32
+MOST_HEADS = 10
+"""Commits that a record names of one change, each with forty characters of the comment."""
 SIGNED_WITHIN = timedelta(seconds=30)
 """A text of ours has its record within this time after the forge took it."""
 
@@ -30,16 +33,16 @@ def record_line(shown: ShownByDigest, key: bytes, about: About, *, texts: Sequen
         texts: All parts of the comment; a record in them does not count.
         posted_at: When the forge took them.
     """
-    groups: defaultdict[tuple[str, datetime], list[str]] = defaultdict(list)
+    groups: defaultdict[tuple[str, datetime, tuple[str, ...]], list[str]] = defaultdict(list)
     for digest, entry in shown.items():
-        groups[entry.owner, entry.since].append(digest)
+        groups[entry.owner, entry.since, entry.heads].append(digest)
     record = ShownChanges(
         about=about,
         text=_digest(texts),
         posted_at=posted_at.replace(microsecond=0),
         groups=tuple(
-            ShownGroup(owner=owner, since=since, digests=_packed(digests))
-            for (owner, since), digests in sorted(groups.items())
+            ShownGroup(owner=owner, since=since, heads=heads, digests=_packed(digests))
+            for (owner, since, heads), digests in sorted(groups.items())
         ),
     )
     text = base64.b64encode(msgspec.json.encode(record)).decode()
@@ -82,14 +85,16 @@ def _digest(texts: Sequence[str]) -> str:
     return sha256_of("\f".join("\n".join(lines).rstrip() for lines in said))
 
 
-def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, posted_at: datetime) -> ShownByDigest:
+def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, head: str, posted_at: datetime) -> ShownByDigest:
     """What the comment shows as of ``posted_at``: a change that it has shown all the while keeps its time.
 
     Args:
-        earlier: What its record said before this edit.
+        earlier: The part of its record of before this edit that still holds.
         owners: By digest, whose change it is; of all changes that the comment shows now.
+        head: The newest commit of the branch, of which the comment shows the plan.
     """
-    return {digest: _since(earlier.get(digest), owner, posted_at) for digest, owner in owners.items()}
+    new = {digest: Shown(owner=owner, since=posted_at, heads=(head,)) for digest, owner in owners.items()}
+    return new | {digest: _also_of(head, earlier[digest]) for digest in new.keys() & earlier.keys()}
 
 
 def already_shown(earlier: ShownByDigest, owners: Mapping[str, str]) -> ShownByDigest:
@@ -97,8 +102,10 @@ def already_shown(earlier: ShownByDigest, owners: Mapping[str, str]) -> ShownByD
     return {d: shown for d, shown in earlier.items() if owners.get(d) == shown.owner}
 
 
-def _since(earlier: Shown | None, owner: str, posted_at: datetime) -> Shown:
-    return earlier if earlier is not None and earlier.owner == owner else Shown(owner=owner, since=posted_at)
+def _also_of(head: str, shown: Shown) -> Shown:
+    """The same change, shown of one more commit. The first commit and the newest ones stay where there are many."""
+    heads = (*(known for known in shown.heads if known != head), head)
+    return replace(shown, heads=heads if len(heads) <= MOST_HEADS else (heads[0], *heads[1 - MOST_HEADS :]))
 
 
 def _packed(digests: Collection[str]) -> str:
@@ -109,4 +116,7 @@ def _unpacked(record: ShownChanges) -> Iterator[tuple[str, Shown]]:
     for group in record.groups:
         raw = base64.b64decode(group.digests, validate=True)
         for first in range(0, len(raw), _DIGEST_BYTES):
-            yield raw[first : first + _DIGEST_BYTES].hex(), Shown(owner=group.owner, since=group.since)
+            yield (
+                raw[first : first + _DIGEST_BYTES].hex(),
+                Shown(owner=group.owner, since=group.since, heads=group.heads),
+            )

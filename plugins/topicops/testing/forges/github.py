@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 from topicops.model.pull_requests.forge import Review, ReviewVerdict
@@ -25,6 +27,10 @@ _STATES = {
     ReviewVerdict.DISMISSED: "DISMISSED",
     ReviewVerdict.COMMENTED: "COMMENTED",
 }
+
+
+_NO_ACCOUNT: Sequence[object] = (None, {})
+"""The two forms of a person without an account."""
 
 
 class GitHubPaths:
@@ -89,17 +95,17 @@ class GitHubPaths:
         return 200, self._commits_of(self._store.pull(number))[:250]
 
     def _commits_of(self, pull: FakePullRequest) -> list[dict[str, Any]]:
-        """One of each committer, and two that no account has the address of."""
+        """One of each committer, and those that no account has the address of."""
         people: list[Any] = [_user(person) for person in sorted({pull.author, *pull.committers})]
         said = {"message": pull.message}
         commits = [
             {"sha": pull.head, "commit": said, "author": user, "committer": _user("web-flow")} for user in people
         ]
-        nobody: list[dict[str, Any]] = [
-            {"sha": pull.head, "commit": {"message": "By nobody"}, "author": None, "committer": None},
-            {"sha": pull.head, "commit": {"message": "By nobody"}, "author": {}, "committer": {}},
+        unknown = [
+            {"sha": sha, "commit": {"message": "By nobody"}, "author": form, "committer": form}
+            for sha, form in zip(pull.unknown_commits, cycle(_NO_ACCOUNT), strict=False)
         ]
-        return [*commits, *nobody]
+        return [*commits, *unknown]
 
     def _reviews(self, _: Request, number: str) -> Answer:
         """A dismissal is no entry here: it changes the review that it ends."""
@@ -117,7 +123,7 @@ class GitHubPaths:
                 "user": _user(review.reviewer),
                 "state": _STATES[review.verdict],
                 "submitted_at": self._store.text(review.submitted_at),
-                "commit_id": self._store.pull(number).head,
+                "commit_id": review.commit,
             }
             for index, review in enumerate(shown, 1)
         ]

@@ -41,6 +41,8 @@ class FakePullRequest:
     message: str = ""
     """Of its commits."""
     committers: set[str] = field(default_factory=set)
+    unknown_commits: list[str] = field(default_factory=list)
+    """Of an address that no account has."""
     pushes: list[tuple[str, datetime]] = field(default_factory=list)
     """Who pushed since it was opened, and when."""
     is_from_fork: bool = False
@@ -154,10 +156,17 @@ class Store:
         with self.lock:
             self.pulls[number].is_closed = True
 
-    def review(self, number: int, reviewer: str, verdict: ReviewVerdict = ReviewVerdict.APPROVED) -> None:
-        """``DISMISSED`` ends what the reviewer said before, whoever dismisses it."""
+    def review(
+        self, number: int, reviewer: str, verdict: ReviewVerdict = ReviewVerdict.APPROVED, *, seen: str | None = None
+    ) -> None:
+        """``DISMISSED`` ends what the reviewer said before, whoever dismisses it.
+
+        Args:
+            seen: The commit on the reviewer's page; the newest where it is left out.
+        """
         with self.lock:
-            review = Review(reviewer=reviewer, verdict=verdict, submitted_at=self.now())
+            seen = self.pulls[number].head if seen is None else seen
+            review = Review(reviewer=reviewer, verdict=verdict, submitted_at=self.now(), commit=seen)
             self.pulls[number].reviews.append(review)
 
     def merge(self, number: int, commit: str, *, method: MergeMethod = "merge") -> None:
