@@ -14,6 +14,7 @@ from topicops.flow.pull_requests.commenting import (
     edit_first_parts,
     post_comments,
     set_check,
+    set_pending_check,
     set_unplanned_check,
 )
 from topicops.flow.pull_requests.planning import PlannedPullRequest
@@ -250,6 +251,29 @@ def test_an_unplanned_pull_request_leaves_the_check_of_another_with_the_same_com
     found = talk.forge.check(HEAD)
     assert found is not None
     assert (found.result, found.title) == ("neutral", "of a fork")
+
+
+def test_while_the_plan_is_made_nobody_may_merge_whatever_an_earlier_check_said(talk: Talk) -> None:
+    talk.forge.open(author="mallory", head=HEAD, fork=True)
+    talk.forge.pulls[1].is_closed = True
+    set_unplanned_check("of a fork", replace(talk.conversation, number=2), url="")
+    set_pending_check(talk.conversation, url="")
+    found = talk.forge.check(HEAD)
+    assert found is not None
+    assert found.result == "in_progress"
+    assert talk.runs(planned(ENTRY)).result == "neutral"
+
+
+def test_a_pull_request_of_others_that_the_forge_refuses_does_not_end_the_report(talk: Talk) -> None:
+    talk.forge.open(author="carol", head="c" * 40)
+    talk.forge.refused["pulls/2/files"] = 422
+    run = TriggeredRun(environment="local", state="failed", sentence="The run failed", dag_id="d")
+    runs = TriggeredRuns(number=1, merge_commit=HEAD, topic_files=("topics/shop/orders.yaml",), environments=(run,))
+    assert report_runs(runs, talk.conversation).result == "failure"
+    found = talk.forge.check(HEAD)
+    assert found is not None
+    assert found.result == "failure"
+    assert "Other open pull requests are not told of this merge" in talk.lines[-1]
 
 
 def test_no_review_counts_while_a_team_of_the_owner_cannot_be_read(talk: Talk) -> None:

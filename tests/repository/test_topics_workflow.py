@@ -85,7 +85,7 @@ def test_a_job_with_a_secret_plans_for_the_protected_branch_only() -> None:
     """In any other branch somebody may name himself the owner."""
     base = "github.event.pull_request.base.ref"
     assert f"&& {base} == github.event.repository.default_branch" in JOBS["plan"]["if"]
-    assert f"|| {base} != github.event.repository.default_branch" in JOBS["unplanned"]["if"]
+    assert f"&& {base} == github.event.repository.default_branch" in JOBS["unplanned"]["if"]
 
 
 def test_each_secret_is_declared_and_handed_over_by_its_name() -> None:
@@ -191,11 +191,24 @@ def test_validate_passes_on_the_examples_and_for_a_fork(checkout: Path, runner: 
 
 
 def test_the_template_for_gitlab_runs_the_same_commands_and_keeps_secrets_off_merge_requests() -> None:
-    template = yaml.safe_load(PACKAGED.joinpath("gitlab-ci.yml").read_text(encoding="utf-8").replace("@", ""))
+    text = PACKAGED.joinpath("gitlab-ci.yml").read_text(encoding="utf-8").replace("@", "")
+    head, template = yaml.safe_load_all(text)
     commands = re.findall(r"topicops ci \w+", str(template))
     assert set(commands) == set(re.findall(r"topicops ci \w+", str(ACTION))) | set()
     of_requests = [name for name, job in template.items() if "merge_request_event" in str(job)]
     assert of_requests == ["validate", "ask-for-plan"]
+    asked = template["ask-for-plan"]
+    assert "variables" not in asked, "a variable of the branch would be one of the protected pipeline"
+    assert asked["inherit"] == {"variables": False}
+    assert asked["trigger"]["forward"] == {"yaml_variables": False, "pipeline_variables": False}
+    assert asked["trigger"]["inputs"] == {"merge_request": "$CI_MERGE_REQUEST_IID"}
+    assert list(head["spec"]["inputs"]) == ["merge_request"]
+    assert not re.fullmatch(head["spec"]["inputs"]["merge_request"]["regex"], "1; curl")
+    assert {name: template[name]["environment"]["name"] for name in ("plan", "apply")} == {
+        "plan": "topicops-reader",
+        "apply": "topicops-airflow",
+    }
+    assert all("--isolated" in line for line in template[".topicops"]["before_script"] if "pip install" in line)
     assert template["ask-for-plan"]["trigger"]["branch"] == "$CI_DEFAULT_BRANCH"
     for name in ("plan", "apply"):
         assert all("$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" in rule["if"] for rule in template[name]["rules"])

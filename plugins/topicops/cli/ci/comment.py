@@ -34,16 +34,24 @@ def status_command(
     unplanned: Annotated[
         str | None, typer.Option("--unplanned", help="There is no plan on purpose, for this reason.")
     ] = None,
+    started: Annotated[bool, typer.Option("--started", help="The plan is being made: nobody may merge yet.")] = False,
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
-    from topicops.flow.pull_requests.commenting import set_check, set_failed_check, set_unplanned_check
+    from topicops.flow.pull_requests.commenting import (
+        set_check,
+        set_failed_check,
+        set_pending_check,
+        set_unplanned_check,
+    )
     from topicops.flow.pull_requests.places import conversation_about, job_page
     from topicops.flow.pull_requests.planning import read_planned
     from topicops.model.pull_requests.forge import CheckResult
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
-        if unplanned:
+        if started:
+            check = set_pending_check(conversation, url=job_page())
+        elif unplanned:
             check = set_unplanned_check(unplanned, conversation, url=job_page())
         else:
             check = set_check(read_planned(folder), conversation, url=job_page())

@@ -12,7 +12,7 @@ import msgspec
 
 from topicops.edges.forge.rest import PER_PAGE, Moment, Rest
 from topicops.model.errors import ForgeError
-from topicops.model.pull_requests.forge import Authors, Check, Comment, PullRequest, Review, ReviewVerdict
+from topicops.model.pull_requests.forge import Authors, Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
 
 MOST_COMMENT = 65_536
 """Characters of a comment."""
@@ -229,10 +229,12 @@ class GitHub:
         body: dict[str, object] = {
             "name": check.name,
             "external_id": _OURS,
-            "status": "completed",
-            "conclusion": str(check.result),
             "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
         }
+        if check.result is CheckResult.PENDING:
+            body["status"] = "in_progress"
+        else:
+            body |= {"status": "completed", "conclusion": str(check.result)}
         if check.url:
             body["details_url"] = check.url
         if (there := self._own_check(commit, check.name)) is not None:

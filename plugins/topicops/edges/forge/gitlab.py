@@ -16,7 +16,12 @@ from topicops.edges.forge.rest import Moment, Rest
 from topicops.model.errors import ForgeError
 from topicops.model.pull_requests.forge import Authors, Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
 
-_STATES = {CheckResult.SUCCESS: "success", CheckResult.NEUTRAL: "success", CheckResult.FAILURE: "failed"}
+_STATES = {
+    CheckResult.SUCCESS: "success",
+    CheckResult.NEUTRAL: "success",
+    CheckResult.FAILURE: "failed",
+    CheckResult.PENDING: "running",
+}
 """GitLab knows no neutral status: the text says what waits."""
 MOST_COMMENT = 1_000_000
 """Characters of a note."""

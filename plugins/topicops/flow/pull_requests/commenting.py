@@ -15,7 +15,7 @@ from topicops.model.pull_requests.forge import Authors, Check, Comment, Forge, P
 from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment
 from topicops.model.pull_requests.shown import About, ShownByDigest
-from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, unplanned_check
+from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, pending_check, unplanned_check
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
 from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from, with_record
@@ -329,6 +329,13 @@ def set_failed_check(problem: str, conversation: Conversation, *, commit: str = 
     """Of a pull request that could not be planned; the newest commit of its branch, where none is given."""
     check = failed_check(problem, url=url)
     conversation.forge.set_check(commit or conversation.pull_request.head_commit, check)
+    return check
+
+
+def set_pending_check(conversation: Conversation, *, url: str) -> Check:
+    """Set before anything is planned: else an earlier check of this commit would let it be merged."""
+    check = pending_check(url=url)
+    conversation.forge.set_check(conversation.pull_request.head_commit, check)
     return check
 
 

@@ -14,6 +14,7 @@ from topicops.flow.pull_requests.commenting import (
     recorded_parts,
     write_parts,
 )
+from topicops.model.errors import ForgeError
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.planned import AfterMerge, CommentContent
 from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
@@ -30,12 +31,15 @@ def report_runs(runs: TriggeredRuns, conversation: Conversation, *, url: str = "
     Returns:
         The check: ``success`` if all is applied and verified, ``neutral`` if something waits, else ``failure``.
     """
+    check = check_of_runs(runs, url=url)
+    conversation.forge.set_check(runs.merge_commit, check)
     comments = conversation.comments()
     for run in runs.environments:
         _write_result(run, conversation, comments)
-    _tell_others(runs, conversation)
-    check = check_of_runs(runs, url=url)
-    conversation.forge.set_check(runs.merge_commit, check)
+    try:
+        _tell_others(runs, conversation)
+    except ForgeError as error:  # of a pull request of others, which must not end the report of this one
+        conversation.progress(f"Other open pull requests are not told of this merge: {error}")
     return check
 
 

@@ -76,6 +76,8 @@ class CheckResult(StrEnum):
     NEUTRAL = "neutral"
     """Nothing is wrong, and something waits for a person. A forge without this word takes it for a success."""
     FAILURE = "failure"
+    PENDING = "pending"
+    """A job is at work on it; until it ends, a required check lets nobody merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

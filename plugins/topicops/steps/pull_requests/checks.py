@@ -44,6 +44,11 @@ def unplanned_check(reason: str, *, url: str = "") -> Check:
     return Check(name=CHECK_NAME, result=CheckResult.NEUTRAL, title=title, summary=markdown(reason), url=url)
 
 
+def pending_check(*, url: str = "") -> Check:
+    """Of a pull request whose plan is being made."""
+    return Check(name=CHECK_NAME, result=CheckResult.PENDING, title="The plan is being made", url=url)
+
+
 def labels_of(contents: Sequence[CommentContent]) -> Mapping[str, bool]:
     """Each of our labels, and whether it is the one of the highest risk; none is if nothing changes."""
     risks = [gated.change.risk for content in contents for gated in own_changes(content)]

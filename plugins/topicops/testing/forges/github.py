@@ -163,7 +163,7 @@ class GitHubPaths:
         check = FakeCheck(
             id=check_id,
             name=body["name"],
-            result=body["conclusion"],
+            result=body["conclusion"] if body["status"] == "completed" else body["status"],
             title=output["title"],
             summary=output["summary"],
             url=body.get("details_url", ""),
