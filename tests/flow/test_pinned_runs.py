@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
+from fixtures.workflow import git
 from topicops import flow
 from topicops.flow.runs.commits import MOST_READINGS, read_files, wait_for_pinned_files
 from topicops.flow.runs.run import notes_of
@@ -51,6 +52,30 @@ def test_a_run_that_is_pinned_to_the_commit_of_the_files_sends_its_changes(
     flow.apply(run)
     assert [outcome.status for outcome in outcomes_of(run)] == [OutcomeStatus.DONE]
     assert run.read_plan().change_set.source.commit == repository.head
+
+
+def sparse(folder: Path) -> None:
+    git(folder, "sparse-checkout", "set", "--cone", "topics/environments")
+
+
+def edited_behind_a_mark(folder: Path) -> None:
+    file = next(folder.glob("topics/*/orders.yaml"))
+    git(folder, "update-index", "--assume-unchanged", str(file))
+    file.write_text(file.read_text(encoding="utf-8") + "# not as committed\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(sparse, "is not here: it was removed, or the checkout is sparse"), (edited_behind_a_mark, "bytes")],
+)
+def test_files_that_git_calls_clean_and_that_are_not_the_commit_have_none(
+    simulated: Simulated, repository: Repository, change: Callable[[Path], None], why: str
+) -> None:
+    change(simulated.workspace.folder)
+    assert git(simulated.workspace.folder, "status", "--porcelain") == ""
+    assert planned(simulated).read_plan().change_set.source.commit is None
+    with pytest.raises(MovedFilesError, match=why):
+        planned(simulated, repository.head)
 
 
 @pytest.mark.parametrize("step", [flow.gate, flow.apply])

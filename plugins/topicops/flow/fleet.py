@@ -232,12 +232,12 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
 
 def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
     """The files of ``topics/``, read once and judged for each environment; then who answers there."""
-    from topicops.edges.specs.git import commit_of
+    from topicops.flow.runs.commits import commit_below
 
     fleet = steps.fleet
     fleet.progress(f"Reading {fleet.topics}")
     prune(next(iter(fleet.runs.values())).home, now=now())
-    commit = commit_of(fleet.topics) or fleet.version
+    commit = commit_below(fleet.topics, fleet.version)
     for run, validated in _judged(steps, needs):
         steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)

@@ -339,7 +339,7 @@ def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
     """
     require_pinned_files(run)
     environment, change_set = read_environment(run), run.read_change_set()
-    warnings = (*change_set.warnings, *commit_notes(environment, change_set))
+    warnings = (*change_set.warnings, *commit_notes(run, environment, change_set))
     waits = tuple(waits_for(run, environment, change_set.source.commit))
     return _gated(run, environment, replace(change_set, warnings=warnings), approvals, waits)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.specs.git import commit_of, removed_files, unchanged_blobs
+from topicops.edges.specs.git import Checkout, checkout_of, removed_files, unchanged_blobs
 
+UNKNOWN = Checkout(None, "git does not know the folder, or has no commit of it", is_known=False)
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
 
 
@@ -32,30 +33,122 @@ def topics(tmp_path: Path) -> Path:
 
 
 def test_clean_files_have_the_commit_of_the_work_tree(topics: Path) -> None:
-    assert commit_of(topics) == git(topics, "rev-parse", "HEAD")
+    assert checkout_of(topics).commit == git(topics, "rev-parse", "HEAD")
 
 
 def test_a_change_elsewhere_does_not_matter(topics: Path) -> None:
     (topics.parent / "notes.txt").write_text("x")
 
-    assert commit_of(topics) == git(topics, "rev-parse", "HEAD")
+    assert checkout_of(topics).commit == git(topics, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("file_mode", ["--chmod=+x", "--chmod=-x"])
+def test_who_may_execute_a_file_says_nothing_of_its_bytes(topics: Path, file_mode: str) -> None:
+    git(topics, "update-index", file_mode, "web/clicks.yaml")
+    git(topics, "commit", "-qm", "Another mode", "--allow-empty")
+
+    assert checkout_of(topics).commit == git(topics, "rev-parse", "HEAD")
+
+
+CLICKS = "topics/web/clicks.yaml"
+OTHER_BYTES = f"{CLICKS} has other bytes than in the commit: it was edited, or a filter of git converts it"
+NOT_HERE = f"{CLICKS} is not here: it was removed, or the checkout is sparse"
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "why_not"),
     [
-        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").write_text("a: c\n"), id="changed"),
-        pytest.param(lambda folder: (folder / "web" / "new.yaml").write_text("a: c\n"), id="new"),
-        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").unlink(), id="removed"),
-        pytest.param(lambda folder: git_ignored(folder), id="ignored by git"),
-        pytest.param(lambda folder: staged(folder), id="staged"),
+        pytest.param(lambda folder: (folder / "web/clicks.yaml").write_text("a: c\n"), OTHER_BYTES, id="changed"),
+        pytest.param(
+            lambda folder: (folder / "web/new.yaml").write_text(""),
+            "topics/web/new.yaml is not in the commit",
+            id="new",
+        ),
+        pytest.param(lambda folder: (folder / "web/clicks.yaml").unlink(), NOT_HERE, id="removed"),
+        pytest.param(
+            lambda folder: git_ignored(folder), "topics/web/hidden.yaml is not in the commit", id="ignored by git"
+        ),
+        pytest.param(lambda folder: staged(folder), OTHER_BYTES, id="staged"),
+        pytest.param(lambda folder: marked(folder, "--assume-unchanged"), OTHER_BYTES, id="assumed to be unchanged"),
+        pytest.param(lambda folder: marked(folder, "--skip-worktree"), OTHER_BYTES, id="marked to be skipped"),
+        pytest.param(lambda folder: sparse(folder), NOT_HERE, id="not in a sparse checkout"),
+        pytest.param(lambda folder: filtered(folder), OTHER_BYTES, id="converted by a filter"),
+        pytest.param(lambda folder: with_line_ends(folder), OTHER_BYTES, id="with other line ends"),
+        pytest.param(
+            lambda folder: linked(folder), "topics/web/linked.yaml is a link, and links are not followed", id="a link"
+        ),
+        pytest.param(
+            lambda folder: with_submodule(folder),
+            "topics/pay is a submodule, whose files are in another repository",
+            id="a submodule",
+        ),
+        pytest.param(
+            lambda folder: with_submodule(folder, is_there=False),
+            "topics/pay is a submodule, whose files are in another repository",
+            id="a submodule that is not there",
+        ),
     ],
 )
-def test_files_that_differ_from_the_commit_have_none(topics: Path, change: object) -> None:
-    assert callable(change)
+def test_files_that_differ_from_the_commit_have_none_and_the_path_is_named(
+    topics: Path, change: Callable[[Path], object], why_not: str
+) -> None:
     change(topics)
 
-    assert commit_of(topics) is None
+    found = checkout_of(topics)
+    assert (found.commit, found.is_known) == (None, True)
+    assert found.why_not == f"{why_not} (commit {git(topics, 'rev-parse', 'HEAD')[:12]})"
+
+
+def marked(folder: Path, mark: str) -> None:
+    git(folder, "update-index", mark, "web/clicks.yaml")
+    (folder / "web/clicks.yaml").write_text("a: c\n")
+
+
+def sparse(folder: Path) -> None:
+    (folder / "shop").mkdir()
+    (folder / "shop/orders.yaml").write_text("a: b\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Describe orders")
+    git(folder.parent, "sparse-checkout", "set", "--cone", "topics/shop")
+
+
+def filtered(folder: Path) -> None:
+    (folder.parent / ".gitattributes").write_text("*.yaml filter=seven\n")
+    git(folder, "config", "filter.seven.smudge", "sed s/b/7/")
+    git(folder, "config", "filter.seven.clean", "sed s/7/b/")
+    checked_out_again(folder)
+
+
+def with_line_ends(folder: Path) -> None:
+    (folder.parent / ".gitattributes").write_text("*.yaml text eol=crlf\n")
+    checked_out_again(folder)
+
+
+def checked_out_again(folder: Path) -> None:
+    git(folder, "add", "..")
+    git(folder, "commit", "-qm", "Attributes")
+    (folder / "web/clicks.yaml").unlink()
+    git(folder, "checkout", "-q", "--", ".")
+    assert git(folder, "status", "--porcelain") == "", "git calls it clean"
+
+
+def linked(folder: Path) -> None:
+    (folder / "web/linked.yaml").symlink_to("clicks.yaml")
+    staged_as_it_is(folder)
+
+
+def with_submodule(folder: Path, *, is_there: bool = True) -> None:
+    commit = git(folder, "rev-parse", "HEAD")
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{commit},topics/pay")
+    git(folder, "commit", "-qm", "A submodule")
+    (folder / "pay").mkdir()
+    if is_there:
+        git(folder.parent, "clone", "-q", ".", "topics/pay")
+
+
+def staged_as_it_is(folder: Path) -> None:
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "As it is")
 
 
 def git_ignored(folder: Path) -> None:
@@ -69,13 +162,13 @@ def staged(folder: Path) -> None:
 
 
 def test_files_outside_git_have_no_commit(tmp_path: Path) -> None:
-    assert commit_of(tmp_path) is None
+    assert checkout_of(tmp_path) == UNKNOWN
 
 
 def test_a_repository_without_commit_has_none(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
 
-    assert commit_of(tmp_path) is None
+    assert checkout_of(tmp_path) == UNKNOWN
 
 
 def test_a_folder_that_is_ignored_as_a_whole_has_no_commit(topics: Path) -> None:
@@ -84,13 +177,13 @@ def test_a_folder_that_is_ignored_as_a_whole_has_no_commit(topics: Path) -> None
     other.mkdir()
     (other / "a.yaml").write_text("a: b\n")
 
-    assert commit_of(other) is None
+    assert checkout_of(other) == UNKNOWN
 
 
 def test_without_git_there_is_no_commit(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(topics))
 
-    assert commit_of(topics) is None
+    assert checkout_of(topics) == UNKNOWN
 
 
 def test_unchanged_files_have_their_blob_ids_by_path_from_the_folder(topics: Path) -> None:

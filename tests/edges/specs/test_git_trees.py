@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.workflow import git
+from topicops.edges.specs import git_trees
 from topicops.edges.specs.git_trees import (
     commit_id,
     is_ancestor,
@@ -67,6 +68,40 @@ def test_a_conflict_names_the_files(repository: Path) -> None:
 
     with pytest.raises(UsageError, match=r"conflicts with its base in topics/shop/orders\.yaml: merge the base branch"):
         merged_tree(repository, base, head)
+
+
+def test_a_submodule_is_refused_with_its_path(repository: Path) -> None:
+    """A pull request that moves it changes topics, and no file of this repository shows them."""
+    before = git(repository, "rev-parse", "HEAD").strip()
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{before},topics/pay")
+    git(repository, "commit", "-q", "-m", "A submodule")
+
+    with pytest.raises(UsageError, match="topics/pay is a submodule: its files are in another repository"):
+        stored_files(repository, "HEAD", "topics")
+    assert stored_files(repository, "HEAD", "topics/web").keys() == {"clicks.yaml"}
+
+
+def test_a_question_to_git_is_about_the_repository_whatever_hook_asks(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    write(other, "topics/x.yaml", "of another repository")
+    git(other, "init", "-q")
+    commit(other)
+    head = git(repository, "rev-parse", "HEAD").strip()
+    for name in ("GIT_DIR", "GIT_COMMON_DIR"):
+        monkeypatch.setenv(name, str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
+
+    assert stored_files(repository, head, "topics").keys() == {"shop/orders.yaml", "web/clicks.yaml"}
+
+
+def test_more_entries_than_any_repository_of_topics_has_are_refused(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_trees, "MOST_ENTRIES", 1)
+    with pytest.raises(UsageError, match="topics/ of HEAD has more than 1 entries; name a smaller folder"):
+        stored_files(repository, "HEAD", "topics")
 
 
 def test_no_filter_hook_or_driver_of_the_branch_runs(repository: Path, tmp_path: Path) -> None:

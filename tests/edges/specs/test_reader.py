@@ -140,6 +140,20 @@ def test_notes_beside_the_specs_are_left_alone(tmp_path: Path) -> None:
     assert read_tree(tmp_path).files == 0
 
 
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_repository_within_the_folder_is_one_problem(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "pay").mkdir()
+    (tmp_path / "pay/pay.a.yaml").write_text("a: b\n")
+    (tmp_path / "pay/.git").mkdir() if kind == "folder" else (tmp_path / "pay/.git").touch()
+    (tmp_path / ".git").mkdir()
+
+    tree = read_tree(tmp_path)
+
+    assert [(problem.code, Path(problem.file).name) for problem in tree.problems] == [("TOP115", "pay")]
+    assert "a repository of its own, or a submodule" in tree.problems[0].summary
+    assert [document.root for document in tree.documents] in ([], [None])
+
+
 def test_links_pipes_folders_and_closed_files_are_not_read(tmp_path: Path) -> None:
     web = tmp_path / "web"
     web.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -17,7 +18,18 @@ from typing import IO, NamedTuple
 from topicops.model.errors import UsageError
 
 _TIMEOUT_S = 30
-_SURROUNDINGS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_ATTR_SOURCE")
+_SURROUNDINGS = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_ATTR_SOURCE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_REPLACE_REF_BASE",
+)
 """Set inside hooks; they would point the question at another repository, or at other attributes."""
 _SCRUTINY = ("core.trustctime=true", "core.checkStat=default", "core.ignoreStat=false", "core.fileMode=true")
 """A repository may tell git to compare files less exactly; because we do not open the files, git must be exact."""
@@ -30,21 +42,88 @@ _IN_NO_INDEX = ":(top,literal).git/"
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")
 """What ``os.fsdecode`` makes of other bytes."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHA1_DIGITS = 40
+_NO_FILES: Mapping[str, str] = {
+    "120000": "a link, and links are not followed",
+    "160000": "a submodule, whose files are in another repository",
+}
+"""What else a tree may hold, by its mode."""
+_LISTED_IN_TREE = re.compile(r"([0-7]{6}) (?:blob|commit) ([0-9a-f]{40,64})\t([^\0]+)\0")
+"""Mode, id and path."""
 _LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
 """Tag, mode, blob id, stage and path."""
 
 
-def commit_of(topics: Path) -> str | None:
-    """The commit whose files ``topics`` holds, byte for byte.
+class Checkout(NamedTuple):
+    """Which commit the files of a folder are, exactly."""
 
-    None outside a work tree, without git, before the first commit, and when anything below ``topics`` is changed, new
-    or ignored: then no commit tells what the files say.
+    commit: str | None
+    """None: of no known commit."""
+    why_not: str = ""
+    """Why the files are not those of the commit that git has checked out, with the first path that differs."""
+    is_known: bool = True
+    """False: the folder is in no commit of any repository here, so that git can say nothing about it."""
+
+
+def checkout_of(topics: Path) -> Checkout:
+    """Compare all files below ``topics`` with the tree of ``HEAD``: paths, kinds and bytes.
+
+    Git's own word for clean is not enough: a sparse checkout, marks in the index (``skip-worktree``,
+    ``assume-unchanged``), filters and submodules are clean for git, and their files say something else than the commit.
     """
     commit = _ask(topics, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if commit is None or _ask(topics, "ls-files", "--error-unmatch", ".") is None:
-        return None
-    changed = _ask(topics, "status", "--porcelain", "--untracked-files=all", "--ignored", "--", ".")
-    return commit if changed == "" else None
+    listed = _ask(topics, "ls-tree", "-r", "-z", commit, "--", ".") if commit else None
+    tree = _LISTED_IN_TREE.findall(listed or "")
+    if commit is None or not tree:
+        return Checkout(None, "git does not know the folder, or has no commit of it", is_known=False)
+    difference = _difference(topics, {path: (mode, blob) for mode, blob, path in tree})
+    return Checkout(None, f"{difference} (commit {commit[:12]})") if difference else Checkout(commit)
+
+
+def _difference(topics: Path, tree: Mapping[str, tuple[str, str]]) -> str:
+    """Say how the files differ from those of a tree, by the first path; empty: they are the same.
+
+    Args:
+        tree: Mode and blob id by path, relative to ``topics``.
+    """
+    shown = name_in_repository(topics)
+    for path, (mode, _) in sorted(tree.items()):
+        if mode in _NO_FILES:
+            return f"{shown}{path} is {_NO_FILES[mode]}"
+    there = set(_files_below(topics))
+    if more := sorted(there - tree.keys()):
+        return f"{shown}{more[0]} is not in the commit"
+    unchanged = unchanged_blobs(topics)
+    for path, (_, blob) in sorted(tree.items()):
+        if path not in there:
+            return f"{shown}{path} is not here: it was removed, or the checkout is sparse"
+        if unchanged.get(path) != blob and _blob_id(topics / path, len(blob)) != blob:
+            return f"{shown}{path} has other bytes than in the commit: it was edited, or a filter of git converts it"
+    return ""
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """Yield the path of everything that is no folder, relative to ``folder``; ``.git`` of the folder itself aside."""
+    for above, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(above, name))]  # noqa: PTH114, PTH118
+        place = os.path.relpath(above, folder)
+        if place == os.curdir and ".git" in folders:
+            folders.remove(".git")
+        yield from (name if place == os.curdir else f"{place}/{name}" for name in (*files, *links))
+
+
+def _blob_id(file: Path, digits: int) -> str:
+    """Return the id that git gives to these bytes; empty where the file cannot be read.
+
+    Args:
+        digits: Of the repository's ids: 40 for SHA-1, 64 for SHA-256. Source: gitformat-pack(5), *object names*.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return ""
+    algorithm = hashlib.sha1 if digits == _SHA1_DIGITS else hashlib.sha256
+    return algorithm(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
@@ -149,9 +228,14 @@ def removed_files(folder: Path) -> frozenset[str]:
     return frozenset(name for name in names if not (folder / name).exists())
 
 
+def own_surroundings() -> dict[str, str]:
+    """The environment variables for a question to git about a folder, whatever hook or command this runs in."""
+    return {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
+
+
 def _ask(folder: Path, *question: str, meanwhile: Callable[[], None] = lambda: None) -> str | None:
     """The answer of git, without the last line end; None if it has none."""
-    surroundings = {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
+    surroundings = own_surroundings()
     # No hook, monitor or lock of a repository that somebody else wrote: looking changes and starts nothing.
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *question]
     with _started(command, surroundings) as started:

@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
 
+from topicops.edges.specs.git import own_surroundings
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
 _TIMEOUT_S = 120
+_CHUNK = 1 << 16
+MOST_ENTRIES = 200_000
+"""Of the folder; more than ten times the largest repository of topics that is known."""
 MOST_BYTES = 256 * 1024 * 1024
 """Of all files together."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -163,24 +168,47 @@ def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, Store
     Raises:
         UsageError: A path could lead out of the folder, the files are too many bytes, or git fails.
     """
-    listed = _git(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", tree, "--", f"{folder}/")
-    if listed.returncode:
-        raise UsageError(f"git cannot list the files of {printable(tree)}; fetch that commit first")
-    found = dict(_entries(listed.stdout, folder))
+    found = dict(_entries(_listed(repository, tree, folder), folder))
     if sum(file.size for file in found.values()) > MOST_BYTES:
         raise UsageError(f"{folder}/ of {tree[:12]} has more than {MOST_BYTES:,} bytes")
     return found
 
 
-def _entries(listed: bytes, folder: str) -> Iterator[tuple[str, StoredFile]]:
-    for line in filter(None, listed.split(b"\0")):
+def _listed(repository: Path, tree: str, folder: str) -> Iterator[bytes]:
+    """Yield the lines of ``git ls-tree``, as they come: whoever pushes a tree decides how many there are."""
+    command = _command(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", tree, "--", f"{folder}/")
+    lines, rest = 0, b""
+    with subprocess.Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=_surroundings()) as listing:
+        too_long = threading.Timer(_TIMEOUT_S, listing.kill)
+        too_long.start()
+        try:
+            while chunk := listing.stdout.read(_CHUNK) if listing.stdout else b"":
+                *whole, rest = (rest + chunk).split(b"\0")
+                lines += len(whole)
+                if lines > MOST_ENTRIES:
+                    most = f"more than {MOST_ENTRIES:,} entries"
+                    raise UsageError(f"{folder}/ of {printable(tree[:12])} has {most}; name a smaller folder")
+                yield from whole
+        finally:
+            too_long.cancel()
+            listing.kill()
+    if listing.returncode:
+        raise UsageError(f"git cannot list the files of {printable(tree)}; fetch that commit first")
+
+
+def _entries(listed: Iterator[bytes], folder: str) -> Iterator[tuple[str, StoredFile]]:
+    for line in listed:
         match = _ENTRY.fullmatch(line)
-        path = match[5].decode("utf-8", "backslashreplace") if match else ""  # shown, and never opened
+        path = match[5].decode("utf-8", "backslashreplace") if match else ""
         if not match or _NOT_A_NAME & set(path.split("/")):
             raise UsageError(f"{printable(path) or folder}: git has a path there that no work tree may have")
-        if match[1] != _SUBMODULE:
-            size = int(match[4]) if match[4] != b"-" else 0
-            yield path.removeprefix(f"{folder}/"), StoredFile(match[3].decode(), match[1], size)
+        if match[1] == _SUBMODULE:
+            raise UsageError(
+                f"{printable(path)} is a submodule: its files are in another repository, so no plan can show what a "
+                "change of it does; put the files into this repository"
+            )
+        size = int(match[4]) if match[4] != b"-" else 0
+        yield path.removeprefix(f"{folder}/"), StoredFile(match[3].decode(), match[1], size)
 
 
 def write_files(repository: Path, files: Mapping[str, StoredFile], folder: Path) -> None:
@@ -218,16 +246,25 @@ def _contents(repository: Path, object_ids: Sequence[str]) -> Iterator[bytes]:
         position = end + 2 + size
 
 
+def _command(repository: Path, *arguments: str) -> list[str]:
+    # No hook or monitor of the repository, and no lock.
+    return ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(repository), *arguments]
+
+
+def _surroundings() -> Mapping[str, str]:
+    """Nobody is asked for a password, and git's sentences are English."""
+    return {**own_surroundings(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
 def _git(repository: Path, *arguments: str, asked: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    # No hook or monitor of the repository, no lock, and nobody is asked for a password.
-    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(repository), *arguments]
+    command = _command(repository, *arguments)
     try:
         return subprocess.run(
             command,
             input=asked,
             stdin=DEVNULL if asked is None else None,
             capture_output=True,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            env=_surroundings(),
             timeout=_TIMEOUT_S,
             check=False,
         )

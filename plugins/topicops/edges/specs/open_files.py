@@ -74,7 +74,7 @@ class Place(NamedTuple):
 
 
 def walk(topics: Path) -> Iterator[Place]:
-    """Everything below ``topics`` that is no folder, and folders that cannot be listed.
+    """Everything below ``topics`` that is no folder, and folders that cannot be listed or are other repositories.
 
     Links are not followed, and folders whose names begin with a dot are passed over.
     """
@@ -86,6 +86,9 @@ def walk(topics: Path) -> Iterator[Place]:
                 entries = list(found)
         except OSError:
             yield Place(path, before.rstrip("/") or ".", folders[:-1], folders[-1] if folders else "", False)
+            continue
+        if folders and any(entry.name == ".git" for entry in entries):
+            yield Place(path, before.rstrip("/"), folders[:-1], folders[-1], False)
             continue
         for entry in entries:
             name = entry.name
@@ -132,6 +135,8 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
     name = place.name
     if not place.looks_regular and os.path.isdir(place.path):  # noqa: PTH112, since a path may be too long to ask
         is_link = os.path.islink(place.path)  # noqa: PTH114
+        if not is_link and os.path.exists(f"{place.path}/.git"):  # noqa: PTH110
+            raise _not_regular("a repository of its own, or a submodule: no commit of this one has its files")
         raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
     if not name.endswith(".yaml"):
         found = ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")

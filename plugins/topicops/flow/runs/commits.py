@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeVar
 
-from topicops.edges.specs.git import commit_of, is_in_history
+from topicops.edges.specs.git import checkout_of, is_in_history
 from topicops.flow.runs.run import Run, note
 from topicops.model.errors import MovedFilesError
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.ports import Clock
+from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
 
 T = TypeVar("T")
@@ -17,19 +19,25 @@ T = TypeVar("T")
 POLL_S = 2.0
 MOST_READINGS = 5
 """Of files that change while they are read."""
-NO_COMMIT = "no known commit (git does not know the folder, or something below it is not committed)"
 
 
-def commit_notes(environment: Environment, change_set: ChangeSet) -> Iterator[str]:
+def commit_notes(run: Run, environment: Environment, change_set: ChangeSet) -> Iterator[str]:
     """Yield, in class production, that the audit log will not say of which commit these changes are."""
     is_production = environment.spec.cluster.cluster_class == "production"
     if is_production and change_set.changes and change_set.source.commit is None:
-        yield f"the audit log will name no commit for these changes: the files are of {NO_COMMIT}; commit them first"
+        files = _named(run.topics, None)
+        yield f"the audit log will name no commit for these changes: the files are of {files}; commit them first"
 
 
 def commit_of_files(run: Run) -> str | None:
     """The commit whose files the run's folder holds now, exactly; None: not known."""
-    return commit_of(run.topics) or run.version
+    return commit_below(run.topics, run.version)
+
+
+def commit_below(topics: Path, version: str | None) -> str | None:
+    """The commit of the files. The bundle's version counts only for a folder that git knows nothing about."""
+    found = checkout_of(topics)
+    return found.commit if found.is_known else version
 
 
 def require_pinned_files(run: Run) -> None:
@@ -72,7 +80,7 @@ def wait_for_pinned_files(run: Run, *, patience_s: float, clock: Clock) -> None:
     while (commit := commit_of_files(run)) != run.pinned and clock.now() < deadline:
         if commit is not None and is_in_history(run.topics, run.pinned, of=commit):
             return
-        line = f"The files are of {_named(commit)}; waiting up to {patience_s:g} s for commit {run.pinned}"
+        line = f"The files are of {_named(run.topics, commit)}; waiting up to {patience_s:g} s for commit {run.pinned}"
         if line != told:
             run.progress(line)
         told = line
@@ -84,8 +92,8 @@ def _require(run: Run, commit: str | None, since: str | None) -> None:
         moved = "main was rewritten or moved" if commit else "commit everything below the folder, or let git read it"
         raise _refusal(
             run,
-            f"the files are of {_named(commit)}, and this run is pinned to commit {run.pinned}: {moved}; nothing was "
-            "sent; start a new run",
+            f"the files are of {_named(run.topics, commit)}, and this run is pinned to commit {run.pinned}: {moved}; "
+            "nothing was sent; start a new run",
         )
     if since and commit and is_in_history(run.topics, since, of=commit) is False:
         raise _refusal(
@@ -101,5 +109,5 @@ def _refusal(run: Run, reason: str) -> MovedFilesError:
     return MovedFilesError(reason)
 
 
-def _named(commit: str | None) -> str:
-    return f"commit {commit}" if commit else NO_COMMIT
+def _named(topics: Path, commit: str | None) -> str:
+    return f"commit {commit}" if commit else f"no known commit ({printable(checkout_of(topics).why_not)})"
