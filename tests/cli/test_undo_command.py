@@ -169,6 +169,16 @@ def test_a_run_of_two_environments_needs_the_name_of_one(applied: Simulated) -> 
     assert applied.workspace.run("undo", "1", "--environment", "local").status == 0
 
 
+def test_a_tombstone_that_was_moved_gets_the_spec_of_before_its_move(applied: Simulated) -> None:
+    folder = applied.workspace.folder
+    (folder / "topics/archive").mkdir()
+    git(folder, "mv", "topics/tests/old.yaml", "topics/archive/old.yaml")
+    git(folder, *WHO, "commit", "--quiet", "--message=Move a tombstone")
+    ended = applied.workspace.run("undo", "1")
+    assert "topics/archive/old.yaml: the spec of commit" in ended.out
+    assert "# kept for the shop\n" in (folder / "topics/archive/old.yaml").read_text()
+
+
 def test_a_tombstone_that_git_does_not_know_is_left_to_a_person(applied: Simulated) -> None:
     (applied.workspace.folder / ".git").rename(applied.workspace.folder / "elsewhere")
     ended = applied.workspace.run("undo", "1")

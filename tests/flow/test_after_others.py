@@ -82,7 +82,7 @@ def test_files_of_no_known_commit_wait_and_the_reason_says_how_to_get_one(
 ) -> None:
     staging_is_verified(simulated, repository.head)
     simulated.workspace.topic("orders", partitions=2)
-    assert "no commit is known of these files" in reason(simulated.planned())
+    assert "these files are of no known commit (topics/" in reason(simulated.planned())
     assert "commit all below topics/" in reason(simulated.planned("2"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.git_bundle import Repository
-from topicops.edges.specs.git import is_in_history
+from topicops.edges.specs.git import is_in_history, versions_of
 
 UNKNOWN = "f" * 40
 
@@ -16,6 +16,21 @@ UNKNOWN = "f" * 40
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "work", tmp_path / "bare")
+
+
+def test_a_file_that_was_moved_has_the_texts_of_before(repository: Repository) -> None:
+    first = repository.work / "shop/a b.yaml"
+    first.parent.mkdir(parents=True)
+    texts = [f"one: {number}\ntwo: {number}\nthree: 3\nfour: 4\n" for number in range(3)]
+    for text in texts:
+        first.write_text(text)
+        repository.publish()
+    moved = repository.work / "archive/a b.yaml"
+    moved.parent.mkdir()
+    first.rename(moved)
+    repository.publish()
+
+    assert [text for _, text in versions_of(moved)] == [texts[2], *reversed(texts)]
 
 
 def test_a_commit_and_all_before_it_are_in_its_history(repository: Repository) -> None:

@@ -48,6 +48,8 @@ _NO_FILES: Mapping[str, str] = {
     "160000": "a submodule, whose files are in another repository",
 }
 """What else a tree may hold, by its mode."""
+_COMMIT_AND_PATH = re.compile(r"([0-9a-f]{40,64})\0\n([^\0]+)\0")
+"""As ``git log --name-only -z`` writes them: the path is from the repository's root."""
 _LISTED_IN_TREE = re.compile(r"([0-7]{6}) (?:blob|commit) ([0-9a-f]{40,64})\t([^\0]+)\0")
 """Mode, id and path."""
 _LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
@@ -146,12 +148,15 @@ def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
 def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
     """Yield commit and text of a file as the commits of this branch have it, newest first; none where git has none.
 
+    The file of before a move is the same file.
+
     Args:
         most: How many of the commits that changed it are asked for.
     """
-    commits = _ask(file.parent, "log", f"--max-count={most}", "--format=%H", "--", f"./{file.name}") or ""
-    for commit in commits.split():
-        text = _ask(file.parent, "show", f"{commit}:./{file.name}")
+    form = ("--follow", "--name-only", "-z", "--format=%H")
+    answer = _ask(file.parent, "log", *form, f"--max-count={most}", "--", f"./{file.name}") or ""
+    for commit, path in _COMMIT_AND_PATH.findall(answer):
+        text = _ask(file.parent, "show", f"{commit}:{path}")
         if text and not _NOT_UTF_8.search(text):
             yield commit, f"{text}\n"
 

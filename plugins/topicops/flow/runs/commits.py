@@ -25,7 +25,7 @@ def commit_notes(run: Run, environment: Environment, change_set: ChangeSet) -> I
     """Yield, in class production, that the audit log will not say of which commit these changes are."""
     is_production = environment.spec.cluster.cluster_class == "production"
     if is_production and change_set.changes and change_set.source.commit is None:
-        files = _named(run.topics, None)
+        files = named_commit(run.topics, None)
         yield f"the audit log will name no commit for these changes: the files are of {files}; commit them first"
 
 
@@ -80,7 +80,7 @@ def wait_for_pinned_files(run: Run, *, patience_s: float, clock: Clock) -> None:
     while (commit := commit_of_files(run)) != run.pinned and clock.now() < deadline:
         if commit is not None and is_in_history(run.topics, run.pinned, of=commit):
             return
-        line = f"The files are of {_named(run.topics, commit)}; waiting up to {patience_s:g} s for commit {run.pinned}"
+        line = f"The files are of {named_commit(run.topics, commit)}; waiting up to {patience_s:g} s for commit {run.pinned}"
         if line != told:
             run.progress(line)
         told = line
@@ -92,7 +92,7 @@ def _require(run: Run, commit: str | None, since: str | None) -> None:
         moved = "main was rewritten or moved" if commit else "commit everything below the folder, or let git read it"
         raise _refusal(
             run,
-            f"the files are of {_named(run.topics, commit)}, and this run is pinned to commit {run.pinned}: {moved}; "
+            f"the files are of {named_commit(run.topics, commit)}, and this run is pinned to commit {run.pinned}: {moved}; "
             "nothing was sent; start a new run",
         )
     if since and commit and is_in_history(run.topics, since, of=commit) is False:
@@ -109,5 +109,6 @@ def _refusal(run: Run, reason: str) -> MovedFilesError:
     return MovedFilesError(reason)
 
 
-def _named(topics: Path, commit: str | None) -> str:
+def named_commit(topics: Path, commit: str | None) -> str:
+    """``commit 1a2b…``, or that there is none, with the path because of which."""
     return f"commit {commit}" if commit else f"no known commit ({printable(checkout_of(topics).why_not)})"

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.memory_file import MemoryFile
+from topicops.flow.runs.commits import named_commit
 from topicops.flow.runs.run import Run, now
 from topicops.model.specs.environment import Environment
 
@@ -43,8 +44,8 @@ def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterato
         found = _file(run.home, name).read()
         if commit is None:
             yield (
-                f"waits for {name}: no commit is known of these files, so none was verified there; commit all below "
-                f"{run.topics.name}/, or have Airflow read them from git ({place})"
+                f"waits for {name}: these files are of {named_commit(run.topics, None)}, so none was verified there; commit "
+                f"all below {run.topics.name}/, or have Airflow read them from git ({place})"
             )
         elif found is None:
             yield f"waits for {name}: it was never verified, these files are of {commit[:SHOWN]} ({place})"
