@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -53,6 +56,31 @@ def anchors_of(page: Path) -> set[str]:
     """As GitHub makes them from headings."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_a_page_that_no_menu_has_stops_the_site(tmp_path: Path) -> None:
+    """As each warning of the strict build does: with ``--quiet`` it ended well whatever it had found."""
+    for name in ("Makefile", "mkdocs.yml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "docs").mkdir()
+    for page in re.findall(r"[\w./-]+\.md", text_of(ROOT / "mkdocs.yml")):
+        (tmp_path / "docs" / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / page).write_text("# A page\n", encoding="utf-8")
+    built = site(tmp_path)
+    assert (built.returncode, built.stdout) == (0, ""), built.stderr
+    (tmp_path / "docs/lost.md").write_text("# A page\n", encoding="utf-8")
+    assert "lost.md" in (stopped := site(tmp_path)).stderr
+    assert stopped.returncode != 0
+
+
+def site(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = ["make", "--silent", "--old-file=setup", "site", f"BIN={Path(sys.executable).parent}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_the_menu_has_every_page() -> None:
+    named = re.findall(r"[\w./-]+\.md", text_of(ROOT / "mkdocs.yml"))
+    assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
 def broken_links(page: Path) -> list[str]:

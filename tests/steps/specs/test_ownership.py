@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, topic, validated
+from fixtures.spec_folder import HEAD, LOCAL, PROD, topic, validated
 
 OWNERS = HEAD.format(kind="Owners", name="owners") + "  owners:\n"
 
@@ -51,7 +51,7 @@ def test_each_environment_in_which_a_budget_is_exceeded_is_named() -> None:
 def test_a_budget_of_one_environment_leaves_the_others_alone() -> None:
     entry = "    - {owner: team-web}\n    - {owner: team-web, environments: [prod], partitions: 2}\n"
 
-    assert said({"web/a.yaml": topic("a"), "owners.yaml": OWNERS + entry}) == []
+    assert said({**PROD, "web/a.yaml": topic("a"), "owners.yaml": OWNERS + entry}) == []
 
 
 def test_an_owner_that_is_misspelled_is_told_the_likely_one() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, NOW, topic, validated, write
+from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, topic, validated, write
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.desired import Desired, Lifecycle
@@ -49,6 +49,7 @@ def test_a_topic_of_another_environment_is_left_out(tmp_path: Path) -> None:
     files = {
         "web/here.yaml": topic("here", metadata=", environments: [local]"),
         "web/there.yaml": topic("there", metadata=", environments: [prod]"),
+        **PROD,
     }
 
     assert list(desired(validated(tmp_path, files)).topics) == ["here"]
@@ -75,13 +76,15 @@ def test_kafkas_own_text_is_an_assignment_too(tmp_path: Path) -> None:
 
 
 def test_a_tombstone_carries_reason_time_and_the_id_of_this_environment(tmp_path: Path) -> None:
+    here, there = "A" * 22, "bE9-_" * 4 + "xx"
     body = (
-        "lifecycle: {state: absent, reason: gone, notBefore: 2029-01-01T00:00:00Z, topicIds: {local: abc, prod: x}}\n"
+        "lifecycle: {state: absent, reason: gone, notBefore: 2029-01-01T00:00:00Z, "
+        f"topicIds: {{local: {here}, prod: {there}}}}}\n"
     )
 
-    old = desired(validated(tmp_path, {"web/old.yaml": topic("old", body)})).topics["old"]
+    old = desired(validated(tmp_path, {**PROD, "web/old.yaml": topic("old", body)})).topics["old"]
 
-    assert (old.lifecycle, old.reason, old.topic_id) == (Lifecycle.ABSENT, "gone", "abc")
+    assert (old.lifecycle, old.reason, old.topic_id) == (Lifecycle.ABSENT, "gone", here)
     assert old.not_before == datetime(2029, 1, 1, tzinfo=UTC)
     assert (old.partitions, dict(old.configs)) == (0, {})
 
@@ -160,7 +163,7 @@ def test_a_value_that_two_topics_share_is_an_error_unless_both_have_an_exception
 def test_an_exception_names_a_code_that_exists(code: str, tmp_path: Path) -> None:
     text = exceptions_file("2031-01-01T00:00:00Z").replace("TOP320", code)
 
-    answer = validated(tmp_path, {"environments/local.exceptions.yaml": text})
+    answer = validated(tmp_path, {"web/wide.yaml": topic("wide"), "environments/local.exceptions.yaml": text})
 
     assert found(answer) == [("TOP205", "error", "local.exceptions.yaml", 6)]
 
@@ -200,6 +203,7 @@ def test_names_clash_only_where_both_topics_are(tmp_path: Path) -> None:
     files = {
         "web/a.b.yaml": topic("a.b", metadata=", environments: [local]"),
         "web/a_b.yaml": topic("a_b", metadata=", environments: [prod]"),
+        **PROD,
     }
 
     assert found(validated(tmp_path, files)) == []
@@ -339,6 +343,7 @@ def test_a_word_in_the_wrong_place_gets_a_hint(written: str, hint: str, tmp_path
 def test_a_tombstone_and_a_pause_of_elsewhere_say_nothing_here(tmp_path: Path) -> None:
     elsewhere = ", environments: [prod]"
     files = {
+        **PROD,
         "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
         "web/rest.yaml": topic(
             "rest", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n", metadata=elsewhere

@@ -80,7 +80,8 @@ def wait_for_pinned_files(run: Run, *, patience_s: float, clock: Clock) -> None:
     while (commit := commit_of_files(run)) != run.pinned and clock.now() < deadline:
         if commit is not None and is_in_history(run.topics, run.pinned, of=commit):
             return
-        line = f"The files are of {named_commit(run.topics, commit)}; waiting up to {patience_s:g} s for commit {run.pinned}"
+        files = named_commit(run.topics, commit)
+        line = f"The files are of {files}; waiting up to {patience_s:g} s for commit {run.pinned}"
         if line != told:
             run.progress(line)
         told = line
@@ -89,11 +90,12 @@ def wait_for_pinned_files(run: Run, *, patience_s: float, clock: Clock) -> None:
 
 def _require(run: Run, commit: str | None, since: str | None) -> None:
     if run.pinned is not None and commit != run.pinned:
+        files = named_commit(run.topics, commit)
         moved = "main was rewritten or moved" if commit else "commit everything below the folder, or let git read it"
         raise _refusal(
             run,
-            f"the files are of {named_commit(run.topics, commit)}, and this run is pinned to commit {run.pinned}: {moved}; "
-            "nothing was sent; start a new run",
+            f"the files are of {files}, and this run is pinned to commit {run.pinned}: {moved}; nothing was sent; "
+            "start a new run",
         )
     if since and commit and is_in_history(run.topics, since, of=commit) is False:
         raise _refusal(

@@ -43,9 +43,10 @@ def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterato
     for name in environment.spec.policy.after:
         found = _file(run.home, name).read()
         if commit is None:
+            files = named_commit(run.topics, None)
             yield (
-                f"waits for {name}: these files are of {named_commit(run.topics, None)}, so none was verified there; commit "
-                f"all below {run.topics.name}/, or have Airflow read them from git ({place})"
+                f"waits for {name}: these files are of {files}, so none was verified there; commit all below "
+                f"{run.topics.name}/, or have Airflow read them from git ({place})"
             )
         elif found is None:
             yield f"waits for {name}: it was never verified, these files are of {commit[:SHOWN]} ({place})"

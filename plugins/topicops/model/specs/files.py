@@ -23,6 +23,8 @@ class AsWritten:
     """Marks a field with more than one form; a rule of its own reads the node."""
 
 
+TopicId = Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9_-]{22}")]
+"""16 bytes in base64url without padding. Source: org.apache.kafka.common.Uuid#toString (3.9)."""
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 LabelKey = Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9._-]{1,63}")]
 WrittenAssignment = Annotated[Mapping[int, tuple[int, ...]] | str, AsWritten()]
@@ -47,7 +49,7 @@ class WrittenLifecycle(Written):
     reason: str | None = None
     not_before: datetime | None = None
     until: datetime | None = None
-    topic_ids: Mapping[str, str] = Field(default_factory=dict)
+    topic_ids: Mapping[str, TopicId] = Field(default_factory=dict)
     """By environment."""
 
 

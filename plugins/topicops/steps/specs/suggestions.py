@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from topicops.model.specs.field_kinds import fields_of
@@ -69,6 +70,24 @@ def similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
     yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
     yield from (name for name in fields if name.lower() == bare)
     yield from filter(None, [similar_word(key, fields, cutoff=0.75)])
+
+
+def meant(name: str, known: Collection[str], otherwise: str) -> tuple[str, str | None]:
+    """Return what to do about a name that is not one of ``known``, and the one that was probably meant.
+
+    Args:
+        otherwise: What to do where none of them is like it.
+    """
+    same = next((word for word in known if folded_letters(word) == folded_letters(name)), None)
+    if same is not None:
+        return f"write {same}: these are the same letters, in another case or stored in another way", same
+    close = similar_word(name, known)
+    return (f"did you mean {close}?", close) if close else (otherwise, None)
+
+
+def folded_letters(name: str) -> str:
+    """Return the name as file systems that fold case and composed letters have it."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def similar_word(text: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:

@@ -44,7 +44,20 @@ MODELS: Mapping[FileKind, type[Written]] = {
 }
 
 NOT_LIFTABLE = frozenset(
-    {"TOP301", "TOP305", "TOP306", "TOP313", "TOP318", "TOP319", "TOP322", "TOP325", "TOP326", "TOP333"}
+    {
+        "TOP301",
+        "TOP305",
+        "TOP306",
+        "TOP313",
+        "TOP318",
+        "TOP319",
+        "TOP322",
+        "TOP325",
+        "TOP326",
+        "TOP333",
+        "TOP336",
+        "TOP337",
+    }
 )
 """Errors that leave nothing to plan; an exception does not help."""
 

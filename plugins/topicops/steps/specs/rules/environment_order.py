@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
-from topicops.steps.specs.suggestions import similar_word
+from topicops.steps.specs.suggestions import meant
 
 
 def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
@@ -20,8 +20,7 @@ def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
             continue
         if name not in view.environment_names:
             others = view.environment_names - {own}
-            close = similar_word(name, others)
-            remedy = f"did you mean {close}?" if close else f"there are: {', '.join(sorted(others)) or 'no others'}"
+            remedy, close = meant(name, others, f"there are: {', '.join(sorted(others)) or 'no others'}")
             summary = f"no environment is called {name!r}"
             yield Finding("TOP333", policy.file, item.span, summary, remedy, suggestion=close)
         elif circle := _way(name, own, after):

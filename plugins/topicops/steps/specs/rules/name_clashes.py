@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from topicops.model.specs.document import Span
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 from topicops.steps.specs.rules.names import folded, name_problem
+from topicops.steps.specs.suggestions import folded_letters
 
 _LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
 _LOOK_ALIKE_PAIRS = (("rn", "m"), ("vv", "w"))
@@ -27,6 +29,27 @@ def names_do_not_clash(view: EnvironmentView) -> Iterator[Finding]:
         topics = sorted((topic for topic in group if not name_problem(topic.label)), key=lambda topic: topic.file)
         for index, later in enumerate(topics):
             yield from (found for earlier in topics[:index] if (found := _clash(earlier, later)))
+
+
+def other_names_differ_by_more_than_case(view: EnvironmentView) -> Iterator[Finding]:
+    """Profiles, environments, owners and domains: on many file systems two such names are one file or folder."""
+    profiles = (profile for profile in view.profiles.values() if profile is not None)
+    environments = (file for file in view.environments if file.document.kind == "Environment")
+    domains = {topic.file.rpartition("/")[0]: topic for topic in sorted(view.topics, key=lambda topic: topic.file)}
+    places: Mapping[str, Sequence[tuple[str, str, Span]]] = {
+        "profile": [(file.document.stem, file.file, file.metadata.first) for file in profiles],
+        "environment": [(file.document.stem, file.file, file.metadata.first) for file in environments],
+        "owner": [(o, e.file, e.values["owner"].span) for e in view.owner_entries if (o := e.get("owner", str))],
+        "domain": [(folder.rpartition("/")[2], topic.file, topic.metadata.first) for folder, topic in domains.items()],
+    }
+    for what, named in places.items():
+        seen: dict[str, tuple[str, str, Span]] = {}
+        for name, file, span in sorted(named, key=lambda each: each[:2]):
+            earlier, other_file, other_span = seen.setdefault(folded_letters(name), (name, file, span))
+            if earlier != name:
+                note = note_at(other_file, other_span, f"the {what} {earlier}")
+                summary = f"the {what} {name} differs from {earlier} by case, or by how its letters are stored, only"
+                yield Finding("TOP303", file, span, summary, "keep one of the two names", note=note)
 
 
 def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:

@@ -11,7 +11,7 @@ from topicops.model.specs.name_pattern import whole_match
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
-from topicops.steps.specs.suggestions import similar_word
+from topicops.steps.specs.suggestions import meant
 
 _LARGEST_SHOWN = 3
 
@@ -141,8 +141,7 @@ def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Fi
             f"{owner} may have no topics in {view.environment_name}",
             "owners.yaml names the environments of each owner; name others in metadata.environments",
         )
-    guess = similar_word(owner, known)
-    hint = f"did you mean {guess}?" if guess else "owners.yaml names every owner"
+    hint, _ = meant(owner, known, "owners.yaml names every owner")
     return _wrong_owner(topic, f"owners.yaml has no owner {owner}", hint)
 
 

@@ -1,23 +1,28 @@
-"""Names that one file uses for another: profiles and overrides."""
+"""Names that one file uses for something in another: each of them must be there.
+
+``FIELDS`` of ``tests/steps/specs/test_references.py`` has every field that holds a name, with its rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from topicops.model.specs.document import Span
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
-from topicops.steps.specs.suggestions import similar_word
+from topicops.steps.specs.rules.environments import written_exceptions
+from topicops.steps.specs.suggestions import meant
 
 
 def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.topics:
         name = topic.profile
-        if name is None or name in view.profiles:
-            continue
-        close = similar_word(name, view.profiles)
-        remedy = f"did you mean {close}?" if close else f"there are: {', '.join(sorted(view.profiles)) or 'none'}"
-        span = topic.spec.values["profile"].span
-        yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, suggestion=close)
+        if name is not None and name not in view.profiles:
+            span = topic.spec.values["profile"].span
+            remedy, suggestion = meant(name, view.profiles, _there_are(view.profiles))
+            yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, suggestion=suggestion)
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -25,8 +30,55 @@ def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     overrides = view.environment_spec.section("overrides")
     for name, value in overrides.values.items():
         if name not in known:
-            close = similar_word(name, known)
-            remedy = f"did you mean {close}?" if close else "take the override out"
+            remedy, close = meant(name, known, "take the override out")
             suggestion = close if close not in overrides.values else None
             summary = f"no topic is called {name!r}"
             yield Finding("TOP319", overrides.file, value.key, summary, remedy, suggestion=suggestion)
+
+
+def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
+    known = view.unread_topics | {topic.label for topic in view.topics}
+    for exception in written_exceptions(view):
+        name = exception.get("topic", str)
+        if name is not None and name not in known:
+            remedy, _ = meant(name, known, "take the exception out")
+            span = exception.values["topic"].span
+            yield Finding("TOP337", exception.file, span, f"no topic is called {name!r}", remedy)
+
+
+def environments_exist(view: EnvironmentView) -> Iterator[Finding]:
+    """In topics, in tombstones and in the file of owners; ``policy.after`` has a rule of its own."""
+    if not view.environment_names:
+        return  # the folder has none at all
+    for topic in view.topics:
+        yield from _unknown_environments(topic.metadata, view)
+        ids = topic.lifecycle.section("topicIds")
+        for name, value in ids.values.items():
+            if name not in view.environment_names:
+                yield _unknown_environment(name, ids.file, value.key, view)
+    for entry in view.owner_entries:
+        yield from _unknown_environments(entry, view)
+
+
+def alterable_configs_exist(view: EnvironmentView) -> Iterator[Finding]:
+    policy = view.environment_spec.section("policy")
+    for item in policy.items("alterableConfigs"):
+        if isinstance(item.value, str) and item.value not in TOPIC_CONFIGS:
+            remedy, _ = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
+            yield Finding("TOP305", policy.file, item.span, f"Kafka has no topic config {item.value}", remedy)
+
+
+def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[Finding]:
+    for item in section.items("environments"):
+        if isinstance(item.value, str) and item.value not in view.environment_names:
+            yield _unknown_environment(item.value, section.file, item.span, view)
+
+
+def _unknown_environment(name: str, file: str, span: Span, view: EnvironmentView) -> Finding:
+    """No edit is proposed: the name decides where a topic is created, or which delete an id guards."""
+    remedy, _ = meant(name, view.environment_names, _there_are(view.environment_names))
+    return Finding("TOP336", file, span, f"no environment is called {name!r}", remedy)
+
+
+def _there_are(known: Collection[str]) -> str:
+    return f"there are: {', '.join(sorted(known)) or 'none'}"
