@@ -17,6 +17,7 @@ from topicops.controller.events import (
     ElectionsWritten,
     IsrAltered,
     LogsFailed,
+    MovesAsked,
     ReplicasDeleted,
     ShutdownAsked,
     UncleanElectionAllowed,
@@ -189,6 +190,23 @@ def test_a_new_controller_lets_a_deletion_wait_for_a_move_of_the_admin_znode(rel
 
     assert told_to_delete(controller) == ([] if waits else [1, 2])
     assert found.moves == {}
+
+
+def test_a_deletion_begins_when_a_broker_comes_back_that_its_move_waited_for() -> None:
+    """The move is resumed first, and given up for the deletion, which then waits for nothing."""
+    found = znodes()
+    controller = controller_of(found)
+    controller.handle(MovesAsked({TP: (2, 3)}))
+    del found.brokers[3]
+    controller.handle(BrokersChanged())
+    delete(controller)
+    found.brokers[3] = 2
+    controller.handle(BrokersChanged())
+
+    assert controller.context.ineligible == {}
+    for broker in (1, 2, 3):
+        controller.handle(ReplicasDeleted(broker, (TP,)))
+    assert found.topics == {}
 
 
 def test_a_replica_that_its_broker_could_not_delete_is_tried_again_when_a_broker_of_the_topic_is_back() -> None:

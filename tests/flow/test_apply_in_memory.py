@@ -26,7 +26,7 @@ from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.ports import Lease
-from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.testing import builders
@@ -298,6 +298,20 @@ def test_deletes_of_their_own_task_wait_for_the_tasks_before(simulated: Simulate
     run.store.write_value("outcomes-create.json", (failed,))
     simulated.apply(run, actions=["delete"])
     assert "create of orders ended failed" in outcomes_of(run)[-1].message
+    assert simulated.cluster.requests == []
+
+
+@pytest.mark.parametrize("status", sorted(set(OutcomeStatus).difference(IN_PLACE)))
+def test_deletes_of_their_own_task_wait_after_each_outcome_that_is_not_in_place(
+    simulated: Simulated, status: OutcomeStatus
+) -> None:
+    run = wants_a_create_and_a_delete(simulated)
+    before = Outcome(topic="orders", action="create", digest="0" * 64, status=status)
+    run.store.write_value("outcomes-create.json", (before,))
+    simulated.apply(run, actions=["delete"])
+    (waiting,) = (outcome for outcome in outcomes_of(run) if outcome.action == "delete")
+    assert (waiting.status, waiting.sent) == (NOT_SENT, False)
+    assert f"create of orders ended {status}" in waiting.message
     assert simulated.cluster.requests == []
 
 

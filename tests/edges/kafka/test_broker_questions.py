@@ -17,6 +17,11 @@ from topicops.model.plans.plan import NO_RECORD, TopicActivity
 KEPT_MS = 604_800_000
 
 
+def test_the_newest_record_of_all_partitions_counts_also_beside_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = activity(monkeypatch, starts=[0, 0, 0], ends=[5, 0, 7], newest_ms=[1_000, NO_RECORD, 3_000])
+    assert found.last_record_ms == 3_000
+
+
 def activity(
     monkeypatch: pytest.MonkeyPatch, *, starts: Sequence[int] | None, ends: Sequence[int], newest_ms: Sequence[int]
 ) -> TopicActivity:

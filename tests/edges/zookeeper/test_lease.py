@@ -54,6 +54,19 @@ def test_a_lease_is_an_ephemeral_znode_that_names_its_holder_and_goes_with_it(ho
     assert cluster.exists(LEASE) is None
 
 
+def test_a_lease_is_confirmed_by_a_server_that_has_caught_up(hosts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is behind would show a lease that was removed, and taken by another run, since."""
+    with lease(hosts) as held:
+        asked: list[str] = []
+        for name in ("sync_async", "get_async", "exists_async"):
+            original = getattr(held.session.client, name)
+            monkeypatch.setattr(
+                held.session.client, name, lambda path, *rest, n=name, o=original: (asked.append(n), o(path, *rest))[1]
+            )
+        held.confirm()
+    assert asked == ["sync_async", "get_async"]
+
+
 def test_a_znode_of_no_session_is_no_lease_and_waiting_for_it_is_not_advised(hosts: str, cluster: KazooClient) -> None:
     cluster.create(LEASE, b"{}", makepath=True)
 

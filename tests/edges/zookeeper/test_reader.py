@@ -13,6 +13,7 @@ from kazoo.security import make_digest_acl
 
 from fixtures import znode_tree
 from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
+from fixtures.single_reader import SingleReader
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections.lookup import zookeeper_address
 from topicops.edges.zookeeper.multi_read import (
@@ -88,16 +89,6 @@ class InterruptedReader(ZooKeeperReader):
         found = first + super()._read(paths[before:])
         meanwhile(found)
         return found
-
-
-class UnknownRequest(MultiRead):
-    """No server knows this number: one from before 3.6 treats multiRead the same way."""
-
-    type = 99
-
-
-class OldServerReader(ZooKeeperReader):
-    request = UnknownRequest
 
 
 def test_a_snapshot_holds_brokers_controller_topics_and_overrides(hosts: str, cluster: KazooClient) -> None:
@@ -381,7 +372,7 @@ def test_a_znode_that_may_not_be_read_is_named(hosts: str, cluster: KazooClient)
     znode_tree.lay(cluster, STOCK)
     secret = make_digest_acl("kafka", "password", all=True)
     cluster.create("/brokers/topics/orders", znode_tree.topic({0: [1]}).encode(), acl=[secret])
-    for kind in (ZooKeeperReader, OldServerReader):
+    for kind in (ZooKeeperReader, SingleReader):
         with kind(hosts) as reader, pytest.raises(ClusterError, match="/brokers/topics/orders: not allowed"):
             reader.snapshot()
 
@@ -618,7 +609,7 @@ def test_a_server_that_does_not_know_the_bulk_request_is_read_to_the_same_snapsh
     hosts: str, cluster: KazooClient
 ) -> None:
     znode_tree.lay(cluster, ORDERS | STOCK)
-    with ZooKeeperReader(hosts) as reader, OldServerReader(hosts) as old:
+    with ZooKeeperReader(hosts) as reader, SingleReader(hosts) as old:
         assert old.snapshot(states=True) == reader.snapshot(states=True)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from fixtures import znode_tree
 from fixtures.churn import churn, generation
+from fixtures.single_reader import SingleReader
 from fixtures.zookeeper import Chroot
-from topicops.edges.zookeeper.multi_read import MultiRead
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import ClusterSnapshot
 
@@ -41,18 +41,6 @@ class Tally:
             self.generations.add(number)
             if name not in marked and topic.overrides != {"retention.ms": str(number)}:
                 self.torn.append(f"{name}: replica {number}, {topic.overrides}")
-
-
-class UnknownRequest(MultiRead):
-    """No server knows this number."""
-
-    type = 99
-
-
-class SingleReader(ZooKeeperReader):
-    """Reads one znode a request, as from a server before 3.6; between any two of them the cluster can change."""
-
-    request = UnknownRequest
 
 
 @pytest.mark.parametrize("writes_per_s", [200, pytest.param(1000, marks=pytest.mark.soak)])

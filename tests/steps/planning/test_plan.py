@@ -104,6 +104,23 @@ def test_each_placement_counts_the_changes_planned_before_it() -> None:
     ]
 
 
+def test_each_placement_counts_the_expansions_planned_before_it() -> None:
+    live = snapshot(*(live_topic(name, assignment={0: (1,)}) for name in "ab"))
+    found = planned(*(desired_topic(name, 2, replication_factor=1) for name in "ab"), live=live)
+    assert [change.assignment for change in found.changes if isinstance(change, ExpandTopic)] == [{1: (2,)}, {1: (3,)}]
+
+
+def test_each_placement_of_an_expansion_counts_the_creates_planned_before_it() -> None:
+    live = snapshot(live_topic("a", assignment={0: (1,)}))
+    wanted = [desired_topic(name, count, replication_factor=1) for name, count in (("a", 2), ("new", 1))]
+    assert [
+        change.assignment for change in planned(*wanted, live=live).changes if not isinstance(change, DeleteTopic)
+    ] == [
+        {0: (2,)},
+        {1: (3,)},
+    ]
+
+
 def test_an_expansion_shows_the_new_rows_only_and_wants_the_topic_unmoved() -> None:
     topic = desired_topic("orders", 5, locations={"partitions": location("orders", 7)})
     (change,) = planned(topic, live=snapshot(live_topic("orders"))).changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_who_approves_a_change(reviews: list[Review], approver: str | None) -> N
     found = approved_digests(SHOWN, facts(*reviews))
 
     assert list(found) == ([approver] if approver else [])
+    for order in permutations(reviews):
+        assert approved_digests(SHOWN, facts(*order)) == found, "in whatever order the forge lists them"
     assert [digests for _, digests in found.values()] == ([(DIGEST,)] if approver else [])
 
 

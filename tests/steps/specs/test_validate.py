@@ -411,6 +411,22 @@ def test_many_environments_are_judged_at_once_as_each_alone(tmp_path: Path) -> N
     assert [answer.has_errors for answer in together] == [False, True, True, False]
 
 
+def test_a_value_is_judged_by_the_release_of_each_environment(tmp_path: Path) -> None:
+    """Brokers of 4.1 refuse it and those of 4.0 take it; what one release says must not stand for the other."""
+    kraft = LOCAL.replace("sandbox", 'sandbox, kafkaVersion: "RELEASE", source: kafka, lease: file')
+    files = {
+        f"environments/{name}.yaml": kraft.replace("name: local", f"name: {name}").replace("RELEASE", release)
+        for name, release in (("new", "4.1"), ("old", "4.0"))
+    }
+    write(tmp_path, {**files, "web/a.yaml": topic("a", "spec: {configs: {segment.bytes: 1000B}}\n")})
+    tree = read_tree(tmp_path)
+
+    for named in (("new", "old"), ("old", "new")):
+        judged = dict(zip(named, validate_each(tree, named, now=NOW), strict=True))
+        assert [d.code for d in judged["new"].diagnostics if d.is_error] == ["TOP306"]
+        assert desired(judged["old"]).topics["a"].configs == {"segment.bytes": "1000"}
+
+
 def test_many_environments_are_refused_if_one_has_no_file(tmp_path: Path) -> None:
     write(tmp_path, {})
     with pytest.raises(UsageError, match="no environment is called 'prod'; in environments/ there are: local"):

@@ -17,7 +17,7 @@ from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
-from topicops.steps.verifying.observation import FindingKey
+from topicops.steps.verifying.observation import FindingKey, expectation_of
 from topicops.steps.verifying.verify import verify
 from topicops.steps.verifying.watch import Progress
 from topicops.testing.builders import USUAL_RELEASES, alike
@@ -475,6 +475,24 @@ def test_what_is_not_as_planned_is_said(
     found = troubles(world.verify(make(world)))
 
     assert any(check == found_check and message in text for found_check, _, text in found), found
+
+
+def test_rows_that_moved_are_found_also_where_the_plan_has_a_config_change_of_the_topic(world: World) -> None:
+    live = world.cluster.put_topic("t", (1, 2))
+    changes = expand_topic(live, (2, 1)), configure_topic(live, {"retention.ms": "2000"})
+    world.cluster.remove_topic("t")
+    world.cluster.put_topic("t", (3, 2), (2, 1), configs={"retention.ms": "2000"})
+
+    found = troubles(world.verify(*changes))
+
+    assert any(check == "V02" and "the first 1 partitions are not as before" in text for check, _, text in found), found
+
+
+def test_a_config_change_takes_nothing_from_what_an_expansion_expects() -> None:
+    live = RestingCluster().put_topic("t", (1, 2))
+    expand, configure = expand_topic(live, (2, 1)), configure_topic(live, {"retention.ms": "2000"})
+    alone = expectation_of("t", [expand])
+    assert expectation_of("t", [expand, configure]) == replace(alone, configs={"retention.ms": "2000"})
 
 
 def test_a_topic_that_gets_its_id_while_it_is_changed_is_not_called_another(world: World) -> None:
