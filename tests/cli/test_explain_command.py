@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, topic, write
+from fixtures.spec_folder import HEAD, LOCAL, PROD, topic, write
 from topicops.cli import run
 
 EXPLAIN = ["explain", "clicks", "--environment", "local", "--topics", "."]
@@ -19,6 +19,7 @@ FILES = {
     "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: gone}\n"),
     "web/hand.yaml": topic("hand", "spec: {assignment: {0: [1, 2]}}\n"),
     "web/other.yaml": topic("other", metadata=", environments: [prod]"),
+    **PROD,
 }
 OVERRIDE = "  overrides:\n    clicks: {partitions: 12}\n"
 

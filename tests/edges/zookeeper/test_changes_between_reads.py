@@ -9,6 +9,7 @@ from kazoo.client import KazooClient, TransactionRequest
 
 from fixtures import znode_tree
 from fixtures.proxy import Fate, Strike, Strikes, zookeeper_proxy
+from fixtures.single_reader import SingleReader
 from fixtures.zookeeper import Chroot
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -79,3 +80,26 @@ def test_a_change_between_any_two_reads_leaves_no_topic_half_old(
             assert seen.topics.get(name) in (before.topics.get(name), after.topics.get(name)), (number, name)
         assert not any(topic.unstable for topic in seen.topics.values())
     assert number > FEWEST
+
+
+def test_no_topic_is_torn_where_each_znode_is_a_request_and_the_change_comes_between(
+    chroot: Chroot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    znode_tree.lay(chroot.client, znode_tree.BASE)
+    reset(chroot.client)
+    changed: list[str] = []
+    with SingleReader(chroot.hosts) as reader:
+        client = reader.session.client
+        get_async = client.get_async
+
+        def get_behind_a_change(path: str) -> object:
+            if path == f"/config/topics/{MOVED}" and not changed:
+                changed.append(path)
+                client.sync_async("/").get()  # the topic's own znode is answered before
+                expand_and_configure(chroot.client)
+            return get_async(path)
+
+        monkeypatch.setattr(client, "get_async", get_behind_a_change)
+        seen = reader.snapshot()
+    assert changed != []
+    assert seen.topics[MOVED] == snapshot(chroot.hosts).topics[MOVED]

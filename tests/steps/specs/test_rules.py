@@ -724,6 +724,7 @@ ROWS = [
         "web/b.yaml",
         "name",
         {"Web/a.yaml": topic("a"), "web/b.yaml": topic("b")},
+        warns=True,
     ),
     rows(
         "two owners whose names are the same letters, stored in two ways",

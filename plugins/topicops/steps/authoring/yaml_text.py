@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.spellings import human_unit
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNITS
 
 Scalar = str | int | float | bool | None
 Content = Scalar | tuple["Content", ...] | Mapping[str, "Content"]
@@ -59,7 +59,11 @@ def config_content(name: str, canonical: str) -> Scalar:
     if not config.is_whole_number:
         return float(canonical) if config.type == "DOUBLE" and canonical[-1:].isdigit() else canonical
     number = int(canonical)
-    return (human_unit(config, canonical) if number > 0 else None) or number
+    if number <= 0 or config.unit is None:
+        return number
+    # A small number has its unit too: `validate` warns of `retention.ms: 7`, which may have been meant as days.
+    is_small = number < sorted(UNITS[config.unit].values())[1]
+    return human_unit(config, canonical) or (f"{number}{SMALLEST_UNITS[config.unit]}" if is_small else number)
 
 
 def _block(fields: Mapping[str, Content]) -> Iterator[str]:
