@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from fixtures.workflow import git
 from topicops import cli
 from topicops.flow import init
 from topicops.flow.init import Start
+from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.authoring.first_files import FirstEnvironment
+from topicops.testing.builders import live_topic
 
 PROD = ("--bootstrap-servers", "b1:9092", "--name", "prod")
 
@@ -232,3 +236,40 @@ def test_git_ignores_the_folder_of_a_plan_by_hand(seen: list[Start]) -> None:
     assert (
         git(Path(), "check-ignore", "pull-request/pull-request.json", "plan.json", ".topicops/runs/x").count("\n") == 3
     )
+
+
+def test_a_second_environment_says_what_its_cluster_lacks(
+    seen: list[Start], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    class Cluster:
+        @contextmanager
+        def reader(self) -> Iterator[Cluster]:
+            yield self
+
+        def traces(self, names: Sequence[str]) -> dict[str, TopicTraces]:
+            asked.extend(names)
+            live = {name: live_topic(name) if name == "web.clicks" else None for name in names}
+            return {name: TopicTraces(live=live[name], has_config_znode=False, is_deleting=False) for name in names}
+
+    monkeypatch.setattr(init, "_access", lambda wanted: Cluster())
+    assert cli.run(["init", "--bootstrap-servers", "b1:9092", "--name", "dev"]) == 0
+    assert "# no changes yet" in capsys.readouterr().out
+    for name in ("web.clicks", "web.views", "web.orders"):
+        assert cli.run(["new", name, "--owner", "team-web", "--partitions", "3"]) == 0
+    orders = Path("topics/web/web.orders.yaml")
+    orders.write_text(orders.read_text().replace("  owner: team-web", "  owner: team-web\n  environments: [dev]"))
+    capsys.readouterr()
+
+    assert cli.run(["init", *PROD]) == 0
+
+    shown = capsys.readouterr().out
+    assert "1 of 2 described topics are not in this cluster: the first plan would create them.\n" in shown
+    assert "To keep a topic out of prod, write metadata.environments" in shown
+    assert "# would create 1 topic\n" in shown
+    assert sorted(asked) == ["web.clicks", "web.views"]
+
+    orders.write_text("broken: [")
+    assert cli.run(["init", "--bootstrap-servers", "b2:9092", "--name", "stage"]) == 0
+    assert "The topic files have errors, so what they ask of stage is not known" in capsys.readouterr().out

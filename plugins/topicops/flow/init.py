@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +21,7 @@ from topicops.model.specs.environment import Cluster, Environment, EnvironmentSp
 if TYPE_CHECKING:
     from topicops.model.cluster.doctor_facts import KafkaFacts
     from topicops.model.cluster.snapshot import Broker
-    from topicops.steps.authoring.first_files import FirstEnvironment
+    from topicops.steps.authoring.first_files import Described, FirstEnvironment
 
 ClusterClass = Literal["production", "sandbox"]
 ForgeKind = Literal["github", "gitlab"]
@@ -58,6 +59,8 @@ class Started:
     left_alone: tuple[str, ...]
     hints: tuple[str, ...]
     """What to add by hand to a file that was left alone; sentences."""
+    described: Described | None
+    """None: the topic files have errors."""
 
 
 _FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
@@ -103,6 +106,7 @@ def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
         written=tuple(written),
         left_alone=tuple(left_alone),
         hints=tuple(_hints(left_alone)),
+        described=_described(wanted),
     )
 
 
@@ -149,6 +153,23 @@ def _header(wanted: Start) -> tuple[str, Mapping[int, Broker], str]:
         traces = reader.traces(FIRST_TOPICS)
         free = next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1])
         return reader.cluster_id(), reader.brokers(), free
+
+
+def _described(wanted: Start) -> Described | None:
+    from topicops.edges.specs.reader import read_tree
+    from topicops.model.specs.desired import Lifecycle
+    from topicops.steps.authoring.first_files import NOTHING_DESCRIBED, Described
+    from topicops.steps.specs.validate import validate
+
+    desired = validate(read_tree(Path(wanted.topics)), environment=wanted.name, now=datetime.now(UTC)).desired
+    if desired is None:
+        return None
+    names = [name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.PRESENT]
+    if not names:
+        return NOTHING_DESCRIBED
+    with _access(wanted).reader() as reader:
+        traces = reader.traces(names)
+    return Described(topics=len(names), missing=sum(traces[name].live is None for name in names))
 
 
 def _access(wanted: Start) -> Access:

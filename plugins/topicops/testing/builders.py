@@ -208,7 +208,13 @@ def environment(
 ) -> Environment:
     """A sandbox; the locations of its values are lines of a file that need not exist."""
     cluster = Cluster(id=CLUSTER_ID, cluster_class="sandbox", min_live_brokers=min_live_brokers)
-    paths = ("cluster.minLiveBrokers", "limits.deletesPerRun", "limits.deletesPercent", "limits.replicasPerRun")
+    paths = (
+        "cluster.minLiveBrokers",
+        "limits.deletesPerRun",
+        "limits.deletesPercent",
+        "limits.replicasPerRun",
+        "limits.createsPerRun",
+    )
     return Environment(
         name=name,
         spec=EnvironmentSpec(cluster=cluster, limits=limits or Limits(), policy=policy or Policy()),

@@ -194,7 +194,7 @@ def test_defaults_and_profiles_that_are_there_make_specs_shorter_and_stay_as_the
     assert specs == {
         "a.exact": "\n  profile: kept\n",
         "a.longer": "\n  profile: kept\n  configs:\n    max.message.bytes: 2MiB\n",
-        "a.other": "\n  configs:\n    segment.ms: 1\n",
+        "a.other": "\n  configs:\n    segment.ms: 1ms\n",
     }
     assert profile.read_text() == before
 

@@ -251,8 +251,9 @@ def test_a_check_is_replaced_by_the_next_one(fake: FakeForge, forge: Forge, resu
 
     check = fake.check(HEAD)
     assert check is not None
-    in_gitlab = {"success": "success", "neutral": "success", "failure": "failed"}
-    assert check.result == (result if isinstance(forge, GitHub) else in_gitlab[result])
+    in_github = {"success": "success", "neutral": "neutral", "failure": "failure", "pending": "in_progress"}
+    in_gitlab = {"success": "success", "neutral": "success", "failure": "failed", "pending": "running"}
+    assert check.result == (in_github if isinstance(forge, GitHub) else in_gitlab)[result]
     assert (check.title, check.url) == ("x" * 250, "https://ci/7")
     assert list(fake.checks[HEAD]) == ["topicops"]
 

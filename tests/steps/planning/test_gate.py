@@ -53,6 +53,23 @@ def test_a_reason_says_both_sides_and_where_the_limit_stands() -> None:
     assert two.changes[0].reasons == ("2 deletes, 1 allowed (limits.deletesPerRun, topics/environments/local.yaml:11)",)
 
 
+def test_over_the_limit_of_creates_all_of_them_wait_for_an_approval() -> None:
+    creates = [create_change(f"new-{number}") for number in range(3)]
+    plans = change_set([*creates, expand_change("grown")], cluster=cluster_state(managed_topics=1))
+    where = environment(limits=Limits(creates_per_run=2))
+
+    held = gate(plans, where)
+    assert words(held) == [HELD, HELD, HELD, RUN]
+    assert held.changes[0].reasons == (
+        "TOP440: 3 creates, 2 allowed: 1 topic of these files is live "
+        "(limits.createsPerRun, topics/environments/local.yaml:14)",
+    )
+    assert all(gated.approvable for gated in held.with_gate(HELD))
+    assert words(gate(plans, where, approved=digests(*creates))) == [RUN] * 4
+    assert words(gate(plans, environment(limits=Limits(creates_per_run=3)))) == [RUN] * 4
+    assert Limits().creates_per_run == 20
+
+
 def test_an_approval_covers_exactly_the_changes_it_names() -> None:
     one, other = expand_change("a", risk=Risk.RISKY), expand_change("b", risk=Risk.RISKY)
     plan = gate(change_set([one, other]), environment(), approved=digests(one))
@@ -273,6 +290,7 @@ def test_gates_of_different_changes_are_not_compared() -> None:
 
 LIMITS = st.builds(
     Limits,
+    creates_per_run=st.integers(0, 4),
     deletes_per_run=st.integers(0, 4),
     deletes_percent=st.integers(0, 100),
     replicas_per_run=st.integers(0, 60),

@@ -83,6 +83,7 @@ def init_command(
             written=done.written,
             left_alone=done.left_alone,
             hints=done.hints,
+            described=done.described,
             forge=forge,
             page=SETUP_PAGE,
         )

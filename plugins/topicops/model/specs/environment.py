@@ -92,6 +92,7 @@ class Limits(Written):
     partitions_per_topic: int = Field(default=128, ge=1)
     expansion_factor: int = Field(default=4, ge=1)
     replicas_per_run: int = Field(default=3000, ge=0)
+    creates_per_run: int = Field(default=20, ge=0)
     deletes_per_run: int = Field(default=1, ge=0)
     deletes_percent: int = Field(default=5, ge=0, le=100)
     shrink_percent: int = Field(default=10, ge=0, le=100)

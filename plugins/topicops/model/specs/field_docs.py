@@ -80,6 +80,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Limits.partitionsPerTopic": "The most partitions of one topic.",
     "Limits.expansionFactor": "In one run a topic grows to at most this many times its live partitions.",
     "Limits.replicasPerRun": "The most replicas that one run creates.",
+    "Limits.createsPerRun": "The most topics that one run creates without an approval.",
     "Limits.deletesPerRun": "The most topics that one run deletes.",
     "Limits.deletesPercent": "The largest part of the managed topics that one run deletes.",
     "Limits.shrinkPercent": "A snapshot is refused if a larger part of the topics is gone since the last good one.",

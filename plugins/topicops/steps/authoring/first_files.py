@@ -21,6 +21,18 @@ FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """Topics that the files which are there already ask for in the new environment."""
+
+    topics: int
+    missing: int
+    """How many of them the cluster lacks: the first plan would create them."""
+
+
+NOTHING_DESCRIBED = Described(topics=0, missing=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstEnvironment:
     """What a person said about the cluster, and what the cluster answered."""
 

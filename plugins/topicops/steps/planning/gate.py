@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -37,7 +37,10 @@ def gate(
         approved: Digests of changes that a person has approved; they cover exactly those.
         waits: Why nothing may be sent to this environment yet; no approval lifts that.
     """
-    too_many = list(delete_limit_reasons(change_set, environment))
+    too_many: Mapping[str, Sequence[str]] = {
+        CreateTopic.action: list(_create_limit_reasons(change_set, environment)),
+        DeleteTopic.action: list(delete_limit_reasons(change_set, environment)),
+    }
     far_too_many = list(delete_percent_reasons(change_set, environment))
     replicas = 0
     gated = []
@@ -49,7 +52,7 @@ def gate(
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
         skipping += waits
-        holding = [*_risk_reasons(change, environment), *(too_many if isinstance(change, DeleteTopic) else ())]
+        holding = [*_risk_reasons(change, environment), *too_many.get(change.action, ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
         entry = _gated(change, digest, skipping=skipping, final=final, holding=() if digest in approved else holding)
         replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
@@ -78,6 +81,16 @@ def with_approval(entry: GatedChange, approved: Collection[str]) -> GatedChange:
     if not entry.approvable or entry.digest not in approved:
         return entry
     return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
+
+
+def _create_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
+    """One reason when the plan creates more topics than one run may: the files may be meant for another cluster."""
+    creates = sum(isinstance(change, CreateTopic) for change in change_set.changes)
+    allowed, managed = environment.spec.limits.creates_per_run, change_set.cluster.managed_topics
+    if creates > allowed:
+        place = environment.place_of("limits.createsPerRun")
+        live = f"{plural(managed, 'topic')} of these files {'is' if managed == 1 else 'are'} live"
+        yield f"TOP440: {plural(creates, 'create')}, {allowed} allowed: {live} ({place})"
 
 
 def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:

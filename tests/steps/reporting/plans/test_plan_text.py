@@ -18,6 +18,7 @@ from topicops.steps.reporting.plans.config_wording import config_change_text, co
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
+from topicops.testing.builders import cluster_state
 from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.testing.resting_cluster import RestingCluster
 
@@ -186,6 +187,22 @@ def test_what_is_no_change_is_told_beside() -> None:
     assert "paused: p until 2030-01-01T00:00:00Z: migration  (topics/shop/t.yaml:4)\n" in text
     assert "warning: broker defaults could not be asked\n" in text
     assert "unmanaged: x, y\n" in text
+
+
+def test_a_cluster_that_lacks_most_of_the_topics_is_told_from_one_that_has_them() -> None:
+    new = plan_of(create_topic("a", (1, 2)), create_topic("b", (1, 2)))
+    known = replace(new.change_set, cluster=cluster_state(managed_topics=2))
+    part = replace(new.change_set, source=replace(new.change_set.source, only="a*"))
+    line = (
+        "missing: 2 of the 2 described topics are not in this cluster; to keep topics out of local, "
+        "write metadata.environments into their files"
+    )
+
+    none = replace(new, change_set=replace(new.change_set, cluster=cluster_state(managed_topics=0)))
+    assert line in plan_text(none)
+    assert line in plan_markdown(none)
+    for other in (known, part):
+        assert "missing:" not in plan_text(replace(new, change_set=other))
 
 
 def test_in_markdown_what_cannot_be_undone_comes_first() -> None:
@@ -358,6 +375,7 @@ def test_every_section_that_is_cut_keeps_its_heading_and_says_so() -> None:
     assert [line for line in comment.splitlines() if line.startswith("####")] == [
         "#### Blocked",
         "#### Other changes",
+        "#### Also",
         "#### For Kafka's reassignment tool",
     ]
     assert "*900 reassignments are left out here; the plan file has all.*" in comment

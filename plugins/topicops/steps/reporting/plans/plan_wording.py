@@ -154,9 +154,26 @@ def other_lines(plan: Plan) -> list[str]:
     lines = [drift_line(drift) for drift in found.drift]
     lines += [paused_line(paused) for paused in found.paused]
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
+    lines += [line for line in (missing_line(plan),) if line]
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
     return lines
+
+
+def missing_line(plan: Plan) -> str:
+    """How many described topics the cluster lacks, where it lacks more of them than it has; empty elsewhere.
+
+    So a cluster shows for which these files were not written.
+    """
+    found = plan.change_set
+    missing, live = plan.action_counts["create"], found.cluster.managed_topics
+    if missing <= live or found.source.only is not None:
+        return ""
+    of = f"the {missing}" if not live else f"{missing + live}"
+    return printable(
+        f"missing: {missing} of {of} described topics are not in this cluster; to keep topics out of "
+        f"{plan.target.environment}, write metadata.environments into their files"
+    )
 
 
 def approval_lines(plan: Plan) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from topicops.model.printable import printable
-from topicops.steps.authoring.first_files import FirstEnvironment, brokers_sentence
+from topicops.model.printable import plural, printable
+from topicops.steps.authoring.first_files import Described, FirstEnvironment, brokers_sentence
 
 _NEEDED = {
     "github": "make the environments topicops-reader and topicops-airflow on GitHub, with their secrets",
@@ -22,6 +22,7 @@ def init_text(
     written: Sequence[str],
     left_alone: Sequence[str],
     hints: Sequence[str],
+    described: Described | None,
     forge: Literal["github", "gitlab"],
     page: str,
 ) -> str:
@@ -33,22 +34,45 @@ def init_text(
     lines = [brokers_sentence(found), ""]
     lines += [f"Wrote {file}" for file in written]
     lines += [f"Left alone, because it is there already: {file}" for file in left_alone]
-    lines += [*hints, "", "Next:", *(f"  {line}" for line in next_commands(found, owner=owner, topics=topics))]
+    commands = next_commands(found, owner=owner, topics=topics, described=described)
+    lines += [*hints, *_missing_lines(found, described), "", "Next:", *(f"  {line}" for line in commands)]
     lines += ["", f"Before the first pull request, {_NEEDED[forge]}:", f"  {page}"]
     return "\n".join(map(printable, lines))
 
 
-def next_commands(found: FirstEnvironment, *, owner: str, topics: str) -> list[str]:
+def _missing_lines(found: FirstEnvironment, described: Described | None) -> list[str]:
+    if described is None:
+        return [
+            "",
+            f"The topic files have errors, so what they ask of {found.name} is not known: topicops validate",
+        ]
+    if not described.missing:
+        return []
+    return [
+        "",
+        f"{described.missing} of {plural(described.topics, 'described topic')} are not in this cluster: the first plan "
+        "would create them.",
+        f"To keep a topic out of {found.name}, write metadata.environments with the other environments into its file.",
+    ]
+
+
+def next_commands(found: FirstEnvironment, *, owner: str, topics: str, described: Described | None) -> list[str]:
     """In order; each line is a command, with a remark behind ``#``."""
     below = "" if topics == "topics" else f" --topics {topics}"
     named = f"--environment {found.name}{below}"
     rows = [
         (f"topicops doctor {named}", "can the cluster be read, and is it healthy?"),
         (f"topicops import {named} --owner {owner}", "a file for each topic that is live now"),
-        (f"topicops plan {named} --out plan.json", "no changes yet"),
+        (f"topicops plan {named} --out plan.json", _first_plan(described)),
         (f"topicops new {found.first_topic} --owner {owner} --partitions 3{below}", "your first own topic"),
         (f"topicops plan {named} --out plan.json", "creates that one topic"),
         (f"topicops apply plan.json{below}", "sends it, and verifies it"),
     ]
     width = max(len(command) for command, _ in rows)
     return [f"{command:<{width}}  # {remark}" for command, remark in rows]
+
+
+def _first_plan(described: Described | None) -> str:
+    if described is None:
+        return "once the topic files have no errors"
+    return f"would create {plural(described.missing, 'topic')}" if described.missing else "no changes yet"
