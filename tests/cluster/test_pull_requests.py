@@ -151,6 +151,25 @@ def test_a_fork_is_validated_and_its_check_says_that_it_is_not_planned(repositor
     assert repository.forge.bodies(pull.number) == []
 
 
+def test_another_owner_alone_changes_nothing_and_waits_for_a_person(repository: TeamRepository) -> None:
+    """Else its reviewers would approve the next pull request, and nobody had seen why."""
+    repository.describe("orders", owner="team-tests")
+    repository.publish()
+    with repository.branch("change"):
+        repository.describe("orders", owner="team-mallory")
+        repository.commit()
+    pull = repository.open("change", author="mallory")
+
+    repository.check(pull.number)
+
+    said = f"Owner team-tests → team-mallory: {repository.topic('orders')}. After the merge mallorys-friend may "
+    [comment] = repository.forge.bodies(pull.number)
+    assert said in comment
+    check = repository.forge.check(pull.head)
+    assert check is not None
+    assert (check.result, check.title.startswith(said)) == ("neutral", True)
+
+
 def test_a_pull_request_into_a_branch_that_nobody_protects_is_not_planned(repository: TeamRepository) -> None:
     with repository.branch("change"):
         repository.describe("orders")
@@ -304,12 +323,14 @@ def test_a_hostile_branch_reads_no_secret_runs_nothing_and_lifts_no_limit(
     assert "unattended" not in named or "up to safe allowed" in named
     assert "uses these files as the base branch has them" in named
     assert "TOP702" in named
-    assert "mallory" not in named, "neither as a reviewer nor as an approver"
+    told = "After the merge mallory may approve changes of team-tests; until now alice may."
+    assert told in named
+    assert "mallory" not in named.replace(told, ""), "neither as a reviewer nor as an approver"
     check = repository.forge.check(repository.forge.pulls[pull.number].head)
     assert check is not None
     assert check.result == "neutral"
     assert check.title == (
-        "local: 1 change held: a review by alice, or the question in Airflow after the merge lets them run"
+        "local: 301 changes held: a review by alice, or the question in Airflow after the merge lets them run"
     )
 
 

@@ -73,3 +73,44 @@ def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path)
 
     assert (found.environments, found.problem) == ((), "")
     assert "The base branch has no environment" in found.remarks[-1]
+
+
+OWNERS = """\
+apiVersion: topicops/v1
+kind: Owners
+metadata: {name: owners}
+spec:
+  owners:
+    - {owner: team-web, topics: ["o*"], reviewers: ["@alice"]}
+    - {owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]}
+"""
+
+
+def test_a_change_of_the_owner_alone_is_told_with_the_reviewers_of_both(topics: Path) -> None:
+    file, text = topics / "shop/orders.yaml", topic("orders")
+    (topics / "owners.yaml").write_text(OWNERS, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    commit(topics.parent, "owned")
+    git(topics.parent, "checkout", "-qb", "taken")
+    file.write_text(text.replace("team-web", "team-mallory"), encoding="utf-8")
+    commit(topics.parent, "another owner")
+
+    found = summary(topics, "change", "taken")
+
+    assert [entry.own for entry in found.environments] == [("orders",)]
+    assert found.remarks == (
+        "Owner team-web → team-mallory: orders. After the merge mallorys-friend may approve changes there, and alice "
+        "may not: let both owners agree.",
+    )
+
+
+def test_other_reviewers_in_the_file_of_owners_are_told(topics: Path) -> None:
+    (topics / "owners.yaml").write_text(OWNERS, encoding="utf-8")
+    commit(topics.parent, "owned")
+    git(topics.parent, "checkout", "-qb", "taken")
+    (topics / "owners.yaml").write_text(OWNERS.replace("@alice", "@mallory"), encoding="utf-8")
+    commit(topics.parent, "other reviewers")
+
+    assert summary(topics, "change", "taken").remarks[1:] == (
+        "After the merge mallory may approve changes of team-web; until now alice may.",
+    )

@@ -8,10 +8,20 @@ import pytest
 
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.forge import PullRequest
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.pull_requests.code_owners import BEGIN, END, code_owners_text, with_our_lines
 from topicops.steps.pull_requests.overlaps import overlaps
-from topicops.steps.pull_requests.touched import changed_topics, is_policy, new_diagnostics, owner_of, policy_remarks
+from topicops.steps.pull_requests.touched import (
+    changed_owners,
+    changed_topics,
+    is_policy,
+    new_diagnostics,
+    owner_of,
+    owner_remarks,
+    policy_remarks,
+    reviewer_remarks,
+)
 from topicops.testing.builders import desired_of, desired_topic, location, tombstone
 
 
@@ -34,6 +44,41 @@ def test_the_owner_is_the_one_of_the_base_branch() -> None:
 
     assert owner_of("a.orders", before, after, [], is_new=False) == "team-a"
     assert owner_of("a.new", before, after, [], is_new=True) == "team-mallory"
+
+
+def test_another_owner_is_told_with_the_reviewers_of_both() -> None:
+    def owned(**owners: str) -> Desired:
+        return desired_of(*(replace(desired_topic(name), owner=owner) for name, owner in owners.items()))
+
+    before = owned(kept="team-a", taken="team-a", also_taken="team-a", gone="team-a", freed="team-b")
+    after = owned(kept="team-a", taken="team-mallory", also_taken="team-mallory", new="team-mallory", freed="team-a")
+    changed = changed_owners(before, after)
+    reviewers = {"team-a": ("alice", "acme/a"), "team-mallory": ("mallorys-friend",)}
+
+    assert changed == {
+        "taken": ("team-a", "team-mallory"),
+        "also_taken": ("team-a", "team-mallory"),
+        "freed": ("team-b", "team-a"),
+    }
+    assert list(owner_remarks(changed, reviewers)) == [
+        "Owner team-a → team-mallory: also_taken, taken. After the merge mallorys-friend may approve changes there, "
+        "and acme/a, alice may not: let both owners agree.",
+        "Owner team-b → team-a: freed. After the merge acme/a, alice may approve changes there, and nobody "
+        "(owners.yaml names no reviewers of team-b) may not: let both owners agree.",
+    ]
+    assert list(owner_remarks({}, reviewers)) == []
+
+
+def test_other_reviewers_of_an_owner_are_told_with_those_of_before() -> None:
+    before, after = {"team-a": ("alice",), "team-b": ("bo", "al")}, {"team-a": ("mallory",), "team-b": ("al", "bo")}
+
+    assert list(reviewer_remarks(before, after)) == [
+        "After the merge mallory may approve changes of team-a; until now alice may."
+    ]
+    assert list(reviewer_remarks({}, {"team-a": ("alice",)})) == [
+        "After the merge alice may approve changes of team-a; until now nobody (owners.yaml names no reviewers of "
+        "team-a) may."
+    ]
 
 
 def test_the_branch_names_no_owner_of_a_topic_that_is_live_or_whose_name_is_taken() -> None:

@@ -31,7 +31,16 @@ from topicops.model.pull_requests.pull_request_plan import (
 )
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.steps.pull_requests.touched import NO_ENVIRONMENT, changed_topics, owner_of, policy_remarks
+from topicops.steps.pull_requests.touched import (
+    NO_ENVIRONMENT,
+    OWNERS,
+    changed_owners,
+    changed_topics,
+    owner_of,
+    owner_remarks,
+    policy_remarks,
+    reviewer_remarks,
+)
 from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
 GROUP = "ci"
@@ -112,10 +121,12 @@ def _commit_or_name(topics: Path, name: str) -> str:
 def _planned(branches: Branches, number: int | None, only: Collection[str], planning: Planning) -> PlannedPullRequest:
     plans: dict[str, Plan] = {}
     found, left_out, effects = list[PlannedEnvironment](), list[str](), dict[str, tuple[str, ...]]()
+    owners: dict[str, tuple[str, str]] = {}
     prune(planning.home, now=now())
     for environment in branches.environments:
         before, after = (branches.desired(topics, environment) for topics in (branches.before, branches.after))
         own = _own(branches, before, after)
+        owners |= changed_owners(before, after) if before is not None and after is not None else {}
         if branches.policy_files:
             effects[environment] = _effects(branches, environment, after)
         if only and environment not in only:
@@ -127,21 +138,31 @@ def _planned(branches: Branches, number: int | None, only: Collection[str], plan
         found.append(entry)
         if plan is not None:
             plans[environment] = plan
+    reviewers = reviewers_by_owner(branches.before) if branches.before.is_dir() else {}
     summary = PullRequestPlan(
         number=number,
         base_commit=branches.base_commit,
         head_commit=branches.head_commit,
         topic_files=branches.topic_files,
-        reviewers=reviewers_by_owner(branches.before) if branches.before.is_dir() else {},
-        remarks=tuple(_remarks(branches, effects)),
+        reviewers=reviewers,
+        remarks=tuple(_remarks(branches, effects, owners, reviewers)),
         environments=tuple(found),
         left_out=tuple(left_out),
     )
     return PlannedPullRequest(summary=summary, plans=plans)
 
 
-def _remarks(branches: Branches, effects: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _remarks(
+    branches: Branches,
+    effects: Mapping[str, tuple[str, ...]],
+    owners: Mapping[str, tuple[str, str]],
+    reviewers: Mapping[str, tuple[str, ...]],
+) -> Iterator[str]:
     yield from policy_remarks(branches.policy_files, branches.topic_files, effects)
+    yield from owner_remarks(owners, reviewers)
+    if OWNERS in branches.changed:
+        with_policy = branches.after_with_policy
+        yield from reviewer_remarks(reviewers, reviewers_by_owner(with_policy) if with_policy.is_dir() else {})
     if not branches.environments:
         yield NO_ENVIRONMENT
 

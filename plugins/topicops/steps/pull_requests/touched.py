@@ -96,6 +96,45 @@ def policy_remarks(
         )
 
 
+def changed_owners(before: Desired, after: Desired) -> dict[str, tuple[str, str]]:
+    """The owner before and after, by topic that both have."""
+    both = before.topics.keys() & after.topics.keys()
+    pairs = {name: (before.topics[name].owner, after.topics[name].owner) for name in sorted(both)}
+    return {name: (old, new) for name, (old, new) in pairs.items() if old != new}
+
+
+def owner_remarks(owners: Mapping[str, tuple[str, str]], reviewers: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield who may approve changes of topics that get another owner: nothing in the cluster shows that.
+
+    Args:
+        owners: Owner before and after, by topic.
+        reviewers: By owner, as the base branch has them.
+    """
+    by_owners: dict[tuple[str, str], list[str]] = {}
+    for topic, pair in owners.items():
+        by_owners.setdefault(pair, []).append(topic)
+    for (old, new), topics in sorted(by_owners.items()):
+        yield (
+            f"Owner {old} → {new}: {_some(topics)}. After the merge {_reviewers_of(new, reviewers)} may approve "
+            f"changes there, and {_reviewers_of(old, reviewers)} may not: let both owners agree."
+        )
+
+
+def reviewer_remarks(before: Mapping[str, Collection[str]], after: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield the owners whose reviewers ``owners.yaml`` changes, with both lists."""
+    for owner in sorted(before.keys() | after.keys()):
+        if set(before.get(owner, ())) != set(after.get(owner, ())):
+            yield (
+                f"After the merge {_reviewers_of(owner, after)} may approve changes of {owner}; "
+                f"until now {_reviewers_of(owner, before)} may."
+            )
+
+
+def _reviewers_of(owner: str, reviewers: Mapping[str, Collection[str]]) -> str:
+    named = reviewers.get(owner, ())
+    return _some(named) if named else f"nobody ({OWNERS} names no reviewers of {owner})"
+
+
 def _some(names: Iterable[str]) -> str:
     listed = sorted(names)
     more = len(listed) - _NAMES_SHOWN
