@@ -118,8 +118,13 @@ def test_the_fingerprint_on_the_command_line_approves_this_plan_alone(shop: Simu
 
 def test_an_approval_that_the_policy_does_not_take_lets_nothing_run(shop: Simulated, person: Person) -> None:
     shop.workspace.policy["approvals"] = ["question"]
-    person(fingerprint(shop))
-    ended = shop.workspace.run(*AT_ONCE)
+    known = fingerprint(shop)
+    person(known)
+    asked = shop.workspace.run(*AT_ONCE)
+    assert (asked.status, requests(shop)) == (1, []), "the fingerprint was not asked for: it is no yes"
+    assert "--approve does not count here (policy.approvals" in asked.out
+
+    ended = shop.workspace.run(*AT_ONCE, "--yes", "--approve", known)
     assert (ended.status, requests(shop)) == (0, ["request create"]), ended.err
     assert "an approval by parameter is not accepted" in ended.out
 

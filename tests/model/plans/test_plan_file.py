@@ -156,6 +156,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "load",
         "rack_losses",
         "warnings",
+        "command_approves",
         "summary",
         "checksum",
     ]

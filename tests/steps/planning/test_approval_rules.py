@@ -42,6 +42,24 @@ def test_an_approval_that_counts(approval: Approval, policy: Policy) -> None:
     assert judged(approval, policy=policy) == Counted(dict.fromkeys(approval.digests, approval.signature))
 
 
+def test_in_production_nobody_approves_his_own_delete_by_default() -> None:
+    """Whoever may start a run could delete with it, and nobody else had looked."""
+    known = builders.environment()
+    cluster = known.spec.cluster.model_copy(update={"cluster_class": "production"})
+    production = replace(known, spec=known.spec.model_copy(update={"cluster": cluster}))
+    own = replace(BOTH, authors=frozenset({"bob"}))
+
+    for approval, reason in (
+        (replace(own, way="parameter"), "an approval by parameter is not accepted, only by question"),
+        (replace(BOTH, way="review"), "an approval by review is not accepted"),
+        (own, "the author of a change approves alone up to risk notice (policy.authorApproves, by default)"),
+    ):
+        found = counted([approval], PLAN.changes, production, now=NOW)
+        assert found.digests == frozenset()
+        assert reason in found.objections[0]
+    assert counted([BOTH], PLAN.changes, production, now=NOW).digests == BOTH.digests
+
+
 @pytest.mark.parametrize(
     ("approval", "policy", "reason"),
     [

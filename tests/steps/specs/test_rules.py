@@ -100,6 +100,9 @@ def owners(*entries: str) -> str:
     )
 
 
+PRODUCTION = LOCAL.replace("sandbox", 'production, id: x, kafkaVersion: "3.9"')
+
+
 def policy(text: str) -> str:
     return f"{LOCAL}  policy: {{{text}}}\n"
 
@@ -558,6 +561,26 @@ ROWS = [
         '"99.9"',
         {"web/a.yaml": configs("retention.ms: 1d")},
         local=KRAFT.replace("sandbox", 'sandbox, kafkaVersion: "99.9"'),
+        warns=True,
+    ),
+    rows(
+        "an approval by parameter in production",
+        environments.production_needs_a_second_person,
+        "TOP338",
+        "environments/local.yaml",
+        "[question, parameter]",
+        {},
+        local=PRODUCTION + "  policy: {approvals: [question, parameter]}\n",
+        warns=True,
+    ),
+    rows(
+        "an author who approves alone in production",
+        environments.production_needs_a_second_person,
+        "TOP338",
+        "environments/local.yaml",
+        "risky",
+        {},
+        local=PRODUCTION + "  policy: {approvals: [question], authorApproves: risky}\n",
         warns=True,
     ),
     rows(

@@ -97,7 +97,7 @@ def planned_and_confirmed(
     shown = flow.render(plan, "text", flow.read_facts(run, "before"))
     print_result(shown, output) if output == "text" else print_error(shown)
     approvals = approvals_of(plan, approve)
-    ready, held = len(plan.with_gate(GateWord.RUN)), sum(gated.approvable for gated in plan.with_gate(GateWord.HELD))
+    ready, held = len(plan.with_gate(GateWord.RUN)), len(plan.held_for(command=True))
     if approvals:
         ready, held = ready + held, 0
     if yes or not ready + held:
@@ -129,7 +129,7 @@ def show_report(run: Run, output: Format, *, own_plan: bool) -> None:
 def show_own_plan(run: Run) -> None:
     """Say how to approve what is still held: the next plan has another fingerprint, and this one is kept."""
     plan = run.read_plan()
-    if any(gated.approvable for gated in plan.with_gate(GateWord.HELD)):
+    if plan.held_for(command=True):
         file = shown_path(run.store.path("plan.json"))
         progress(f"To approve what is held: topicops apply {file} --approve {plan.fingerprint}")
 

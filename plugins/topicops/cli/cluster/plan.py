@@ -67,6 +67,8 @@ def next_line(plan: Plan, out: Path) -> str:
     place = shlex.quote(str(out))
     if plan.with_gate(GateWord.RUN):
         return f"Wrote {out}; next: topicops apply {place}"
-    if any(gated.approvable for gated in plan.changes):
+    if plan.held_for(command=True):
         return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.fingerprint}"
+    if plan.held_for(command=False):
+        return f"Wrote {out}; everything is held, and --approve does not count here (policy.approvals)"
     return f"Wrote {out}; it has nothing to apply"

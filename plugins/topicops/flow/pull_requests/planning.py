@@ -244,9 +244,9 @@ def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
 def rules_of(environment: Environment) -> ReviewRules:
     policy = environment.spec.policy
     return ReviewRules(
-        counts="review" in policy.approvals,
+        counts="review" in environment.spec.approvals,
         place=environment.place_of("policy.approvals"),
-        author_approves=policy.author_approves,
+        author_approves=environment.spec.author_approves,
         lasts=policy.approval_lasts,
     )
 

@@ -24,8 +24,9 @@ from topicops.model.plans.changes import (
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.environment import Risk
 
-FORMAT_VERSION = "1.7"
+FORMAT_VERSION = "1.8"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -193,6 +194,8 @@ class Plan:
 
     change_set: ChangeSet
     changes: tuple[GatedChange, ...]
+    command_approves: Risk | None = Risk.DESTRUCTIVE
+    """The highest risk that ``--approve`` lets run, by the policy; None: it counts for nothing. In no digest."""
 
     @property
     def target(self) -> Target:
@@ -217,6 +220,15 @@ class Plan:
 
     def with_gate(self, word: GateWord) -> tuple[GatedChange, ...]:
         return tuple(gated for gated in self.changes if gated.gate is word)
+
+    def held_for(self, *, command: bool) -> tuple[GatedChange, ...]:
+        """The held changes that an approval lets run: those for which ``--approve`` counts, or those of the others."""
+        limit = self.command_approves
+        return tuple(
+            gated
+            for gated in self.changes
+            if gated.approvable and command is (limit is not None and gated.change.risk.rank <= limit.rank)
+        )
 
     @property
     def is_empty(self) -> bool:

@@ -125,6 +125,8 @@ class PlanFile(AnyPlanFile, kw_only=True):
     complete: bool
     errored: bool
     changes: tuple[GatedEntry, ...]
+    command_approves: Risk | None = Risk.DESTRUCTIVE
+    """Since 1.8."""
     summary: dict[str, int]
 
 
@@ -158,7 +160,8 @@ def plan_to_json(plan: Plan) -> str:
         "complete": True,
         "errored": False,
     }
-    return _encoded({**head, **_document_json(plan.change_set, entries), "summary": _summary(plan)})
+    approves: Json = {"command_approves": plan.command_approves.value if plan.command_approves else None}
+    return _encoded({**head, **_document_json(plan.change_set, entries), **approves, "summary": _summary(plan)})
 
 
 def plan_from_json(text: str) -> Plan:
@@ -172,7 +175,11 @@ def plan_from_json(text: str) -> Plan:
     if document.errored or not document.complete:
         raise ArtifactError("the plan is not complete; plan again")
     gated = tuple(_gated(entry, document.target) for entry in document.changes)
-    plan = Plan(change_set=change_set_of(document, [entry.change for entry in gated]), changes=gated)
+    plan = Plan(
+        change_set=change_set_of(document, [entry.change for entry in gated]),
+        changes=gated,
+        command_approves=document.command_approves,
+    )
     _require_each_once(plan)
     if plan.fingerprint != document.fingerprint and document.format_version not in OTHER_FINGERPRINTS:
         raise ArtifactError("the plan's fingerprint does not match its changes; plan again")

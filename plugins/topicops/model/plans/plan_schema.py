@@ -37,6 +37,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "PlanFile.load": "What brokers and racks hold before and after all changes; in no digest.",
     "PlanFile.rack_losses": "What the loss of a rack costs before and after all changes; in no digest. Since 1.6.",
     "PlanFile.warnings": "What could not be read; sentences.",
+    "PlanFile.command_approves": "The highest risk that --approve lets run; null: it counts for nothing. Since 1.8.",
     "PlanFile.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
     "PlanFile.checksum": "SHA-256 over the canonical JSON of all the rest.",
     "GatedEntry.address": "topic.<name>",

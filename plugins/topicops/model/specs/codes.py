@@ -21,7 +21,9 @@ class Code(NamedTuple):
     """Nothing produces it yet."""
 
 
-WARNINGS = frozenset({"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328", "TOP334", "TOP335"})
+WARNINGS = frozenset(
+    {"TOP304", "TOP309", "TOP312", "TOP316", "TOP326", "TOP327", "TOP328", "TOP334", "TOP335", "TOP338"}
+)
 """A warning wherever they stand; every other code of ``validate`` is an error unless the place says otherwise."""
 
 _TABLE = (
@@ -171,6 +173,9 @@ _TABLE = (
          "`metadata.environments: [prdo]`.", "Correct the name."),
     Code("TOP337", "exception for an unknown topic", "An exception names a topic that no file describes.",
          "`topic: shop.oders` below `exceptions`.", "Correct the name, or take the exception out."),
+    Code("TOP338", "one person approves alone in production", "The policy lets the author of a change approve it.",
+         "`authorApproves: destructive`: who starts a run deletes a topic with it, and nobody else has looked.",
+         "Write approvals: [question] and authorApproves: notice, or leave both out."),
     Code("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
          "12 partitions live, `partitions: 6` in the file.", "Write the live number, or move to a new topic."),
     Code("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

@@ -131,12 +131,12 @@ class Policy(Written):
     """Deletes of topics without a topic id, which go by name; None: the default of the class."""
     plans_without_files: Permission = "refuse"
     """Saved plans where no topic files are that could ask for their changes."""
-    approvals: tuple[ApprovalWay, ...] = ("question", "parameter")
-    """Which ways to approve count."""
+    approvals: tuple[ApprovalWay, ...] | None = None
+    """Which ways to approve count; None: the default of the class."""
     approvers: tuple[str, ...] = ()
     """Airflow's user names; empty: every user whom Airflow lets answer."""
-    author_approves: Risk = Risk.DESTRUCTIVE
-    """The highest risk that the author of a change may approve alone."""
+    author_approves: Risk | None = None
+    """The highest risk that the author of a change may approve alone; None: the default of the class."""
     approval_lasts: timedelta = timedelta(hours=24)
     after: tuple[str, ...] = ()
     """Environments that must have been applied and verified first, at the same commit."""
@@ -193,6 +193,22 @@ class EnvironmentSpec(Written):
     def delete_by_name(self) -> Permission:
         """``policy.deleteByName``; by default ``refuse`` in production, ``allow`` in a sandbox."""
         return self.policy.delete_by_name or ("refuse" if self._is_production else "allow")
+
+    @property
+    def approvals(self) -> tuple[ApprovalWay, ...]:
+        """``policy.approvals``; by default the question alone in production, also the parameter in a sandbox."""
+        written = self.policy.approvals
+        return written if written is not None else ("question",) if self._is_production else ("question", "parameter")
+
+    @property
+    def author_approves(self) -> Risk:
+        """``policy.authorApproves``; by default ``notice`` in production, any risk in a sandbox."""
+        return self.policy.author_approves or (Risk.NOTICE if self._is_production else Risk.DESTRUCTIVE)
+
+    @property
+    def command_approves(self) -> Risk | None:
+        """The highest risk that ``--approve`` lets run, whose giver is the author; None: it counts for nothing."""
+        return self.author_approves if "parameter" in self.approvals else None
 
     @property
     def _is_production(self) -> bool:

@@ -59,16 +59,16 @@ def _uncounted(
     if objection := next(objections(approval, environment, now=now, clocks=clocks), ""):
         return named, objection
     own = [gated for gated in named if is_own_and_too_risky(approval, gated.change.risk, environment)]
-    highest = environment.spec.policy.author_approves
+    highest = environment.spec.author_approves
     place = environment.place_of("policy.authorApproves")
     return own, f"the author of a change approves alone up to risk {highest} ({place}); another person must approve it"
 
 
 def objections(approval: Approval, environment: Environment, *, now: datetime, clocks: str = "") -> Iterator[str]:
     """Yield each reason why the approval counts for no change at all."""
-    policy = environment.spec.policy
-    if approval.way not in policy.approvals:
-        ways = " or ".join(policy.approvals) or "no way"
+    policy, accepted = environment.spec.policy, environment.spec.approvals
+    if approval.way not in accepted:
+        ways = " or ".join(accepted) or "no way"
         place = environment.place_of("policy.approvals")
         yield f"an approval by {approval.way} is not accepted, only by {ways} ({place})"
     # Who may review, owners.yaml of the base branch says, and CI has asked it before it signed.
@@ -88,7 +88,7 @@ def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environmen
     # An author whom a commit's text names may be spelled in other letters than the account.
     authors = {author.casefold() for author in approval.authors}
     is_author = approval.approver is None or approval.approver.casefold() in authors
-    return is_author and risk.rank > environment.spec.policy.author_approves.rank
+    return is_author and risk.rank > environment.spec.author_approves.rank
 
 
 def _named(approval: Approval, changes: Sequence[GatedChange]) -> str:

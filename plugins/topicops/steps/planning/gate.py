@@ -57,7 +57,7 @@ def gate(
         entry = _gated(change, digest, skipping=skipping, final=final, holding=() if digest in approved else holding)
         replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
         gated.append(entry)
-    return Plan(change_set=change_set, changes=tuple(gated))
+    return Plan(change_set=change_set, changes=tuple(gated), command_approves=environment.spec.command_approves)
 
 
 def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_APPROVALS) -> Plan:

@@ -178,12 +178,20 @@ def missing_line(plan: Plan) -> str:
 
 def approval_lines(plan: Plan) -> list[str]:
     """How to let the held changes run, and which no approval lets run; empty when none is held."""
-    return [line for line in (approval_line(plan), final_hold_line(plan)) if line]
+    return [line for line in (*command_lines(plan), final_hold_line(plan)) if line]
 
 
-def approval_line(plan: Plan) -> str:
-    approvable = sum(gated.approvable for gated in plan.changes)
-    return f"{approvable} held: to run them too, apply with --approve {plan.fingerprint}" if approvable else ""
+def command_lines(plan: Plan) -> list[str]:
+    """How to approve held changes by the command, and for which of them that does not count."""
+    lines = []
+    if here := len(plan.held_for(command=True)):
+        lines.append(f"{here} held: to run them too, apply with --approve {plan.fingerprint}")
+    if elsewhere := len(plan.held_for(command=False)):
+        lines.append(
+            f"{elsewhere} held: --approve does not count here (policy.approvals, policy.authorApproves); another "
+            "person must approve, in a way that the policy names"
+        )
+    return lines
 
 
 def final_hold_line(plan: Plan) -> str:

@@ -25,7 +25,7 @@ from topicops.steps.reporting.facts_wording import (
     unhealthy_lines,
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
-from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, approval_line, final_hold_line, summary_line
+from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
 from topicops.steps.why_commands import why_command, why_commands
 
 FORMAT_VERSION = "1.4"
@@ -265,7 +265,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{_unhealthy_text(report)}: see to the brokers named, then run {verify}."
     if report.plan:
         left = replace(report.plan, changes=tuple(g for g in report.plan.changes if g.digest not in report.rejected))
-        lines = (approval_line(report.plan) if summary.held else "", final_hold_line(left))
+        lines = (*(command_lines(report.plan) if summary.held else ()), final_hold_line(left))
         yield from (f"{line}." for line in lines if line)
     if summary.skipped:
         yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."

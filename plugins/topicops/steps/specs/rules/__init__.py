@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     references.environments_exist,
     references.alterable_configs_exist,
     environments.production_names_its_cluster,
+    environments.production_needs_a_second_person,
     environments.releases_are_supported,
     environments.addresses_are_given,
     environments.leases_can_be_had,

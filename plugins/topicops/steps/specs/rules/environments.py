@@ -7,6 +7,7 @@ from datetime import datetime
 
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.codes import CODES
+from topicops.model.specs.environment import Risk
 from topicops.model.specs.schedules import FORMS, schedule_problem
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
@@ -18,6 +19,21 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
     if cluster.get("class", str) == "production" and "id" not in cluster:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
         yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
+
+
+def production_needs_a_second_person(view: EnvironmentView) -> Iterator[Finding]:
+    """A warning: where nobody has a second person, the file may say so."""
+    cluster, policy = view.environment_spec.section("cluster"), view.environment_spec.section("policy")
+    if cluster.get("class", str) != "production":
+        return
+    remedy = "leave it out: in production the question alone counts, and authors approve up to notice"
+    if "parameter" in policy.texts("approvals"):
+        summary = "in production an approval by parameter is given by whoever starts the run"
+        yield Finding("TOP338", policy.file, policy.values["approvals"].span, summary, remedy)
+    written = policy.get("authorApproves", str)
+    if written in (Risk.RISKY, Risk.DESTRUCTIVE):
+        summary = f"in production the author of a change may approve it alone up to risk {written}"
+        yield Finding("TOP338", policy.file, policy.values["authorApproves"].span, summary, remedy)
 
 
 def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
