@@ -284,7 +284,13 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     server_time, doubts = _server_time(access, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)
-    warnings = (*warnings, *release_warnings(environment, live.releases), *safety_notes(environment), *doubts)
+    warnings = (
+        *warnings,
+        *release_warnings(environment, live.releases),
+        *safety_notes(environment),
+        *access.login_notes(),
+        *doubts,
+    )
     at = passed_by_both(server_time, Clock(utc=now))
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:

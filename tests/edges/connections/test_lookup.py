@@ -3,9 +3,13 @@
 import json
 import pickle
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import (
     KAFKA_EXAMPLE,
     ZOOKEEPER_EXAMPLE,
@@ -17,10 +21,11 @@ from topicops.edges.connections.lookup import (
     known_to_reader,
     zookeeper_address,
 )
+from topicops.flow.runs.access import Access
 from topicops.model.errors import UsageError
 from topicops.model.ports import ConnectionFields
 from topicops.model.specs.diagnostics import Location
-from topicops.model.specs.environment import Environment, EnvironmentSpec
+from topicops.model.specs.environment import Environment, EnvironmentSpec, Policy
 
 FILE = "topics/environments/prod-eu.yaml"
 SECRET = "s3cret"
@@ -309,6 +314,52 @@ def test_brokers_of_a_production_cluster_are_always_checked(name: str, value: ob
     with pytest.raises(UsageError, match=f"'k' has {name} that is not"):
         kafka_properties(environment(kafka={"connection": "k"}), "reader", source)
     assert name in kafka_properties(environment(kafka={"connection": "k"}, **{"class": "sandbox"}), "reader", source)
+
+
+READABLE: Mapping[str, object] = {
+    "bootstrap.servers": "b1:9092",
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "ops",
+    "sasl.password": SECRET,
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "is_readable"),
+    [
+        ({}, True),
+        ({"sasl.mechanism": None, "sasl.mechanisms": "PLAIN"}, True),
+        ({"security.protocol": "SASL_SSL"}, False),
+        ({"sasl.mechanism": "SCRAM-SHA-512"}, False),
+    ],
+    ids=str,
+)
+def test_a_production_login_does_not_send_its_password_in_the_open(
+    more: Mapping[str, object], is_readable: bool
+) -> None:
+    def source(_: str) -> ConnectionFields:
+        return ConnectionFields(conn_type="kafka", extra={**READABLE, **more})
+
+    production = environment(kafka={"connection": "k"})
+    allowed = replace(
+        production, spec=production.spec.model_copy(update={"policy": Policy(readable_passwords="allow")})
+    )
+    if is_readable:
+        with pytest.raises(UsageError, match=r"'k' sends its password without TLS \(TOP812\)") as caught:
+            kafka_properties(production, "reader", source)
+        assert "policy.readablePasswords, by default" in str(caught.value)
+        assert SECRET not in _everything_said(caught.value)
+    else:
+        assert kafka_properties(production, "reader", source)
+    properties = kafka_properties(allowed, "reader", source)
+    assert has_readable_password(properties) is is_readable
+    assert kafka_properties(environment(kafka={"connection": "k"}, **{"class": "sandbox"}), "reader", source)
+
+    access = Access(environment=allowed, run="r", home=Path(), connections=source)
+    said = list(access.login_notes())
+    assert len(said) == (3 if is_readable else 0)
+    assert all("without TLS" in line and SECRET not in line for line in said)
 
 
 def test_kafka_that_is_nowhere_is_told() -> None:

@@ -225,6 +225,9 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         world(topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING, "TOP428",
         "/config/topics/orders (900",
     ),
+    "readable-password": (
+        healthy(kafka=replace(KAFKA, readable_passwords=("reader",))), Severity.WARNING, "TOP812", "reader",
+    ),
     "spark-archive": (healthy(spark_starts_slowly=True), Severity.NOTICE, None, "Spark has no class archive"),
     "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip

@@ -222,3 +222,13 @@ def _address_problems(properties: Mapping[str, str]) -> Iterator[str]:
 def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:
     found = sorted(names & properties.keys())
     return f" (with {', '.join(found)})" if found else ""
+
+
+def has_readable_password(properties: Mapping[str, str]) -> bool:
+    """Whether the login sends its password or token as it stands, over a connection that anybody on the way can read.
+
+    SCRAM and Kerberos send none. Without a mechanism librdkafka takes GSSAPI.
+    """
+    mechanism = (properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "").upper()
+    is_hidden = mechanism in ("", BY_KERBEROS) or mechanism.startswith("SCRAM-")
+    return properties.get("security.protocol", "").upper() == "SASL_PLAINTEXT" and not is_hidden

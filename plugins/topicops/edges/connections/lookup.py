@@ -16,6 +16,7 @@ from topicops.edges.connections.client_properties import (
     BY_KERBEROS,
     BY_TOKEN,
     LOGINS,
+    has_readable_password,
     is_ignored,
     problems,
     used,
@@ -185,6 +186,11 @@ def kafka_properties(
         _require_plain(properties[name], f"{place}: connection {connection_id!r}: {name}")
     if environment.spec.cluster.cluster_class == "production":
         _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
+    if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
+        raise UsageError(
+            f"{place}: connection {connection_id!r} sends its password without TLS (TOP812): write security.protocol: "
+            f"SASL_SSL, or use SCRAM; or allow it ({environment.place_of('policy.readablePasswords')})"
+        )
     if found := list(problems(properties)):
         raise UsageError(f"{place}: connection {connection_id!r} cannot be used: {'; '.join(found)}")
     return used(properties)

@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
+from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.kafka.advertised import reachable_brokers
 from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, wait_all
 from topicops.edges.kafka.config_sources import is_written
@@ -92,6 +93,7 @@ def _kafka_facts(
         cluster_id=cluster_id,
         brokers=brokers,
         principals={role: _principal(properties) for role, properties in roles.items()},
+        readable_passwords=tuple(role for role, properties in roles.items() if has_readable_password(properties)),
         operations={role: _operations(described[_same_as(role, roles)]) for role in roles},
         topic_operations={
             role: _topic_operations(roles[role], names, deadline) for role, names in topics.items() if has_authorizer

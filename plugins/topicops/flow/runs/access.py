@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
 from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
@@ -91,6 +92,21 @@ class Access:
         except UsageError as error:
             raise UsageError(f"{place_of_kafka(self.environment, role)}: {error}") from None
         return properties
+
+    def login_notes(self) -> Iterator[str]:
+        """Yield which roles send a password that anybody on the way can read; a login that is unknown here is left out.
+
+        The command that uses such a login says what is wrong with it.
+        """
+        roles: tuple[Role, ...] = ("reader", "applier", "deleter")
+        for role in roles:
+            try:
+                properties = kafka_properties(self.environment, role, self.connections)
+            except UsageError:
+                continue
+            if has_readable_password(properties):
+                place = place_of_kafka(self.environment, role)
+                yield f"the {role} sends its password without TLS: anybody on the way can read it (TOP812; {place})"
 
     def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.

@@ -125,6 +125,8 @@ class KafkaFacts:
     """The identity of each role, as far as its own settings show it; no secret."""
     operations: Mapping[KafkaRole, frozenset[str] | None]
     """What each role may do to the cluster, in Kafka's words: ``CREATE``; None: not known."""
+    readable_passwords: tuple[KafkaRole, ...] = ()
+    """Roles whose login sends its password without TLS."""
     topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """What a role may do to topics that it would have to change; topics with unknown rights are left out."""
 

@@ -316,6 +316,9 @@ _TABLE = (
          "The brokers run Kafka 0.11.", "Upgrade them to a supported release."),
     Code("TOP811", "request not offered", "The brokers leave out a request that topicops needs.",
          "A managed service without DescribeLogDirs.", "Ask who runs the brokers for it."),
+    Code("TOP812", "readable password", "A login sends its password or token over the network without TLS.",
+         "`security.protocol: SASL_PLAINTEXT` with `sasl.mechanism: PLAIN`.",
+         "Write SASL_SSL, or use SCRAM; policy.readablePasswords: allow accepts it."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({entry.code: entry for entry in _TABLE})

@@ -131,6 +131,8 @@ class Policy(Written):
     """Deletes of topics without a topic id, which go by name; None: the default of the class."""
     plans_without_files: Permission = "refuse"
     """Saved plans where no topic files are that could ask for their changes."""
+    readable_passwords: Permission | None = None
+    """Logins that send a password without TLS; None: the default of the class."""
     approvals: tuple[ApprovalWay, ...] | None = None
     """Which ways to approve count; None: the default of the class."""
     approvers: tuple[str, ...] = ()
@@ -193,6 +195,11 @@ class EnvironmentSpec(Written):
     def delete_by_name(self) -> Permission:
         """``policy.deleteByName``; by default ``refuse`` in production, ``allow`` in a sandbox."""
         return self.policy.delete_by_name or ("refuse" if self._is_production else "allow")
+
+    @property
+    def readable_passwords(self) -> Permission:
+        """``policy.readablePasswords``; by default ``refuse`` in production, ``allow`` in a sandbox."""
+        return self.policy.readable_passwords or ("refuse" if self._is_production else "allow")
 
     @property
     def approvals(self) -> tuple[ApprovalWay, ...]:

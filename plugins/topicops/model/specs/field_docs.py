@@ -97,6 +97,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Policy.restsFor": "A topic whose last record is younger than this is in use, and is not deleted.",
     "Policy.deleteByName": "Whether topics without a topic id may be deleted, which Kafka does by name.",
     "Policy.plansWithoutFiles": "Whether a saved plan is applied where no topic files are.",
+    "Policy.readablePasswords": "Whether a login may send its password over the network without TLS.",
     "Policy.approvals": "The ways to approve that count.",
     "Policy.approvers": "The Airflow users who may approve; left out: all who may answer.",
     "Policy.authorApproves": "The highest risk that the author of a change may approve alone.",

@@ -29,6 +29,7 @@ RULES: Sequence[Rule] = (
     Rule("stray-lease", ("zookeeper",), connection.the_lease_belongs_to_a_session),
     Rule("unset-home", (), settings.a_production_home_is_set),
     Rule("spark-archive", (), settings.spark_starts_from_its_archive),
+    Rule("readable-password", ("brokers",), connection.passwords_are_hidden),
     Rule("kafka-rights", ("brokers",), connection.roles_may_do_their_part),
     Rule("topic-rights", ("brokers",), connection.topics_may_be_changed),
     Rule("excessive-rights", ("brokers",), connection.the_reader_only_reads),

@@ -95,6 +95,14 @@ def the_lease_may_be_held(facts: DoctorFacts, environment: Environment) -> Itera
     yield Finding(Severity.ERROR, message, fix, "TOP804", (path,))
 
 
+def passwords_are_hidden(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
+    roles = kafka_of(facts).readable_passwords
+    if roles:
+        message = f"a password is sent without TLS, and anybody on the way can read it: {listed(roles)}"
+        fix = "write security.protocol: SASL_SSL in the connection, or use SCRAM"
+        yield Finding(Severity.WARNING, message, fix, "TOP812", roles)
+
+
 def roles_may_do_their_part(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     kafka = kafka_of(facts)
     lacking = {
