@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from contextlib import closing
 from typing import NoReturn
 
@@ -22,8 +23,15 @@ from topicops.edges.kafka.answers import (
     answer_kind,
 )
 from topicops.edges.kafka.broker_views import _metadata_request
-from topicops.edges.kafka.clients import BrokerConnections, confluent_settings, kafka_python_settings, require_clients
+from topicops.edges.kafka.clients import (
+    BrokerConnections,
+    Confluent,
+    confluent_settings,
+    kafka_python_settings,
+    require_clients,
+)
 from topicops.model.errors import ClusterUnreachableError, UsageError
+from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import AnswerKind
 from topicops.model.specs.broker_settings import topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
@@ -238,3 +246,13 @@ def test_a_brokers_settings_become_topic_defaults(name: str, settings: dict[str,
 
 def test_every_topic_config_has_a_default() -> None:
     assert topic_defaults({}).keys() == TOPIC_CONFIGS.keys()
+
+
+def test_a_client_ends_as_soon_as_nobody_holds_it() -> None:
+    """Each one holds threads and a slot of the process, of which there are a thousand; the collector may be paused."""
+    with gc_paused():
+        confluent = Confluent({"bootstrap.servers": "127.0.0.1:1"})
+        held = weakref.ref(confluent.client())
+        assert held() is not None
+        confluent = None  # type: ignore[assignment]
+        assert held() is None
