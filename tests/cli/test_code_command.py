@@ -35,7 +35,7 @@ def test_all_codes_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize(
     ("written", "nearest"),
-    [("TOP299", "TOP301"), ("999", "TOP811"), ("TOPP204", "TOP204"), ("\x1b[31m", "TOP"), ("\uff19" * 20, "TOP")],
+    [("TOP299", "TOP301"), ("999", "TOP812"), ("TOPP204", "TOP204"), ("\x1b[31m", "TOP"), ("\uff19" * 20, "TOP")],
 )
 def test_a_code_that_is_none_names_the_nearest(written: str, nearest: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["code", written]) == 1

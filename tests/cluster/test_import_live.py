@@ -56,7 +56,7 @@ def test_both_sources_give_the_same_files_that_plan_to_nothing(workspace: Worksp
         plan = json.loads(planned.out)
         assert (plan["changes"], plan["blocked"], plan["drift"], plan["unmanaged"]) == ([], [], [], [])
         ended = workspace.run("drift", "--environment", "local", "--only", "adopt.*", "--detailed-exitcode")
-        assert (ended.status, ended.out) == (0, "No drift: the cluster agrees with the files.\n")
+        assert (ended.status, ended.out.startswith("No drift: the cluster agrees with the files of ")) == (0, True)
         remove(found[-1], workspace.folder)
 
     assert found[0] == found[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -93,15 +94,32 @@ def test_once_it_is_live_again_it_is_forgotten(lost: Simulated) -> None:
     assert created(lost.planned()) == {"orders": (Risk.SAFE, False)}
 
 
-def test_a_topic_that_topicops_deleted_comes_back_as_a_plain_create(simulated: Simulated) -> None:
+def test_a_topic_that_topicops_deleted_comes_back_empty_and_the_plan_says_so(simulated: Simulated) -> None:
+    """As after the revert of the commit that retired it: else it looks like any new topic."""
     simulated.workspace.topic("orders")
     simulated.cluster.put_topic("orders", (1, 2, 3))
     simulated.planned()
     simulated.workspace.tombstone("orders")
-    simulated.apply(simulated.planned())
+    deleted = simulated.planned()
+    simulated.apply(deleted)
     assert "orders" not in simulated.cluster.snapshot().topics
     simulated.workspace.topic("orders")
-    assert created(simulated.planned()) == {"orders": (Risk.SAFE, False)}
+    simulated.workspace.topic("other")
+
+    run = simulated.planned()
+
+    assert created(run) == {"orders": (Risk.NOTICE, False), "other": (Risk.SAFE, False)}
+    change = next(gated.change for gated in run.read_plan().changes if gated.change.topic == "orders")
+    assert change.codes == ("TOP431",)
+    [note] = change.notes
+    assert re.fullmatch(
+        rf"the run {re.escape(deleted.name)} deleted a topic of this name on \d{{4}}-\S+Z: "
+        "it comes back empty, without offsets of groups",
+        note,
+    )
+    simulated.apply(run)
+    done = {outcome.topic: outcome.status for outcome in outcomes_of(run)}
+    assert done["orders"] is OutcomeStatus.DONE, "apply judges it by the same log"
 
 
 def test_without_a_memory_nothing_changes(lost: Simulated) -> None:

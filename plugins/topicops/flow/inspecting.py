@@ -37,7 +37,7 @@ from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.steps.clocks import difference_text
 from topicops.steps.doctor import examine, examine_for_kraft, kraft_report
 from topicops.steps.planning.cluster_guard import require_cluster_id
-from topicops.steps.planning.drift import DriftEntry, counted
+from topicops.steps.planning.drift import DriftReport, counted
 from topicops.steps.planning.drift import drift as drift_step
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
@@ -63,7 +63,7 @@ def topics(run: Run, wanted: Wanted) -> Listing:
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
 
 
-def drift(run: Run, *, only: str | None = None) -> tuple[DriftEntry, ...]:
+def drift(run: Run, *, only: str | None = None) -> DriftReport:
     """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
     run.progress(f"Reading {run.topics}")
     environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
@@ -78,15 +78,15 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     from topicops.flow.history import record
 
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
-    entries = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
-    for line in drift_lines(entries):
+    found = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
+    for line in drift_lines(found.entries):
         run.progress(line)
-    summary = drift_summary(entries)
+    summary = drift_summary(found)
     run.progress(summary)
-    path = run.store.write_json("drift.json", drift_values(entries))
-    counts = {kind.value: number for kind, number in counted(entries).items()}
+    path = run.store.write_json("drift.json", drift_values(found))
+    counts = {kind.value: number for kind, number in counted(found.entries).items()}
     record(run, mode="drift")
-    return DriftSummary(path=str(path), summary=summary, differences=len(entries), counts=counts)
+    return DriftSummary(path=str(path), summary=summary, differences=len(found.entries), counts=counts)
 
 
 def audit_files(environment: str | None) -> tuple[AuditFile, ...]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
-from topicops.flow.runs.lost_topics import known_lost_topics
+from topicops.flow.runs.lost_topics import known_lost_topics, known_past_deletes
 from topicops.flow.runs.run import Run
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -42,10 +42,11 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
 
 
 def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
-    """The snapshot with the topics that were deleted outside git if the risk of a planned change depends on them."""
-    if not any(isinstance(gated.change, CreateTopic) for gated in plan.changes):
+    """The snapshot with the topics that were deleted, outside git or by a run, where a change depends on it."""
+    created = {gated.change.topic for gated in plan.changes if isinstance(gated.change, CreateTopic)}
+    if not created:
         return live
-    return replace(live, lost=known_lost_topics(run, live, desired))
+    return replace(live, lost=known_lost_topics(run, live, desired), past_deletes=known_past_deletes(run, created))
 
 
 def judge_now(

@@ -21,7 +21,7 @@ from topicops.flow.runs.commits import (
 )
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.guards import counted_signatures
-from topicops.flow.runs.lost_topics import remember_topics
+from topicops.flow.runs.lost_topics import known_past_deletes, remember_topics
 from topicops.flow.runs.one_home import place_of
 from topicops.flow.runs.run import (
     DELTA_FILE,
@@ -281,6 +281,8 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
     live, activity, warnings = _with_broker_answers(access, live, delta)
+    missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}
+    live = replace(live, past_deletes=known_past_deletes(run, missing))
     server_time, doubts = _server_time(access, delta)
     if live.unknown:
         warnings = (*warnings, BLIND_SPOTS)

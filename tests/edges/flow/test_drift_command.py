@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -48,7 +49,15 @@ def found(workspace: Workspace) -> list[dict[str, Any]]:
 def test_a_cluster_as_the_files_say_has_no_drift(drifted: Workspace) -> None:
     ended = run(drifted)
 
-    assert (ended.status, ended.out) == (0, "No drift: the cluster agrees with the files.\n")
+    assert ended.status == 0
+    assert re.fullmatch(r"No drift: the cluster agrees with the files of \d topics\.\n", ended.out)
+
+
+def test_a_glob_that_matches_nothing_is_an_error_and_no_good_news(drifted: Workspace) -> None:
+    for glob in ("shop", "hans*"):
+        ended = run(drifted, "--only", glob)
+        assert (ended.status, ended.out) == (1, "")
+        assert f"--only {glob} matches no topic that the files describe or that is live" in ended.err
 
 
 def test_values_changed_by_hand_are_shown_with_both_values_and_their_place(drifted: Workspace, chroot: Chroot) -> None:

@@ -162,7 +162,7 @@ def test_what_drifts_afterwards_is_what_was_said(files: dict[str, str], live: Cl
     result = adopted(files, live)
     environment, desired = validate(tree_of(files_after(files, result)), environment="local", now=NOW).require()
 
-    entries = drift(desired, live, environment)
+    entries = drift(desired, live, environment).entries
 
     assert Counter((e.topic, e.field) for e in entries if e.kind is DriftKind.UNLISTED) == Counter(
         (override.topic, f"configs.{override.config}") for override in result.inexpressible

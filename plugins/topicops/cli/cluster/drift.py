@@ -60,9 +60,13 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
     from topicops import flow
     from topicops.steps.reporting.cluster.drift_text import drift_json, drift_text
 
-    entries = flow.drift(unrecorded_run(environment, topics), only=only)
-    print_result(drift_json(entries) if output == "json" else drift_text(entries))
-    return bool(entries)
+    found = flow.drift(unrecorded_run(environment, topics), only=only)
+    if only is not None and not found.compared and not found.entries:
+        raise UsageError(
+            f"--only {only} matches no topic that the files describe or that is live; write *{only}* for a part"
+        )
+    print_result(drift_json(found) if output == "json" else drift_text(found))
+    return bool(found.entries)
 
 
 def _differed_since(environment: str, since: str, engine: Engine, only: str | None, output: TextOrJson) -> bool:

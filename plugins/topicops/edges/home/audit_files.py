@@ -14,10 +14,12 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.model.cluster.snapshot import PastDelete
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
 from topicops.model.plans.changes import Action
 from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
+from topicops.model.runs.results import IN_PLACE
 
 _CHUNK = 1 << 16
 _NAME = re.compile(r"(?P<environment>.+)\.jsonl(?:\.\d+)?")
@@ -89,6 +91,17 @@ def created_topics(folder: Path, environment: str, identities: Collection[str]) 
 def deleted_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
     """Those of the identities that belong to topics which the log says this tool has deleted, or tried to."""
     return _logged(folder, environment, identities, "delete")
+
+
+def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
+    """The newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
+    found: dict[str, PastDelete] = {}
+    for path in [*full_files(folder, environment), log_path(folder, environment)] if topics else ():
+        for text in _content(path).split(b"\n"):
+            line = line_of(text) if b'"action":"delete"' in text else None
+            if line is not None and line.topic in topics and line.outcome in IN_PLACE:
+                found[line.topic] = PastDelete(run=line.run, at=f"{line.at:%Y-%m-%dT%H:%M:%SZ}")
+    return found
 
 
 def lines_of_topic(folder: Path, environment: str, topic: str, *, most: int) -> list[AuditLine]:

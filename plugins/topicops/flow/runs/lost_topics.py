@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from topicops.edges.home.audit_files import audited_environments, deleted_topics
+from topicops.edges.home.audit_files import audited_environments, deleted_topics, past_deletes
 from topicops.edges.home.seen_topics import SeenTopics
 from topicops.flow.runs.run import Run, audit_folder
-from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.specs.desired import Desired
 from topicops.steps.planning.lost_topics import lost_topics
 
@@ -35,6 +35,11 @@ def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping
 def known_lost_topics(run: Run, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
     """The lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
     return _lost(run, SeenTopics(run.home, run.environment, live.cluster_id).missing(live.topics), desired)
+
+
+def known_past_deletes(run: Run, topics: Collection[str]) -> Mapping[str, PastDelete]:
+    """Which of these topics a run of this environment has deleted: they come back empty. Raises ``ArtifactError``."""
+    return past_deletes(audit_folder(run.home), run.environment, topics)
 
 
 def _lost(run: Run, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:

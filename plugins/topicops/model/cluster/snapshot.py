@@ -216,6 +216,15 @@ class LastSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastDelete:
+    """The newest delete of a topic's name in the audit log."""
+
+    run: str
+    at: str
+    """RFC 3339 UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
     """The whole cluster, read completely and consistently."""
 
@@ -250,6 +259,8 @@ class ClusterSnapshot:
     """Of all topics, if they were counted when they were read."""
     lost: Mapping[str, LastSeen] = field(default_factory=dict)
     """Described topics of earlier snapshots that are not live any more, and that topicops did not delete."""
+    past_deletes: Mapping[str, PastDelete] = field(default_factory=dict)
+    """Of topics that are to be created."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:

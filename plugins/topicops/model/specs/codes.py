@@ -241,6 +241,8 @@ _TABLE = (
     Code("TOP430", "deleted outside git", "An earlier snapshot had the topic, and topicops did not delete it.",
          "Somebody deleted it with Kafka's own tool, and its file still asks for it.",
          "Find out who; or retire the topic."),
+    Code("TOP431", "comes back empty", "A run of topicops deleted a topic of this name before.",
+         "The commit that retired the topic was reverted.", "Approve only what may begin without records."),
     Code("TOP440", "many creates", "More than limits.createsPerRun; often these files are for another cluster.",
          "The first plan of a second cluster creates all 60 topics of the first one.",
          "Write metadata.environments into the files that are not for it; or approve the creates."),

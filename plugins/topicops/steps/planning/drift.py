@@ -53,6 +53,16 @@ class DriftEntry:
     """Of a missing topic that an earlier snapshot had and topicops did not delete."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftReport:
+    entries: tuple[DriftEntry, ...]
+    """All differences, by topic."""
+    compared: int
+    """How many described topics were compared with the cluster."""
+    only: str | None = None
+    """The glob that left the others out."""
+
+
 def drift(
     desired: Desired,
     live: ClusterSnapshot,
@@ -60,8 +70,8 @@ def drift(
     *,
     only: str | None = None,
     delta: Delta | None = None,
-) -> tuple[DriftEntry, ...]:
-    """All differences, by topic; a paused topic has none.
+) -> DriftReport:
+    """All differences; a paused topic has none.
 
     Args:
         only: A glob; topics that do not match it are left out.
@@ -74,9 +84,9 @@ def drift(
     names = sorted((n, found) for n, found in classes.items() if only is None or fnmatchcase(n, only))
     for topics in (desired.topics, live.topics):
         hold(topics, [name for name, topic_class in names if topic_class in _COMPARED or name in live.deleting])
-    return tuple(
-        entry for name, topic_class in names for entry in _entries(topic_class, name, desired, live, environment)
-    )
+    entries = (entry for name, found in names for entry in _entries(found, name, desired, live, environment))
+    compared = sum(only is None or fnmatchcase(name, only) for name in desired.topics)
+    return DriftReport(entries=tuple(entries), compared=compared, only=only)
 
 
 def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from topicops.model.cluster.snapshot import LastSeen
+from topicops.model.cluster.snapshot import LastSeen, PastDelete
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.topics_in_files import hold
 
 LOST_CODE = "TOP430"
+DELETED_CODE = "TOP431"
 
 
 def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:
@@ -25,6 +26,13 @@ def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: C
         for name in described
         if desired.topics[name].lifecycle is not Lifecycle.ABSENT and missing[name].identity not in deleted
     }
+
+
+def deleted_note(past: PastDelete) -> str:
+    """What a reviewer must know before the topic is created again, as after the revert of a tombstone."""
+    return (
+        f"the run {past.run} deleted a topic of this name on {past.at}: it comes back empty, without offsets of groups"
+    )
 
 
 def lost_note(seen: LastSeen) -> str:

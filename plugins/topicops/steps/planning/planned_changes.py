@@ -28,7 +28,7 @@ from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.log_directories import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
 from topicops.steps.planning.config_edits import ConfigEdits
-from topicops.steps.planning.lost_topics import LOST_CODE, lost_note
+from topicops.steps.planning.lost_topics import DELETED_CODE, LOST_CODE, deleted_note, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.renames import rename_notes
@@ -76,13 +76,16 @@ def _with_rename_notes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 
 def _create(situation: Situation, load: Load) -> CreateTopic:
     desired = situation.desired
-    lost = situation.live.lost.get(desired.name)
+    codes = (
+        *((LOST_CODE,) if desired.name in situation.live.lost else ()),
+        *((DELETED_CODE,) if desired.name in situation.live.past_deletes else ()),
+    )
     return CreateTopic(
         topic=desired.name,
         owner=desired.owner,
         location=desired.location,
-        risk=Risk.SAFE if lost is None else Risk.NOTICE,
-        codes=() if lost is None else (LOST_CODE,),
+        risk=Risk.NOTICE if codes else Risk.SAFE,
+        codes=codes,
         reversible=True,
         precondition=Precondition(absent=True),
         notes=tuple(_create_notes(situation)),
@@ -97,6 +100,8 @@ def _create_notes(situation: Situation) -> Iterator[str]:
     name, live = situation.desired.name, situation.live
     if lost := live.lost.get(name):
         yield lost_note(lost)
+    if past := live.past_deletes.get(name):
+        yield deleted_note(past)
     if name in live.orphan_configs:
         yield "the config znode of an earlier topic of this name is replaced"
 

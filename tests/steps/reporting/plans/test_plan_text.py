@@ -164,8 +164,14 @@ def test_no_approval_is_offered_for_what_none_can_lift() -> None:
 
 
 def test_nothing_to_do_is_said_in_two_words() -> None:
-    assert summary_line(plan_of()) == "No changes."
-    assert summary_line(plan_of(unmanaged=[f"t{i}" for i in range(40)])) == "No changes. 40 unmanaged."
+    def of(*, topics: int, unmanaged: int = 0) -> Plan:
+        plan = plan_of(unmanaged=[f"t{i}" for i in range(unmanaged)])
+        return replace(plan, change_set=replace(plan.change_set, source=replace(plan.change_set.source, topics=topics)))
+
+    assert summary_line(of(topics=1)) == "No changes."
+    assert summary_line(of(topics=1, unmanaged=40)) == "No changes. 40 unmanaged."
+    nothing = "Nothing was planned: no file describes a topic of this environment. 40 unmanaged."
+    assert summary_line(of(topics=0, unmanaged=40)) == nothing
 
 
 def test_a_plan_with_only_blocked_topics_is_not_without_changes() -> None:

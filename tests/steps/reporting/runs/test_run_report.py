@@ -182,7 +182,7 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
             "The cluster is not healthy: no controller is elected, 1 topic not healthy, 2 topics checked.",
             id="an unhealthy cluster",
         ),
-        pytest.param(RunReport(environment="e"), "The cluster is healthy: 0 topics checked.", id="an empty cluster"),
+        pytest.param(RunReport(environment="e"), "Nothing was checked: no topic is live.", id="an empty cluster"),
         pytest.param(
             RunReport(environment="e", plan=a_plan("a"), checks=(check("a", Verdict.HEALTHY),)),
             "What the plan names is healthy: 1 topic checked.",

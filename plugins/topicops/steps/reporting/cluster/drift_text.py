@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import or_not_set, printable
-from topicops.steps.planning.drift import DriftEntry, DriftKind, counted
+from topicops.model.printable import or_not_set, plural, printable
+from topicops.steps.planning.drift import DriftEntry, DriftKind, DriftReport, counted
 from topicops.steps.reporting.json_text import json_text
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 
 
 class EntryJson(TypedDict):
@@ -27,12 +27,15 @@ class EntryJson(TypedDict):
 
 class DriftJson(TypedDict):
     format_version: FormatVersion
+    compared: NotRequired[int]
+    """Since 1.1."""
     drift: Sequence[EntryJson]
 
 
-def drift_text(entries: Sequence[DriftEntry]) -> str:
+def drift_text(report: DriftReport) -> str:
     """The lines of all differences, then the counts."""
-    return "\n".join([*drift_lines(entries), *([""] if entries else []), drift_summary(entries)])
+    lines = list(drift_lines(report.entries))
+    return "\n".join([*lines, *([""] if lines else []), drift_summary(report)])
 
 
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
@@ -42,19 +45,26 @@ def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
         yield f"{printable(entry.topic)}: {_difference(entry)}{place}"
 
 
-def drift_summary(entries: Sequence[DriftEntry]) -> str:
-    """How many topics there are of each kind."""
-    numbers = [f"{number} {kind}" for kind, number in counted(entries).items() if number]
-    return f"Drift, in topics: {', '.join(numbers)}." if entries else "No drift: the cluster agrees with the files."
+def drift_summary(report: DriftReport) -> str:
+    """How many topics there are of each kind; where nothing was compared, that is no good news."""
+    numbers = [f"{number} {kind}" for kind, number in counted(report.entries).items() if number]
+    if numbers:
+        return f"Drift, in topics: {', '.join(numbers)}."
+    if report.compared:
+        return f"No drift: the cluster agrees with the files of {plural(report.compared, 'topic')}."
+    if report.only is None:
+        return "Nothing was compared: no file describes a topic of this environment."
+    return printable(f"Nothing was compared: no described topic matches {report.only}; a glob is of the whole name.")
 
 
-def drift_json(entries: Sequence[DriftEntry]) -> str:
-    return json_text(drift_values(entries))
+def drift_json(report: DriftReport) -> str:
+    return json_text(drift_values(report))
 
 
-def drift_values(entries: Sequence[DriftEntry]) -> DriftJson:
+def drift_values(report: DriftReport) -> DriftJson:
     """The values of ``drift.json``."""
-    return {"format_version": FORMAT_VERSION, "drift": [_entry_json(entry) for entry in entries]}
+    entries = [_entry_json(entry) for entry in report.entries]
+    return {"format_version": FORMAT_VERSION, "compared": report.compared, "drift": entries}
 
 
 def _difference(entry: DriftEntry) -> str:

@@ -39,6 +39,8 @@ def title(plan: Plan) -> str:
 def summary_line(plan: Plan) -> str:
     """``Plan: 3 to create, 1 to expand …; 1 blocked, 2 unmanaged``; ``No changes.`` when nothing differs."""
     unmanaged = len(plan.change_set.unmanaged)
+    if plan.is_empty and not plan.change_set.source.topics:
+        return f"Nothing was planned: no file describes a topic of this environment. {unmanaged} unmanaged."
     if plan.is_empty:
         return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
     actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())

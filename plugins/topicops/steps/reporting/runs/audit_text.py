@@ -73,6 +73,8 @@ def audit_lines_json(lines: Sequence[AuditLine]) -> str:
 
 def verification_text(files: Sequence[AuditFile], noted: AuditHead | None) -> str:
     lines = [line for file in files for line in _verification_lines(file, noted)]
+    if not lines:
+        return "Nothing was checked: this TOPICOPS_HOME has no audit log."
     return printable_lines("\n".join([*lines, UNSEEN]))
 
 

@@ -281,6 +281,8 @@ def _counts(report: RunReport) -> str:
 def _verified(report: RunReport) -> str:
     """The headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
     subject = "What the plan names" if report.plan else "The cluster"
+    if not any(check.topic for check in report.checks) and not report.summary.unhealthy:
+        return "Nothing was checked: " + ("the plan names no topic" if report.plan else "no topic is live")
     if report.summary.unhealthy:
         return f"{subject} is not healthy: {_unhealthy_text(report)}, {_topics(report.checks)} checked"
     is_whole = not _old_troubles(report) and not _unhealthy(report)

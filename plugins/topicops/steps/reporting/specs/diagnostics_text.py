@@ -99,7 +99,9 @@ def annotation(diagnostic: Diagnostic) -> str:
 
 
 def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float) -> str:
-    """``12 files: 1 error, 0 warnings in 0.1 s``."""
+    """``12 files: 1 error, 0 warnings in 0.1 s``; of no file that nothing was checked."""
+    if not files:
+        return "0 files: nothing was checked"
     errors = sum(diagnostic.is_error for diagnostic in diagnostics)
     warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics)
     return f"{plural(files, 'file')}: {plural(errors, 'error')}, {plural(warnings, 'warning')} in {took_s:.1f} s"
