@@ -121,7 +121,7 @@ OTHERWISE: tuple[Otherwise, ...] = (
     Otherwise(
         ("rack-modes",),
         lambda case: case["mode"] == "safe",
-        "stricter: nobody falls back to a placement without racks unasked; the plan blocks (TOP421)",
+        "stricter: nobody falls back to a placement without racks unasked; the plan blocks (TOP434)",
     ),
     Otherwise(
         ("command-create",),

@@ -778,7 +778,7 @@ def test_a_topic_is_deleted_only_if_every_broker_can_delete_its_replicas(
 
     assert outcome.status is REFUSED
     assert reason in outcome.message
-    assert "(TOP421)" in outcome.message
+    assert "(TOP435)" in outcome.message
     assert world.requests() == []
 
 

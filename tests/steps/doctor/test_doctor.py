@@ -168,9 +168,9 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         zookeeper(features=None, feature_problem="/feature: holds no data; do it"), Severity.ERROR, None, "no data",
     ),
     "clock-skew": (zookeeper(clocks_ahead_ms={1: 0, 2: 61_000}), Severity.WARNING, "TOP807", "broker 2 by +61 s"),
-    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP421", "no controller"),
+    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP432", "no controller"),
     "mixed-racks": (
-        healthy(snapshot=in_racks({1: "a", 2: None, 3: "b"})), Severity.ERROR, "TOP421", "broker 2 without a rack",
+        healthy(snapshot=in_racks({1: "a", 2: None, 3: "b"})), Severity.ERROR, "TOP434", "broker 2 without a rack",
     ),
     "broker-versions": (
         broker_2_set(inter_broker_protocol_version="3.8-IV0"), Severity.WARNING, None,
@@ -182,7 +182,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
     "failed-disk": (
         broker_2(log_directories=LogDirectories(held={}, failed=("/data/2",))),
-        Severity.ERROR, "TOP421", "neither served nor deleted: broker 2: /data/2",
+        Severity.ERROR, "TOP435", "neither served nor deleted: broker 2: /data/2",
     ),
     "different-defaults": (
         broker_2_set(log_retention_hours="1"), Severity.WARNING, None,
@@ -277,7 +277,7 @@ def test_a_production_environment_without_a_set_home_is_found() -> None:
 def test_fewer_brokers_than_the_environment_asks_for_are_found() -> None:
     [finding] = examine(healthy(), environment(min_live_brokers=4)).findings
 
-    assert (finding.id, finding.code) == ("few-brokers", "TOP421")
+    assert (finding.id, finding.code) == ("few-brokers", "TOP433")
     assert "3 brokers are registered" in finding.message
 
 
@@ -412,7 +412,7 @@ def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
     text = doctor_text(examine(healthy(snapshot=live), environment()))
 
     told = [line for line in text.splitlines() if "[" in line]
-    assert told[0].startswith("error TOP421 [no-controller]: ")
+    assert told[0].startswith("error TOP432 [no-controller]: ")
     assert told[1].startswith("warning [orphan-config]: ")
     assert "\x1b" not in text
     assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules applied.")

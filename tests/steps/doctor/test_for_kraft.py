@@ -158,7 +158,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "controller-ids": (
         set_to(controller_quorum_voters="2@a:9093, 3000@b:9093"), Severity.ERROR, None, "ids that brokers have: node 2",
     ),
-    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP421", "no controller"),
+    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP432", "no controller"),
     "unregistered-broker": (
         world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",
         "waits for ever for brokers that assignments name and that do not run: broker 9 (orders)",

@@ -88,7 +88,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             desired_topic("a", 4),
             snapshot(live_topic("a", unstable=True)),
             (
-                "TOP421",
+                "TOP436",
                 "the topic kept changing while it was read, so it cannot be compared",
                 "plan again when those changes have ended",
                 4,
@@ -226,7 +226,7 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             desired_topic("a"),
             snapshot(racks=MIXED_RACKS),
             (
-                "TOP421",
+                "TOP434",
                 "broker(s) 2, 4 have no rack while the others have one",
                 "give every broker a broker.rack, or none",
                 4,

@@ -32,7 +32,7 @@ def planned(topic: DesiredTopic, live: ClusterSnapshot) -> ChangeSet:
 def test_a_delete_that_a_failed_disk_would_hold_up_for_ever_is_blocked() -> None:
     live = snapshot(live_topic("a"), racks=FOUR, log_directories=of(HALF_DEAD))
     (blocked,) = planned(tombstone("a"), live).blocked
-    assert blocked.codes == ("TOP421",)
+    assert blocked.codes == ("TOP435",)
     assert "the replica of partitions 1, 2 on broker 2 is on a failed log directory (/data/2)" in blocked.reasons[0]
     assert "replace the disk, or take it out of log.dirs, and restart the broker" in blocked.way_out
 

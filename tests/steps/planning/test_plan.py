@@ -255,10 +255,10 @@ ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
         pytest.param(
             desired_topic("a", 4, rack_aware=False),
             snapshot(live_topic("a"), racks=MIXED_RACKS),
-            ["TOP421"],
+            ["TOP434"],
             id="growing with racks on some brokers",
         ),
-        pytest.param(desired_topic("a"), snapshot(racks=MIXED_RACKS), ["TOP421"], id="creating with racks on some"),
+        pytest.param(desired_topic("a"), snapshot(racks=MIXED_RACKS), ["TOP434"], id="creating with racks on some"),
         pytest.param(desired_topic("a.b"), snapshot(live_topic("a_b")), ["TOP417"], id="a collision"),
         pytest.param(desired_topic("a"), snapshot(deleting={"a": 5}), ["TOP418"], id="the name is being deleted"),
         pytest.param(
@@ -281,7 +281,7 @@ ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
             id="min ISR above partitions without a state",
         ),
         pytest.param(
-            desired_topic("a", 4), snapshot(live_topic("a", unstable=True)), ["TOP421"], id="changing while it is read"
+            desired_topic("a", 4), snapshot(live_topic("a", unstable=True)), ["TOP436"], id="changing while it is read"
         ),
         pytest.param(desired_topic("__a"), snapshot(), ["TOP408"], id="protected"),
         pytest.param(

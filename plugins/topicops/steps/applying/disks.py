@@ -44,4 +44,4 @@ class Disks:
         rows = traces.live.assignment if traces.live else {}
         doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
         obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)
-        return f"{obstacle[0]} (TOP421); {obstacle[1]}, then plan again" if obstacle else None
+        return f"{obstacle[0]} (TOP435); {obstacle[1]}, then plan again" if obstacle else None

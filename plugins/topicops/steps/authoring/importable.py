@@ -153,7 +153,7 @@ def _being_deleted(topic: LiveTopic, context: ImportContext) -> CodedReason | No
 
 
 def _unstable(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return ("TOP421", "it kept changing while it was read; import it again later") if topic.unstable else None
+    return ("TOP436", "it kept changing while it was read; import it again later") if topic.unstable else None
 
 
 def _no_partitions(topic: LiveTopic, _: ImportContext) -> CodedReason | None:

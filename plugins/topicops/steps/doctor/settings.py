@@ -79,14 +79,14 @@ def a_controller_is_elected(facts: DoctorFacts, _: Environment) -> Iterator[Find
     live = live_of(facts)
     if live.source == "zookeeper" and live.controller_id is None:
         fix = "wait for the election; if none happens, read the brokers' controller logs"
-        yield Finding(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP421")
+        yield Finding(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP432")
 
 
 def enough_brokers_live(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     live, needed = len(live_of(facts).brokers), environment.spec.cluster.min_live_brokers
     if live < needed:
         message = f"{live} brokers are registered, {environment.place_of('cluster.minLiveBrokers')} requires {needed}"
-        yield Finding(Severity.ERROR, message, "start the missing brokers", "TOP421")
+        yield Finding(Severity.ERROR, message, "start the missing brokers", "TOP433")
 
 
 def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Itera
         message = (
             f"{listed(without)} without a rack while others have one: Kafka refuses to create and to expand topics"
         )
-        yield Finding(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP421", without)
+        yield Finding(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP434", without)
 
 
 def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
@@ -154,7 +154,7 @@ def log_directories_work(facts: DoctorFacts, _: Environment) -> Iterator[Finding
             Severity.ERROR,
             message,
             f"{REPAIR}; first see whether a partition has no other replica in sync (topicops why)",
-            "TOP421",
+            "TOP435",
             places,
         )
     if unknown := tuple(told_text for _, told_text in sorted(told.items()) if isinstance(told_text, str)):

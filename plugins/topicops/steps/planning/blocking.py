@@ -197,7 +197,7 @@ def _unstable(situation: Situation) -> Finding | None:
     if situation.topic is None or not situation.topic.unstable:
         return None
     return Finding(
-        code="TOP421",
+        code="TOP436",
         reason="the topic kept changing while it was read, so it cannot be compared",
         way_out="plan again when those changes have ended",
     )
@@ -396,7 +396,7 @@ def _mixed_racks(situation: Situation) -> Finding | None:
     if not without or len(without) == len(situation.live.brokers):
         return None
     return Finding(
-        code="TOP421",
+        code="TOP434",
         reason=f"broker(s) {_listed(without)} have no rack while the others have one",
         way_out="give every broker a broker.rack, or none",
     )
@@ -525,7 +525,7 @@ def _failed_disk(situation: Situation) -> Finding | None:
         return None
     ways = dict.fromkeys(way for _, way in found)
     return Finding(
-        code="TOP421",
+        code="TOP435",
         reason="; ".join(reason for reason, _ in found),
         way_out=f"{'; '.join(ways)}, then plan again",
     )

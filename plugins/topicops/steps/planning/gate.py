@@ -140,9 +140,9 @@ def _state_reasons(change: Change, cluster: ClusterState, environment: Environme
     needed = environment.spec.cluster.min_live_brokers
     if cluster.live_brokers < needed:
         place = environment.place_of("cluster.minLiveBrokers")
-        yield f"{plural(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
+        yield f"TOP433: {plural(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
     if not cluster.has_controller:
-        yield "0 controllers, 1 needed: none is elected"
+        yield "TOP432: 0 controllers, 1 needed: none is elected"
     if cluster.offline_partitions:
         yield f"{plural(cluster.offline_partitions, 'offline partition')}, 0 allowed"
 

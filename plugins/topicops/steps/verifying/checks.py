@@ -190,7 +190,7 @@ def controller_epochs(observation: Observation) -> Iterator[Finding]:
 def controller(observation: Observation) -> Iterator[Finding]:
     """V13: a controller is elected."""
     if not observation.has_controller:
-        yield Finding(check="V13", verdict=Verdict.CONVERGING, message="no controller is elected", code="TOP421")
+        yield Finding(check="V13", verdict=Verdict.CONVERGING, message="no controller is elected", code="TOP432")
 
 
 def overrides(observation: Observation) -> Iterator[Finding]:

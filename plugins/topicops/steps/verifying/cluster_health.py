@@ -33,7 +33,7 @@ def verify_cluster(
     found += _topics_of_brokers_alone(snapshot, views, confirmed)
     if snapshot.controller_id is None:
         message = "no controller is elected"
-        found.append(Check(id="V13", topic="", verdict=Verdict.FAILED, message=message, code="TOP421"))
+        found.append(Check(id="V13", topic="", verdict=Verdict.FAILED, message=message, code="TOP432"))
     return tuple(sorted(found, key=lambda check: (not check.topic, check.topic, check.id)))
 
 
