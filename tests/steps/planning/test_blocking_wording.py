@@ -112,7 +112,10 @@ def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
             (
                 "TOP401",
                 "2 partitions wanted, 3 live; Kafka cannot remove partitions",
-                "set partitions: 3 in the spec, or move the data to a new topic",
+                (
+                    "set partitions: 3, in the spec or, where it is of other environments too, below overrides in "
+                    "topics/environments/local.yaml; or move the data to a new topic"
+                ),
                 11,
             ),
             id="fewer partitions",

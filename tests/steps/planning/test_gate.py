@@ -205,7 +205,9 @@ def test_an_expansion_beyond_the_factor_is_skipped(after: int, expected: GateWor
     ("about", "reason"),
     [
         pytest.param(
-            cluster_state(live_brokers=2), "TOP433: 2 live brokers, 3 needed (cluster.minLiveBrokers, ", id="too few brokers"
+            cluster_state(live_brokers=2),
+            "TOP433: 2 live brokers, 3 needed (cluster.minLiveBrokers, ",
+            id="too few brokers",
         ),
         pytest.param(cluster_state(has_controller=False), "TOP432: 0 controllers, 1 needed", id="no controller"),
         pytest.param(cluster_state(offline=1), "1 offline partition, 0 allowed", id="an offline partition"),

@@ -22,6 +22,11 @@ Mark = Any
 
 DEEPEST = 16
 MOST_NODES = 2_000
+WRITE_LESS = (
+    "write what topics share into a profile or the environment's defaults, exceptions into "
+    "environments/NAME.exceptions.yaml, and leave assignments out"
+)
+"""No file of any kind can be cut in two."""
 
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
@@ -192,7 +197,7 @@ class _EventReader:
     def _count(self) -> None:
         self.nodes += 1
         if self.nodes > self.most_nodes:
-            raise ReadingError("TOP105", START, f"more than {self.most_nodes:,} values", "split the file")
+            raise ReadingError("TOP105", START, f"more than {self.most_nodes:,} values", WRITE_LESS)
 
     def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
         code = "TOP110" if first == "!" else "TOP108"

@@ -231,7 +231,10 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
     return Finding(
         code="TOP401",
         reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions",
-        way_out=f"set partitions: {topic.partitions} in the spec, or move the data to a new topic",
+        way_out=(
+            f"set partitions: {topic.partitions}, in the spec or, where it is of other environments too, below "
+            f"overrides in {situation.environment.file}; or move the data to a new topic"
+        ),
         field="partitions",
     )
 

@@ -91,8 +91,10 @@ def policy_remarks(
             yield f"After the merge they change {plural(len(topics), 'topic')} of {environment}: {_some(topics)}."
     if topic_files:
         yield (
-            "TOP702: policy and topics change together. Split the pull request in two: the policy first, then the "
-            "topics that need it."
+            "TOP702: policy and topics change together. Split the pull request in two, and merge first what the other "
+            "half needs: a limit, a profile or an owner before the topics that use it, a topic before an override or "
+            "an exception that names it. To rename an owner, add the new one first, then change the topics, then "
+            "remove the old one."
         )
 
 
