@@ -152,7 +152,7 @@ def test_code_owners_protect_the_jobs_of_their_forge(seen: list[Start], forge: s
 
     text = Path(f".{forge}/CODEOWNERS").read_text(encoding="utf-8")
     places = [line.split()[1] for line in text.splitlines() if "@your-organisation/team-platform" in line]
-    assert places == ["/topics/environments/", "/topics/profiles/", *lines]
+    assert places == ["/topics/environments/", "/topics/profiles/", "/topics/owners.yaml", "/dags/", *lines]
 
 
 @pytest.mark.parametrize(

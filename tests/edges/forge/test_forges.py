@@ -244,6 +244,16 @@ def test_members_of_a_team_and_a_team_that_may_not_be_read(fake: FakeForge, forg
         forge.members("acme/others")
 
 
+def test_a_time_of_no_calendar_is_an_error_of_the_forge(fake: FakeForge, forge: Forge) -> None:
+    fake.open(HEAD, FILES)
+    fake.review(1, "alice", ReviewVerdict.APPROVED)
+    fake.pulls[1].reviews[0] = replace(fake.pulls[1].reviews[0], submitted_at=datetime(1, 1, 2, tzinfo=UTC))
+    fake.zone = timedelta(hours=14)
+
+    with pytest.raises(ForgeError, match="a time that cannot be"):
+        forge.reviews(1)
+
+
 @pytest.mark.parametrize("result", CheckResult)
 def test_a_check_is_replaced_by_the_next_one(fake: FakeForge, forge: Forge, result: CheckResult) -> None:
     forge.set_check(HEAD, Check(name="topicops", result=CheckResult.FAILURE, title="Wrong"))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC
 from urllib.parse import quote
 
 import msgspec
 
-from topicops.edges.forge.rest import PER_PAGE, Moment, Rest
+from topicops.edges.forge.rest import PER_PAGE, Moment, Rest, utc
 from topicops.model.errors import ForgeError
 from topicops.model.pull_requests.forge import Authors, Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
 
@@ -285,7 +284,7 @@ def _pull_request(pull: _Pull) -> PullRequest:
 
 def _comment(comment: _IssueComment) -> Comment:
     author = comment.user.login if comment.user else ""
-    at = comment.updated_at.astimezone(UTC)
+    at = utc(comment.updated_at)
     return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=at)
 
 
@@ -293,7 +292,7 @@ def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
     for review in reviews:
         verdict = _VERDICTS.get(review.state)
         if review.user is not None and review.submitted_at is not None and verdict is not None:
-            at = review.submitted_at.astimezone(UTC)
+            at = utc(review.submitted_at)
             yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at, commit=review.commit_id or "")
 
 

@@ -6,13 +6,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from urllib.parse import quote
 
 import msgspec
 
-from topicops.edges.forge.rest import Moment, Rest
+from topicops.edges.forge.rest import Moment, Rest, utc
 from topicops.model.errors import ForgeError
 from topicops.model.pull_requests.forge import Authors, Check, CheckResult, Comment, PullRequest, Review, ReviewVerdict
 
@@ -266,7 +266,7 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
 
 
 def _comment(note: _Note) -> Comment:
-    at = note.updated_at.astimezone(UTC)
+    at = utc(note.updated_at)
     return Comment(id=str(note.id), author=note.author.username, body=note.body, updated_at=at)
 
 
@@ -286,7 +286,7 @@ def _reviews(notes: Sequence[_Note], standing: Mapping[str, datetime | None]) ->
     ]
     for login, at in standing.items():
         if login not in known and at is not None:
-            reviews.append(Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=at.astimezone(UTC)))
+            reviews.append(Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=utc(at)))
     return sorted(reviews, key=lambda review: review.submitted_at)
 
 
@@ -295,7 +295,7 @@ def _told(notes: Sequence[_Note]) -> Iterator[Review]:
         said = note.body.strip()
         verdict = ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
         if note.system and verdict is not None:
-            at = note.created_at.astimezone(UTC)
+            at = utc(note.created_at)
             yield Review(reviewer=note.author.username, verdict=verdict, submitted_at=at)
 
 

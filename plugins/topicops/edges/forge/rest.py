@@ -15,6 +15,7 @@ import msgspec
 
 from topicops.model.errors import ForgeError
 from topicops.model.printable import first_line, printable
+from topicops.model.times import in_utc
 
 T = TypeVar("T")
 
@@ -32,6 +33,14 @@ _ADVICE = {
     403: "the token may not do this: give it the rights that docs/how-to/review-in-pull-requests.md lists",
     404: "it is not there, or the token may not see it",
 }
+
+
+def utc(moment: datetime) -> datetime:
+    """The same time in UTC. Raises ``ForgeError`` for one that no review or comment has."""
+    try:
+        return in_utc(moment)
+    except ValueError as error:
+        raise ForgeError(f"the forge gave a time that cannot be: {error}") from error
 
 
 class Rest:
