@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka import errors
 from kafka.net.selector import NetworkSelector
 
 from topicops.edges.kafka.answers import (
@@ -26,6 +27,7 @@ from topicops.edges.kafka.broker_views import _metadata_request
 from topicops.edges.kafka.clients import (
     BrokerConnections,
     Confluent,
+    _answer_or_problem,
     confluent_settings,
     kafka_python_settings,
     require_clients,
@@ -256,3 +258,17 @@ def test_a_client_ends_as_soon_as_nobody_holds_it() -> None:
         assert held() is not None
         confluent = None  # type: ignore[assignment]
         assert held() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (errors.KafkaConnectionError("Handshake failed"), "KafkaConnectionError: Handshake failed"),
+        (errors.IllegalSaslStateError(34), "IllegalSaslStateError"),
+        (errors.IllegalSaslStateError(), "IllegalSaslStateError"),
+        (FileNotFoundError(2, "No such file", "/ca.pem"), "FileNotFoundError: [Errno 2] No such file: '/ca.pem'"),
+    ],
+    ids=str,
+)
+def test_an_error_of_a_request_names_its_class_once(error: Exception, said: str) -> None:
+    assert _answer_or_problem(error, None) == f"cannot be asked: {said}"

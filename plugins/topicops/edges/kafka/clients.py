@@ -526,7 +526,14 @@ def _answer_or_problem(future: Any, request: Any) -> Any:
         which = f" of version {version} or later" if version else ""
         return Unoffered(f"offers no {request.name.removesuffix('Request')}{which}")
     doubt = LIMIT if "socket disconnected" in str(error) else ""
-    return f"cannot be asked: {type(error).__name__}: {error}{doubt}"
+    return f"cannot be asked: {_in_words(error)}{doubt}"
+
+
+def _in_words(error: BaseException) -> str:
+    """The error's class and text. Kafka-python puts the class, and a number that says nothing, into the text too."""
+    name = type(error).__name__
+    text = re.sub(r"^\[Error \d+\] ", "", str(error)).removeprefix(name).lstrip(": ")
+    return f"{name}: {text}" if text and not text.isdecimal() else name
 
 
 def _no_answer(sentences: Sequence[str]) -> ClusterError:

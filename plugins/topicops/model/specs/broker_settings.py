@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from topicops.model.release import ONE_MESSAGE_FORMAT, Release
-from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_overrides
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_values
 
 MS_IN_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 """Units of broker settings whose topic config is in ms."""
@@ -32,7 +32,7 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
         # The older limit is for both, until the newer one is set; brokers before 3.6 have no newer one.
         if defaults[limit] == NO_LIMIT_MS or not broker_settings.keys() & TOPIC_CONFIGS[limit].broker_synonyms:
             defaults[limit] = defaults[TIMESTAMP_DIFFERENCE]
-    return canonical_overrides(defaults)
+    return canonical_values(defaults)
 
 
 def setting_in_force(config: str, broker_settings: Mapping[str, str]) -> str | None:

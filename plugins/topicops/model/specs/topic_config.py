@@ -287,15 +287,16 @@ def canonical_written(name: str, text: str) -> str:
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """``overrides`` with canonical values; a name that no release has, or text that is not of its type, stays.
+    """``canonical_values`` of what a topic sets itself.
 
     An empty list of throttled replicas, which Kafka's tools leave behind, throttles nothing: it is no override.
     """
-    return {
-        name: _canonical_or_raw(name, text)
-        for name, text in overrides.items()
-        if text.strip() or name not in THROTTLE_LISTS
-    }
+    return canonical_values({n: text for n, text in overrides.items() if text.strip() or n not in THROTTLE_LISTS})
+
+
+def canonical_values(configs: Mapping[str, str]) -> dict[str, str]:
+    """``configs`` with canonical values; a name that no release has, or text that is not of its type, stays."""
+    return {name: _canonical_or_raw(name, text) for name, text in configs.items()}
 
 
 def min_insync_replicas(
