@@ -37,7 +37,7 @@ _TABLE = (
     Code("TOP104", "nested too deep", "More than 16 lists or mappings inside each other.",
          "`[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]`.", "No field needs that."),
     Code("TOP105", "too many nodes or files", "More than 2,000 values in a file.",
-         "A profile with 2,500 made-up configs.", "Put what topics share into a profile, exceptions into their own file."),
+         "A profile with 2,500 made-up configs.", "Put what topics share into a profile."),
     Code("TOP106", "YAML syntax", "A quote or bracket without its end, or a wrong indentation.",
          '`description: "One event for each order.`, and the quote never ends.',
          "Correct the marked character; look at the line above too."),
