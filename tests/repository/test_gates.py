@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -149,6 +150,56 @@ def test_ci_fails_whatever_it_says_of_the_tests_that_failed(noted: str, said: st
     assert said in ended.said
 
 
+COMMANDS_OF_JOBS: Mapping[str, Sequence[str]] = {
+    "validate": ["validate"],
+    "plan": ["status", "plan", "comment", "status"],
+    "unplanned": ["status"],
+    "apply": ["trigger", "report"],
+}
+"""By job, the commands of ``topicops ci`` that it runs."""
+JOBS = [f"action.yml {job}" for job in COMMANDS_OF_JOBS]
+JOBS += [f"gitlab-ci.yml {job}" for job in COMMANDS_OF_JOBS if job != "unplanned"]
+STOPS_AT_ONCE = {("gitlab-ci.yml plan", 1)}
+"""Where nothing comes after the command that failed; GitLab shows the job as failed, and needs no status."""
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_of_the_forge_fails_with_each_command_and_runs_the_others(job: str, tmp_path: Path) -> None:
+    file, name = job.split()
+    venv = tmp_path / "topicops-venv"
+    venv.mkdir()
+    stand_ins(tmp_path, "topicops", "git")
+    (venv / "bin").symlink_to(tmp_path / "bin")
+    given = f"export COMMAND={name} RUNNER_TEMP={tmp_path} TOPICS=topics FOLDER=folder TOPICOPS_MERGE_REQUEST=1\n"
+    gate = Gate(folder=tmp_path, command=["bash", "-eo", "pipefail", "-c", given + script_of(file, name)])
+
+    ended = gate.run()
+    ran = [number for number, call in enumerate(ended.calls, 1) if "/topicops ci " in call]
+    assert [ended.calls[number - 1].split()[2] for number in ran] == COMMANDS_OF_JOBS[name], ended.said
+    assert ended.status == 0
+    for order, number in enumerate(ran, 1):
+        failed = gate.run(fails=number)
+        assert failed.status == FAILURE
+        assert len(failed.calls) == (number if (job, order) in STOPS_AT_ONCE else len(ended.calls))
+
+
+def script_of(file: str, name: str) -> str:
+    if file == "action.yml":
+        steps = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["runs"]["steps"]
+        return str(next(step["run"] for step in steps if step.get("name") == "Run"))
+    text = (ROOT / "plugins/topicops/first_files" / file).read_text(encoding="utf-8").replace("@", "")
+    _, jobs = yaml.safe_load_all(text)
+    return "\n".join(jobs[name]["script"])
+
+
+def test_no_workflow_lets_a_step_fail_unseen() -> None:
+    workflows = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "plugins/topicops/first_files").glob("*.y*ml")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (*workflows, ROOT / "action.yml")}
+    assert len(texts) > 4
+    allowed = re.compile(r"continue-on-error|allow_failure|\|\| *(true|:)|set \+e")
+    assert {name: found for name, text in texts.items() if (found := allowed.findall(text))} == {}
+
+
 def pytest_of(tests: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run tests in a folder of their own with the settings of this project."""
     shutil.copy(ROOT / "pyproject.toml", folder)
@@ -170,6 +221,20 @@ def test_another(): ...
     ended = pytest_of(tests, tmp_path)
     assert "Empty parameter set in 'test_each'" in ended.stdout
     assert ended.returncode == pytest.ExitCode.INTERRUPTED
+
+
+def test_a_helper_that_dies_in_its_thread_fails_the_test(tmp_path: Path) -> None:
+    tests = """
+import threading
+
+def test_one():
+    helper = threading.Thread(target=lambda: 1 // 0)
+    helper.start()
+    helper.join()
+"""
+    ended = pytest_of(tests, tmp_path)
+    assert "ZeroDivisionError" in ended.stdout
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.mark.parametrize(
