@@ -105,8 +105,10 @@ compose-secrets: .env  ## Write .env with new secrets for docker compose; a file
 	@mv $@.new $@
 
 pin-images:  ## Write the digest of today beside each image's tag in Dockerfile and docker-compose.yml (needs docker)
-	@for image in $$(sed -nE 's/^(FROM| +image:) ([a-z0-9/-]+:[^ @]+).*/\2/p' Dockerfile docker-compose.yml \
-	    | grep -v '^topicops-' | sort -u); do \
+	@images=$$(sed -nE 's/^(FROM| +image:) ([a-z0-9/-]+:[^ @]+).*/\2/p' Dockerfile docker-compose.yml \
+	    | grep -v '^topicops-' | sort -u); \
+	[[ $$images ]] || { echo "no image was found in Dockerfile and docker-compose.yml" >&2; exit 1; }; \
+	for image in $$images; do \
 	  digest=$$(docker buildx imagetools inspect --format '{{println .Manifest.Digest}}' "$$image") || exit 1; \
 	  [[ $$digest =~ ^sha256:[0-9a-f]{64}$$ ]] || { echo "$$image: docker gave no digest: $$digest" >&2; exit 1; }; \
 	  sed -i -E "s#(FROM|image:) $$image(@sha256:[0-9a-f]+)?#\1 $$image@$$digest#" Dockerfile docker-compose.yml || exit 1; \

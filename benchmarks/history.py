@@ -73,8 +73,7 @@ def sides(runs: int) -> Iterator[Mapping[str, Side]]:
         _remove_inputs(home)
         size = sum(path.stat().st_size for path in home.rglob("*.parquet")) / 1e6
         since = entry(runs - 7 * 24 if runs > 7 * 24 else 0).recorded_at.isoformat()
-        if asked(home, "spark", since)[2] != asked(home, "python", since)[2]:
-            raise BenchmarkError("the engines disagree")
+        require_one_answer(asked(home, "spark", since)[2], asked(home, "python", since)[2])
         starts: list[float] = []
 
         def on_spark() -> float:
@@ -117,6 +116,14 @@ def asked(home: Path, engine: str, since: str) -> tuple[float, float, Sequence[s
     )
     question, start, answer = json.loads(ended.stdout)
     return question, start, answer
+
+
+def require_one_answer(spark: Sequence[str], plain: Sequence[str]) -> None:
+    """Raise ``BenchmarkError`` unless both engines found the same, and found something."""
+    if spark != plain:
+        raise BenchmarkError("the engines disagree")
+    if not plain:
+        raise BenchmarkError("both engines found nothing in the history")
 
 
 def _remove_inputs(home: Path) -> None:

@@ -35,12 +35,20 @@ class Usage:
     @property
     def peak_of_programs(self) -> float:
         """The most of one Java process, and the most of one other process."""
+        java = (mib for name, mib in self.peak_by_pid.values() if name == "java")
         others = (mib for name, mib in self.peak_by_pid.values() if name != "java")
-        return self.peak_of("java") + max(others, default=0.0)
+        return max(java, default=0.0) + max(others, default=0.0)
 
     def peak_of(self, program: str) -> float:
-        """The most of one process of that program; 0 if there was none."""
-        return max((mib for name, mib in self.peak_by_pid.values() if name.startswith(program)), default=0.0)
+        """The most of one process of that program.
+
+        Raises:
+            BenchmarkError: No process of it was seen, so that any allowance would be kept.
+        """
+        if not (peaks := [mib for name, mib in self.peak_by_pid.values() if name.startswith(program)]):
+            seen = ", ".join(sorted({name for name, _ in self.peak_by_pid.values()}))
+            raise BenchmarkError(f"no process of {program} was seen, but {seen or 'none'}")
+        return max(peaks)
 
 
 def run_measured(

@@ -17,7 +17,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
@@ -31,7 +30,7 @@ from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Answer, AnswerKind, Clock
-from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_questions import log_questions, merged
 from topicops.steps.verifying.checks import findings
@@ -111,11 +110,10 @@ class Bench:
         self._tell([[change.topic, change.action] for change in changes])
         checks = self._verify(plan)
         verified = time.monotonic()
-        if any(not check.is_healthy for check in checks):
-            raise BenchmarkError(f"not healthy: {next(check for check in checks if not check.is_healthy)}")
+        require_healthy(checks, changes)
         return verified - self._heard()
 
-    def _verify(self, plan: Plan) -> Any:
+    def _verify(self, plan: Plan) -> Sequence[Check]:
         """As the flow does it: with connections of its own, and the brokers' defaults."""
         with (
             ZooKeeperReader(self.cluster.zookeeper_hosts) as reader,
@@ -204,6 +202,14 @@ def is_right(reader: ZooKeeperReader, metadata: BrokerViews, wanted: Mapping[str
     return not any(
         found.verdict != "healthy" for observation in looks for found in findings(replace(observation, logs=logs))
     )
+
+
+def require_healthy(checks: Sequence[Check], changes: Sequence[Change]) -> None:
+    """Raise ``BenchmarkError`` unless each changed topic was checked, and every check found it healthy."""
+    if sick := [check for check in checks if not check.is_healthy]:
+        raise BenchmarkError(f"not healthy: {sick[0]}")
+    if unchecked := {change.topic for change in changes} - {check.topic for check in checks}:
+        raise BenchmarkError(f"not verified: {', '.join(sorted(unchecked))}")
 
 
 def partitions_after(action: str) -> int:

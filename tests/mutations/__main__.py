@@ -11,7 +11,9 @@ from mutations.links_removed import chosen_by, failing_with_all_links, removed_o
 
 
 def main(words: list[str]) -> int:
-    chosen = chosen_by(words)
+    if not (chosen := chosen_by(words)):
+        print(f"no link has {' or '.join(words)} in its part, name or file: write another word, or none for all links")
+        return 1
     if failing := failing_with_all_links(chosen):
         print(f"The tests fail although no link is missing:\n{failing}")
         return 1

@@ -28,10 +28,15 @@ from benchmarks.harness import (
     run,
     timed,
 )
+from benchmarks.history import require_one_answer
+from benchmarks.process_tree import Usage, run_measured
+from benchmarks.verify import require_healthy
 
 from topicops.model.errors import ClusterError
 from topicops.model.plans.delta import TopicClass
+from topicops.model.runs.results import Check, Verdict
 from topicops.steps.planning.diff import diff
+from topicops.testing.changes import create_topic
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
@@ -52,6 +57,10 @@ def benchmark(name: str, *, goal: float) -> Benchmark:
         return (comparison(goal),)
 
     return Benchmark(name=name, topics=10, rounds=3, comparisons=comparisons, sides=sides)
+
+
+def check(topic: str, verdict: Verdict = Verdict.HEALTHY) -> Check:
+    return Check(id="V01", topic=topic, verdict=verdict)
 
 
 def written(folder: Path, name: str) -> dict[str, object]:
@@ -189,6 +198,47 @@ def test_a_comparison_may_divide_something_else_than_medians() -> None:
 )
 def test_steps_that_run_side_by_side_count_once(times: Sequence[tuple[float, float]], covered: float) -> None:
     assert covered_s(times) == covered
+
+
+def test_memory_of_a_program_that_never_ran_keeps_no_allowance() -> None:
+    usage = Usage(peak_by_pid={7: ("python3", 90.0), 8: ("python3", 120.0), 9: ("java", 300.0)})
+    assert (usage.peak_of("python"), usage.peak_of("java"), usage.peak_of_programs) == (120.0, 300.0, 420.0)
+    with pytest.raises(BenchmarkError, match="no process of topicops was seen, but java, python3"):
+        usage.peak_of("topicops")
+
+
+def test_a_side_whose_command_fails_is_not_measured() -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('no server answers')"]
+    with pytest.raises(BenchmarkError, match="ended with 1:\nno server answers"):
+        run_measured(command, cwd=ROOT, environment={})
+
+
+@pytest.mark.parametrize(
+    ("spark", "plain", "said"),
+    [
+        pytest.param(["a"], ["b"], "the engines disagree", id="two answers"),
+        pytest.param([], [], "both engines found nothing in the history", id="no answer"),
+    ],
+)
+def test_a_question_that_finds_nothing_is_not_measured(spark: list[str], plain: list[str], said: str) -> None:
+    require_one_answer(["a"], ["a"])
+    with pytest.raises(BenchmarkError, match=said):
+        require_one_answer(spark, plain)
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        pytest.param([], "not verified: one, two", id="no check at all"),
+        pytest.param([check("one")], "not verified: two", id="a topic without a check"),
+        pytest.param([check("one"), check("two", Verdict.NOT_CHECKED)], "not healthy: ", id="a sick topic"),
+    ],
+)
+def test_a_verdict_that_is_not_about_each_change_is_not_measured(checks: list[Check], said: str) -> None:
+    changes = [create_topic("one", (1, 2, 3)), create_topic("two", (1, 2, 3))]
+    require_healthy([check("one"), check("two")], changes)
+    with pytest.raises(BenchmarkError, match=said):
+        require_healthy(checks, changes)
 
 
 def test_every_module_that_has_a_benchmark_is_listed_under_its_own_name() -> None:

@@ -265,3 +265,14 @@ def test_make_pins_nothing_where_the_registry_gives_no_digest(folder: Path) -> N
     assert "docker gave no digest" in made.stderr
     for name in ("Dockerfile", "docker-compose.yml"):
         assert (folder / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_make_fails_where_it_finds_no_image_to_pin(folder: Path) -> None:
+    for name in ("Dockerfile", "docker-compose.yml"):
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / name).write_text(re.sub("^(FROM| +image:)", r"\1\t", text, flags=re.MULTILINE), encoding="utf-8")
+
+    made = make("pin-images", folder, PATH=engine(folder, f"sha256:{'7' * 64}"))
+
+    assert made.returncode != 0
+    assert "no image was found" in made.stderr

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from fixtures.named_tests import missing
+from mutations.__main__ import main
 from mutations.links_removed import (
     ROOT,
     Link,
@@ -48,6 +49,11 @@ def test_a_change_that_nobody_can_notice_is_reported() -> None:
     (link,) = chosen_by([QUICK[0]])
     unchanged = Link(part="", name="nothing", file=link.file, old=link.old, new=f"{link.old}  #", tests=link.tests[:1])
     assert without(unchanged).problem.startswith("nobody noticed: tests/steps/applying/")
+
+
+def test_words_that_name_no_link_are_told_and_not_taken_for_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nosuchword", "otherword"]) == 1
+    assert capsys.readouterr().out.startswith("no link has nosuchword or otherword in its part, name or file: ")
 
 
 @pytest.mark.soak

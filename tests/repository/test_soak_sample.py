@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of, known_durations
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +56,15 @@ def test_the_table_names_tests_that_there_are() -> None:
 
 def name_of(test: str) -> str:
     return test.partition("::")[2].partition("[")[0]
+
+
+def test_an_empty_seed_is_refused_and_does_not_take_all_long_tests() -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", "--soak-sample="]
+    ended = subprocess.run(
+        [*command, "tests/steps/planning"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--soak-sample needs a seed" in ended.stderr
 
 
 def test_pytest_takes_soak_tests_alone_and_names_them_with_the_seed() -> None:

@@ -1,4 +1,4 @@
 """Fakes and builders that ship with the package, held to the real systems by shared scenarios.
 
-Imports ``model`` only.
+Imports ``model`` and ``controller`` only.
 """
