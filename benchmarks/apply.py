@@ -60,7 +60,8 @@ kind: Environment
 metadata: {{name: bench}}
 spec:
   cluster: {{class: sandbox, zookeeper: {{hosts: "{hosts}"}}, kafka: {{bootstrapServers: "{bootstrap}"}}}}
-  limits: {{createsPerRun: 100000, deletesPerRun: 1000, deletesPercent: 100, shrinkPercent: 100, replicasPerRun: 100000}}
+  limits: {{createsPerRun: 100000, deletesPerRun: 1000,
+    deletesPercent: 100, shrinkPercent: 100, replicasPerRun: 100000}}
   policy: {{unattended: destructive}}
 """
 _TOPIC = """\
