@@ -29,6 +29,8 @@ CLOCKS = ("topicops.model.ports", "topicops.flow.runs.run", "topicops.cli.cluste
 OFTEN = {"log.retention.check.interval.ms": "300", "log.initial.task.delay.ms": "300"}
 RECORDS = 100
 LATER = {"approvalLasts": "10d", "restsFor": "24h"}
+ALONE = {"approvals": ["parameter"], "authorApproves": "destructive"}
+"""In production one person approves alone only if the file says so."""
 
 Shift = Callable[[timedelta], None]
 
@@ -180,12 +182,13 @@ def test_production_deletes_no_topic_with_records_where_no_server_tells_its_time
         "kafka": {"bootstrapServers": local_cluster.bootstrap_servers},
         "lease": "none",
     }
+    workspace.policy = dict(ALONE)
     make(local_cluster, "clocks.old", age=timedelta(days=2))
     workspace.tombstone("clocks.old")
 
     planned = workspace.plan()
     refused = approve(workspace)
-    workspace.policy = {"restsFor": "0s"}
+    workspace.policy = {**ALONE, "restsFor": "0s"}
     applied = approve(workspace)
 
     assert "no server tells its time" in planned.out
@@ -223,9 +226,9 @@ def test_an_emptied_topic_counts_as_in_use_while_its_last_record_may_be_young(
     make(hasty, name, **configs)
     until(lambda: activity(hasty, name).last_record_ms == NO_RECORD, timeout_s=60)
     workspace.tombstone(name)
-    workspace.policy = {"restsFor": "0s"}
+    workspace.policy = {**ALONE, "restsFor": "0s"}
     workspace.plan()
-    workspace.policy = {"restsFor": "24h"}
+    workspace.policy = {**ALONE, "restsFor": "24h"}
 
     applied = approve(workspace)
     planned = workspace.plan()

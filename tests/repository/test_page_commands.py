@@ -19,7 +19,7 @@ from topicops.cli import app
 
 PROGRAM = typer.main.get_command(app)
 OTHER_PROGRAMS = {
-    *("cd", "docker", "export", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
+    *("cd", "docker", "export", "find", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
     *("sbin/start-connect-server.sh", "spark-pipelines"),
 }
 """What the pages type beside topicops."""

@@ -162,6 +162,9 @@ def test_topics_of_one_environment_stay_out_of_the_others(adopter: Workspace, ch
 
 
 def test_a_name_that_another_environment_describes_is_left_out(adopter: Workspace, chroot: Chroot) -> None:
+    adopter.write_environment()
+    local = (adopter.folder / "topics/environments/local.yaml").read_text()
+    (adopter.folder / "topics/environments/prod.yaml").write_text(local.replace("name: local", "name: prod"))
     lay_topics(chroot, shop__orders={})
     adopter.topic("shop.orders", configs={})
     path = adopter.path_of("shop.orders")
