@@ -265,7 +265,7 @@ def test_a_second_environment_says_what_its_cluster_lacks(
     assert cli.run(["init", *PROD]) == 0
 
     shown = capsys.readouterr().out
-    assert "1 of 2 described topics are not in this cluster: the first plan would create them.\n" in shown
+    assert "1 of 2 described topics is not in this cluster: the first plan would create it.\n" in shown
     assert "To keep a topic out of prod, write metadata.environments" in shown
     assert "# would create 1 topic\n" in shown
     assert sorted(asked) == ["web.clicks", "web.views"]

@@ -70,6 +70,15 @@ def test_after_init_each_printed_command_works_up_to_the_first_own_topic(
     assert Path("topics/other/init-live.yaml").is_file()
     assert Path(f"topics/other/{FIRST_TOPICS[1]}.yaml").is_file()  # somebody has made the first already
 
+    again = ["init", "--zookeeper", str(local_cluster.zookeeper_hosts), "--name"]
+    assert cli.run([*again, "second"]) == 0
+    assert "# no changes yet" in capsys.readouterr().out
+    assert cli.run(["new", "init-absent", "--owner", "me", "--partitions", "1"]) == 0
+    assert cli.run([*again, "third"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"1 of \d+ described topics is not in this cluster: the first plan would create it", shown)
+    assert "# would create 1 topic" in shown
+
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("here")
