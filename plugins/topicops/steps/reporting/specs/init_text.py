@@ -51,8 +51,8 @@ def _missing_lines(found: FirstEnvironment, described: Described | None) -> list
     verb, them = ("is", "it") if described.missing == 1 else ("are", "them")
     return [
         "",
-        f"{described.missing} of {plural(described.topics, 'described topic')} {verb} not in this cluster: the first plan "
-        f"would create {them}.",
+        f"{described.missing} of {plural(described.topics, 'described topic')} {verb} not in this cluster: the first "
+        f"plan would create {them}.",
         f"To keep a topic out of {found.name}, write metadata.environments with the other environments into its file.",
     ]
 
