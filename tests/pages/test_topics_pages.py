@@ -12,7 +12,7 @@ from topicops.model.runs.history import TrendRun, Trends
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.on_airflow.pages.brokers_page import brokers_page
 from topicops.on_airflow.pages.topic_page import CAUSES_SHOWN, topic_page
-from topicops.on_airflow.pages.topics_page import environments_page, topics_page
+from topicops.on_airflow.pages.topics_page import topics_page
 from topicops.on_airflow.pages.topics_reading import (
     Indexed,
     TrendsModel,
@@ -182,11 +182,6 @@ def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     assert_nothing_runs(topic_page(read_topic(tmp_path, "local", "shop.orders")))
     assert_nothing_runs(topic_page(read_topic(tmp_path, "local", HOSTILE)))
     assert_nothing_runs(brokers_page(read_brokers(tmp_path, "local", rack=HOSTILE)))
-
-
-def test_the_page_of_all_environments_leads_to_each_and_says_so_when_there_is_none() -> None:
-    assert 'href="dags/topic_pipeline_prod-eu/topics"' in environments_page(["prod-eu"])
-    assert "No run has read the topics" in Seen(environments_page([])).text
 
 
 def test_trends_show_each_rule_that_failed_run_by_run() -> None:

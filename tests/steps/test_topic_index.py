@@ -5,7 +5,7 @@ import pytest
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, lagging, the_files
 from topicops.model.plans.changes import GateWord
-from topicops.model.runs.results import OutcomeStatus
+from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.runs.topic_index import BrokerShare, IndexedTopic
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.topic_index import indexed_topics, planned_changes
@@ -64,12 +64,20 @@ def test_a_moving_topic_says_so() -> None:
     assert "moving" in row.words
 
 
+def test_what_came_of_a_change_is_said_instead_of_the_gate_s_word() -> None:
+    plan = rich_plan()
+    outcomes = {g.digest: Outcome.of(g, OutcomeStatus.REFUSED, "broker 2 is not live") for g in plan.changes}
+    found = [entry for entries in planned_changes(plan, run="d/r", outcomes=outcomes).values() for entry in entries]
+    refused = [entry for entry in found if entry.word != "blocked"]
+    assert {(entry.word, entry.reasons) for entry in refused} == {("refused", ("refused: broker 2 is not live",))}
+
+
 def test_what_the_plan_has_about_a_topic_leaves_out_what_is_done() -> None:
     plan = rich_plan()
     every = planned_changes(plan, run="d/r")
     assert {entry.word for entries in every.values() for entry in entries} >= {"run", "held", "blocked"}
-    done = {gated.digest for gated in plan.changes}
-    left = [entry for entries in planned_changes(plan, run="d/r", in_place=done).values() for entry in entries]
+    done = {gated.digest: Outcome.of(gated, OutcomeStatus.DONE) for gated in plan.changes}
+    left = [entry for entries in planned_changes(plan, run="d/r", outcomes=done).values() for entry in entries]
     assert {entry.word for entry in left} == {"blocked"}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
+from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import (
     commit_notes,
@@ -169,6 +170,7 @@ def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables:
 def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
     started = time.monotonic()
+    note_reading(run, "before")
     live = read_cluster(run, tables=run.tables(), states=states)
     path = keep_snapshot(run, live)
     return SnapshotSummary(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.topic_identities import TopicIdentities
+from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.facts import write_facts
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
@@ -90,6 +91,7 @@ def _quality_after(run: Run) -> QualitySummary:
     from topicops.edges.tables.live_topics import read_identities
 
     environment, folder = read_environment(run), run.known_tables().below("after")
+    note_reading(run, "after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))

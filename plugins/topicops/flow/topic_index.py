@@ -11,9 +11,11 @@ from topicops.edges.home.audit_files import lines_of_topic, read_audit_log
 from topicops.edges.home.topic_index import (
     TopicIndex,
     indexed_environments,
+    later_words,
     topic_index_path,
     write_topic_index,
 )
+from topicops.flow.later_changes import reading_marks
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.rejections import read_rejections
@@ -22,12 +24,21 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.audit import AuditLine
-from topicops.model.runs.results import IN_PLACE, QualitySuite, quality_file
+from topicops.model.runs.facts import FactsWhen
+from topicops.model.runs.results import QualitySuite, quality_file
 from topicops.model.runs.topic_index import IndexHead, LastChange, PlannedChange
 from topicops.steps.planning.only import needs_again
 from topicops.steps.topic_index import indexed_topics, planned_changes
 
-__all__ = ["TopicIndex", "index_of", "index_topics", "indexed_environments", "life_of_topic", "note_look"]
+__all__ = [
+    "TopicIndex",
+    "index_of",
+    "index_topics",
+    "indexed_environments",
+    "later_words",
+    "life_of_topic",
+    "note_look",
+]
 
 AFTER: QualitySuite = "after"
 
@@ -49,7 +60,7 @@ def note_look(run: Run) -> None:
     index = index_of(run.home, run.environment)
     try:
         if index.path.exists():
-            index.note_look(now())
+            index.note_look(now(), reading_marks(run, "before"))
     except ArtifactError as error:
         run.progress(f"The Topics page does not know of this run: {error}")
 
@@ -65,7 +76,7 @@ def life_of_topic(home: Path, environment: str, topic: str, *, most: int) -> Seq
 
 
 def _write(run: Run) -> None:
-    desired, live, read_at = run.read_desired(), *_newest_live(run)
+    desired, (live, read_at, when) = run.read_desired(), _newest_live(run)
     plan = run.read_plan() if run.store.has(PLAN_FILE) else None
     is_of_plan = _topics_of_plan(run, plan)
     if is_of_plan is not None and not index_of(run.home, run.environment).path.exists():
@@ -78,6 +89,7 @@ def _write(run: Run) -> None:
         commit=desired.commit,
         commit_address=run.store.read_text(COMMIT_ADDRESS) if run.store.has(COMMIT_ADDRESS) else "",
         audit_lines=lines,
+        audit_marks=reading_marks(run, when),
         live=replace(live, topics={}),
     )
     topics = indexed_topics(live, desired.topics, _planned(run, plan, is_of_plan), changes, desired.left_out)
@@ -95,15 +107,15 @@ def _topics_of_plan(run: Run, plan: Plan | None) -> Callable[[str], bool] | None
 def _planned(
     run: Run, plan: Plan | None, is_of_plan: Callable[[str], bool] | None
 ) -> Mapping[str, Sequence[PlannedChange]]:
-    done = {outcome.digest for outcome in read_outcomes(run) if outcome.status in IN_PLACE}
+    outcomes = {outcome.digest: outcome for outcome in read_outcomes(run)}
     rejected = {digest: str(found) for digest, found in read_rejections(run.home, run.environment).items()}
-    planned = planned_changes(plan, run=run.name, in_place=done, rejected=rejected)
+    planned = planned_changes(plan, run=run.name, outcomes=outcomes, rejected=rejected)
     before = index_of(run.home, run.environment).planned() if is_of_plan else {}
     return {**{name: found for name, found in before.items() if is_of_plan and not is_of_plan(name)}, **planned}
 
 
-def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime]:
-    """The snapshot after the changes, if the run has taken one; else its first one."""
+def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime, FactsWhen]:
+    """The snapshot after the changes, if the run has taken one; else its first one. With its time."""
     live, tables = run.read_live(), run.tables()
     if tables is not None and run.store.has(quality_file(AFTER)):
         from topicops.edges.tables.live_topics import read_live_topics
@@ -112,9 +124,9 @@ def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime]:
         after = tables.below(AFTER)
         report = run.store.read_json(quality_file(AFTER))
         checked_at = report.get("checked_at") if isinstance(report, dict) else None
-        return read_cluster(after, live, read_live_topics(after)), _time(checked_at)
+        return read_cluster(after, live, read_live_topics(after)), _time(checked_at), "after"
     read = run.store.read_json("run.json") if run.store.has("run.json") else None
-    return live, _time(read.get("read_at") if isinstance(read, dict) else None)
+    return live, _time(read.get("read_at") if isinstance(read, dict) else None), "before"
 
 
 def _time(text: object) -> datetime:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
-from topicops.model.plans.plan import Plan
-from topicops.model.runs.results import OutcomeStatus
+from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.runs.topic_index import (
     TROUBLE,
     BrokerShare,
@@ -36,7 +36,13 @@ CLASS_WORDS: Mapping[TopicClass, Word] = {
 }
 CHANGING = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)
 """Topics that a change is due for."""
-FAILED = (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
+OUTCOME_WORDS: Mapping[OutcomeStatus, Word] = {
+    OutcomeStatus.FAILED: "change failed",
+    OutcomeStatus.UNKNOWN: "change failed",
+    OutcomeStatus.REFUSED: "refused",
+    OutcomeStatus.NOT_SENT: "refused",
+}
+"""Of a change that was to run and is not in place."""
 GATE_WORDS: Mapping[GateWord, Word] = {GateWord.HELD: "held", GateWord.SKIPPED: "skipped"}
 
 
@@ -67,27 +73,27 @@ def indexed_topics(
 
 
 def planned_changes(
-    plan: Plan | None, *, run: str, in_place: Collection[str] = (), rejected: Mapping[str, str] = MappingProxyType({})
+    plan: Plan | None,
+    *,
+    run: str,
+    outcomes: Mapping[str, Outcome] = MappingProxyType({}),
+    rejected: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, Sequence[PlannedChange]]:
     """What a plan has about each topic.
 
     Args:
         run: The run with the plan, as ``<DAG>/<run id>``.
-        in_place: Digests of changes that are done.
+        outcomes: By digest, what came of the changes that a task has processed.
         rejected: By digest, who rejected a held change, as a sentence.
     """
     found: dict[str, list[PlannedChange]] = defaultdict(list)
     for gated in plan.changes if plan else ():
-        is_rejected = gated.gate is GateWord.HELD and gated.digest in rejected
-        if gated.digest not in in_place:
+        outcome = outcomes.get(gated.digest)
+        if outcome is None or outcome.status not in IN_PLACE:
+            word, reasons = _word_of(gated, outcome, rejected)
+            anchor = f"change-{gated.digest[:12]}"
             found[gated.change.topic].append(
-                PlannedChange(
-                    title=gated.change.action,
-                    word="rejected" if is_rejected else GATE_WORDS.get(gated.gate, "run"),
-                    run=run,
-                    reasons=(rejected[gated.digest],) if is_rejected else gated.reasons,
-                    anchor=f"change-{gated.digest[:12]}",
-                )
+                PlannedChange(title=gated.change.action, word=word, run=run, reasons=reasons, anchor=anchor)
             )
     for blocked in plan.change_set.blocked if plan else ():
         reasons = (*blocked.wanted, *blocked.reasons, blocked.way_out)
@@ -95,6 +101,17 @@ def planned_changes(
             PlannedChange(title="blocked", word="blocked", run=run, reasons=reasons, anchor=f"blocked-{blocked.topic}")
         )
     return found
+
+
+def _word_of(
+    gated: GatedChange, outcome: Outcome | None, rejected: Mapping[str, str]
+) -> tuple[Word | Literal["run"], tuple[str, ...]]:
+    """What became of the change, or else the gate's word, with the reasons."""
+    if outcome is not None:
+        return OUTCOME_WORDS[outcome.status], (f"{outcome.status.value}: {outcome.message}",)
+    if gated.gate is GateWord.HELD and gated.digest in rejected:
+        return "rejected", (rejected[gated.digest],)
+    return GATE_WORDS.get(gated.gate, "run"), gated.reasons
 
 
 def _read(topics: Mapping[str, T], names: Sequence[str]) -> Mapping[str, T]:
@@ -118,8 +135,8 @@ def _indexed(
     words: set[Word] = {entry.word for entry in planned if entry.word != "run"}
     if delta.topic_class in CLASS_WORDS and not (is_left_out and delta.topic_class is TopicClass.UNMANAGED):
         words.add(CLASS_WORDS[delta.topic_class])
-    if last_change and last_change.outcome in FAILED and delta.topic_class in CHANGING:
-        words.add("change failed")
+    if last_change and last_change.outcome in OUTCOME_WORDS and delta.topic_class in CHANGING:
+        words.add(OUTCOME_WORDS[last_change.outcome])
     health: tuple[tuple[Word, int], ...] = (
         ("offline", offline),
         ("under min ISR", under_min),

@@ -6,10 +6,11 @@ import pytest
 from fixtures.topic_index import CHANGE, write_index
 from topicops.edges.home.topic_index import TopicIndex, indexed_environments, topic_index_path
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import BrokerTotals, TopicsWanted
 from topicops.testing.builders import NOW
 
-ALL = ["pay.bills", "shop.items", "crm.wild", "old.going", "old.gone", "shop.moved", "shop.new", "shop.orders"]
+ALL = ["pay.bills", "shop.items", "shop.moved", "old.gone", "shop.new", "old.going", "crm.wild", "shop.orders"]
 
 
 @pytest.fixture
@@ -74,11 +75,28 @@ def test_brokers_are_summed_over_all_topics(index: TopicIndex) -> None:
     assert list(found) == [1, 2, 3]
 
 
+def test_nothing_is_said_any_more_of_a_topic_that_was_changed_since(index: TopicIndex) -> None:
+    later = {"shop.orders": OutcomeStatus.DONE, "pay.bills": OutcomeStatus.UNKNOWN, "not.there": OutcomeStatus.DONE}
+    found = index.page(TopicsWanted(), later)
+    rows = {row.name: row for row in found.rows}
+    assert rows["shop.orders"].words == ("changed since",)
+    assert rows["pay.bills"].words == ("change failed", "changed since")
+    assert (rows["pay.bills"].offline, rows["pay.bills"].shares) == (0, {})
+    assert (found.words["changed since"], found.words["change failed"], "offline" in found.words) == (2, 1, False)
+    assert [row.name for row in index.page(TopicsWanted(state="changed since"), later).rows] == [
+        "pay.bills",
+        "shop.orders",
+    ]
+    assert not index.page(TopicsWanted(state="offline"), later).rows
+    assert index.words(later) == found.words
+
+
 def test_a_later_look_is_noted_and_a_new_index_forgets_it(index: TopicIndex, tmp_path: Path) -> None:
     assert index.head().looked_at is None
     for hours in (1, 2):
-        index.note_look(NOW + timedelta(hours=hours))
+        index.note_look(NOW + timedelta(hours=hours), {"local": hours})
     assert index.head().looked_at == NOW + timedelta(hours=2)
+    assert index.head().audit_marks == {"local": 2}
     assert write_index(tmp_path).head().looked_at is None
 
 

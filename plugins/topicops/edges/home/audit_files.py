@@ -153,6 +153,20 @@ def last_line(handle: int) -> AuditHead:
     return NO_LINES if line is None else AuditHead(line.n, hash_of(text))
 
 
+def last_line_number(folder: Path, environment: str) -> int:
+    """Of an environment's log; 0: it has none. Raises ``ArtifactError``."""
+    full = full_files(folder, environment)
+    for path in (log_path(folder, environment), *reversed(full)):
+        with as_artifact_error(path, "cannot be read"):
+            try:
+                count = last_line_of_file(path).count
+            except FileNotFoundError:
+                continue
+        if count:
+            return count
+    return 0
+
+
 def unfinished(handle: int) -> bytes:
     """The bytes after the last line end."""
     size = os.lseek(handle, 0, os.SEEK_END)

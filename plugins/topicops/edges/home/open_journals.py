@@ -66,6 +66,31 @@ def abandoned(folder: Path) -> Iterator[tuple[OpenJournal, ...]]:
         yield tuple(entry for path in paths if (entry := _abandoned_entry(path, locks)))
 
 
+def unsettled(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each run with an open journal, and the topics of its requests without an outcome. Takes no lock.
+
+    Such a run sends now, or ended in the middle. Raises ``ArtifactError``.
+    """
+    with as_artifact_error(folder, "cannot be read"):
+        texts = [text for path in sorted(folder.glob("*.json")) if (text := _content(path))]
+    for text in texts:
+        try:
+            with json_errors():
+                entry = msgspec.json.decode(text, type=known(OpenJournal))
+        except JsonError as error:
+            raise ArtifactError(f"{folder}: an open journal is damaged: {error}") from error
+        journal = Path(entry.journal)
+        intents = open_intents(read_journal(journal)) if journal.exists() else ()
+        yield entry.origin.run, frozenset(intent.topic for intent in intents)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:  # it was settled meanwhile
+        return b""
+
+
 def unregister(folder: Path, entry: OpenJournal) -> None:
     """Remove the entry of a journal whose intents are all closed. Raises ``ArtifactError``."""
     path = _marker(folder, entry.journal)

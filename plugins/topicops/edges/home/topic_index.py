@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,8 +24,10 @@ from topicops.edges.home.artifacts import name_on_disk
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
-from topicops.model.runs.results import IN_PLACE
+from topicops.model.runs.later_changes import AuditMarks
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 from topicops.model.runs.topic_index import (
+    RANKS,
     TROUBLE,
     BrokerShare,
     BrokerTotals,
@@ -40,14 +43,16 @@ from topicops.model.runs.topic_index import (
 )
 
 T = TypeVar("T")
+NONE_LATER: Mapping[str, OutcomeStatus] = MappingProxyType({})
+_NOT_WELL = (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
 OWNERS_SHOWN = 12
 _SCHEMA = """
 CREATE TABLE head (value TEXT NOT NULL);
-CREATE TABLE looked_at (value TEXT NOT NULL);
+CREATE TABLE looked_at (value TEXT NOT NULL, audit_marks TEXT NOT NULL);
 CREATE TABLE topics (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, partitions INTEGER, replication_factor INTEGER, offline INTEGER,
   under_min_isr INTEGER, under_replicated INTEGER, owner TEXT, place TEXT, changed_at TEXT, changed TEXT, words TEXT,
-  found_by TEXT, detail TEXT
+  rank INTEGER, found_by TEXT, detail TEXT
 );
 CREATE TABLE words (word TEXT, topic INTEGER, PRIMARY KEY (word, topic)) WITHOUT ROWID;
 CREATE TABLE shares (
@@ -56,7 +61,7 @@ CREATE TABLE shares (
 """
 _INDEXES = "CREATE INDEX by_broker ON shares (broker, missing, topic); CREATE INDEX by_owner ON topics (owner);"
 _ORDERS: Mapping[Order, str] = {
-    "trouble": "offline DESC, under_min_isr DESC, under_replicated DESC, name",
+    "trouble": "rank, offline DESC, under_min_isr DESC, under_replicated DESC, name",
     "name": "name",
     "partitions": "partitions DESC, name",
     "owner": "owner, name",
@@ -65,6 +70,21 @@ _ORDERS: Mapping[Order, str] = {
 _LISTED = (
     "id, name, words, partitions, replication_factor, offline, under_min_isr, under_replicated, owner, place, changed"
 )
+_LATER = """
+CREATE TEMP TABLE later AS SELECT id, name, '' AS words, 0 AS rank FROM topics WHERE 0;
+CREATE TEMP VIEW known AS
+  SELECT t.id, t.name, coalesce(l.words, t.words) AS words, partitions, replication_factor,
+    iif(l.id, 0, offline) AS offline, iif(l.id, 0, under_min_isr) AS under_min_isr,
+    iif(l.id, 0, under_replicated) AS under_replicated, owner, place, changed_at, changed,
+    coalesce(l.rank, t.rank) AS rank, found_by
+  FROM topics t LEFT JOIN later l ON l.id = t.id;
+CREATE TEMP VIEW known_words AS
+  SELECT word, topic FROM words WHERE topic NOT IN (SELECT id FROM later)
+  UNION ALL SELECT 'changed since', id FROM later
+  UNION ALL SELECT 'change failed', id FROM later WHERE words LIKE '%change failed%';
+CREATE TEMP VIEW known_shares AS SELECT * FROM shares WHERE topic NOT IN (SELECT id FROM later);
+"""
+"""The tables without what is not so any more of the topics that were changed later."""
 
 
 def topic_index_path(home: Path, environment: str) -> Path:
@@ -109,29 +129,36 @@ class TopicIndex:
     def head(self) -> IndexHead:
         with self._open() as connection:
             (text,) = connection.execute("SELECT value FROM head").fetchone()
-            looked_at = connection.execute("SELECT max(value) FROM looked_at").fetchone()[0]
+            look = connection.execute("SELECT value, audit_marks FROM looked_at").fetchone()
         head = self._decoded(text, IndexHead)
-        return replace(head, looked_at=datetime.fromisoformat(looked_at)) if looked_at else head
+        if look is None:
+            return head
+        marks = self._decoded(look[1], dict[str, int])
+        return replace(head, looked_at=datetime.fromisoformat(look[0]), audit_marks=marks)
 
-    def note_look(self, at: datetime) -> None:
-        """A later run has found nothing different."""
+    def note_look(self, at: datetime, audit_marks: AuditMarks) -> None:
+        """A later run has found nothing different; the audit logs had so many lines before it read the cluster."""
         with _errors(self.path, "cannot be written"), closing(sqlite3.connect(self._existing("rw"), uri=True)) as found:
             found.execute("DELETE FROM looked_at")
-            found.execute("INSERT INTO looked_at VALUES (?)", (at.isoformat(),))
+            found.execute("INSERT INTO looked_at VALUES (?,?)", (at.isoformat(), _json(audit_marks)))
             found.commit()
 
-    def page(self, wanted: TopicsWanted) -> TopicsPage:
-        """Topics that are wanted, in order, and how many there are of each state and owner."""
+    def page(self, wanted: TopicsWanted, later: Mapping[str, OutcomeStatus] = NONE_LATER) -> TopicsPage:
+        """Topics that are wanted, in order, and how many there are of each state and owner.
+
+        Args:
+            later: Topics of which a change was sent after the reading: their states are not known any more.
+        """
         where, values = _where(wanted)
-        with self._open() as connection:
+        with self._open_with(later) as connection:
             (topics,) = connection.execute("SELECT count(*) FROM topics").fetchone()
-            (found,) = connection.execute(f"SELECT count(*) FROM topics {where}", values).fetchone()  # noqa: S608
+            (found,) = connection.execute(f"SELECT count(*) FROM known {where}", values).fetchone()  # noqa: S608
             rows = connection.execute(
-                f"SELECT {_LISTED} FROM topics {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",  # noqa: S608
+                f"SELECT {_LISTED} FROM known {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",  # noqa: S608
                 (*values, wanted.most, wanted.first),
             ).fetchall()
             shares = self._shares(connection, [row[0] for row in rows])
-            words = dict(connection.execute("SELECT word, count(*) FROM words GROUP BY word ORDER BY 2 DESC"))
+            words = dict(connection.execute("SELECT word, count(*) FROM known_words GROUP BY word ORDER BY 2 DESC"))
             owners = dict(
                 connection.execute(
                     "SELECT owner, count(*) FROM topics WHERE owner != '' GROUP BY owner ORDER BY 2 DESC, 1 LIMIT ?",
@@ -145,6 +172,11 @@ class TopicIndex:
         with self._open() as connection:
             row = connection.execute("SELECT detail FROM topics WHERE name = ?", (name,)).fetchone()
         return self._decoded(row[0], IndexedTopic) if row else None
+
+    def words(self, later: Mapping[str, OutcomeStatus] = NONE_LATER) -> Mapping[Word, int]:
+        """How many topics are in each state."""
+        with self._open_with(later) as connection:
+            return dict(connection.execute("SELECT word, count(*) FROM known_words GROUP BY word"))
 
     def brokers(self) -> Mapping[int, BrokerTotals]:
         """Of each broker that has a replica."""
@@ -181,7 +213,7 @@ class TopicIndex:
     def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
         marks = ",".join("?" * len(ids))
         rows = connection.execute(
-            f"SELECT topic, broker, replicas, leaders, missing FROM shares WHERE topic IN ({marks})",  # noqa: S608
+            f"SELECT topic, broker, replicas, leaders, missing FROM known_shares WHERE topic IN ({marks})",  # noqa: S608
             ids,
         )
         found: dict[int, dict[int, BrokerShare]] = {}
@@ -194,6 +226,20 @@ class TopicIndex:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with _errors(self.path, "cannot be read"), closing(sqlite3.connect(self._existing("ro"), uri=True)) as found:
             yield found
+
+    @contextmanager
+    def _open_with(self, later: Mapping[str, OutcomeStatus]) -> Iterator[sqlite3.Connection]:
+        with self._open() as connection:
+            connection.executescript(_LATER)
+            for name, status in later.items():
+                words: tuple[Word, ...] = (
+                    ("change failed", "changed since") if status in _NOT_WELL else ("changed since",)
+                )
+                connection.execute(
+                    "INSERT INTO later SELECT id, name, ?, ? FROM topics WHERE name = ?",
+                    (",".join(words), RANKS[words[0]], name),
+                )
+            yield connection
 
     def _existing(self, mode: str) -> str:
         if not self.path.exists():
@@ -214,11 +260,12 @@ def _insert(connection: sqlite3.Connection, number: int, topic: IndexedTopic) ->
     place = f"{spec.location.file}:{spec.location.line}" if spec else ""
     changed = _changed(change) if change else ""
     connection.execute(
-        "INSERT INTO topics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO topics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             number, topic.name, topic.partitions, topic.replication_factor, topic.offline, topic.under_min_isr,
             topic.under_replicated, owner, place, change.at.isoformat() if change else "", changed,
-            ",".join(sorted(topic.words)), f"{topic.name}\n{owner}\n{place}".casefold(), _json(topic),
+            ",".join(sorted(topic.words)), min(map(RANKS.__getitem__, topic.words), default=len(RANKS)),
+            f"{topic.name}\n{owner}\n{place}".casefold(), _json(topic),
         ),
     )  # fmt: skip
     connection.executemany("INSERT INTO words VALUES (?,?)", [(word, number) for word in topic.words])
@@ -243,10 +290,10 @@ def _where(wanted: TopicsWanted) -> tuple[str, tuple[object, ...]]:
         parts.append("owner = ?")
         values.append(wanted.owner)
     if wanted.state:
-        parts.append("id IN (SELECT topic FROM words WHERE word = ?)")
+        parts.append("id IN (SELECT topic FROM known_words WHERE word = ?)")
         values.append(wanted.state)
     if wanted.broker is not None:
-        parts.append("id IN (SELECT topic FROM shares WHERE broker = ? AND missing >= ?)")
+        parts.append("id IN (SELECT topic FROM known_shares WHERE broker = ? AND missing >= ?)")
         values += [wanted.broker, int(wanted.state in TROUBLE)]
     return (f"WHERE {' AND '.join(parts)}" if parts else "", tuple(values))
 
@@ -274,6 +321,11 @@ def _words(text: str) -> tuple[Word, ...]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def later_words(outcome: OutcomeStatus) -> tuple[Word, ...]:
+    """Of a topic that was changed after it was read, the gravest first."""
+    return ("change failed", "changed since") if outcome in _NOT_WELL else ("changed since",)
 
 
 @contextmanager

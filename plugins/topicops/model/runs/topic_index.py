@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action
 from topicops.model.plans.delta import Field, TopicClass
+from topicops.model.runs.later_changes import AuditMarks
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.desired import DesiredTopic
 
 Word = Literal[
-    "offline", "under min ISR", "under-replicated", "missing", "different", "to delete", "deleted outside git",
-    "held", "rejected", "skipped", "blocked", "change failed", "paused", "unmanaged", "being deleted", "moving",
-    "healthy",
+    "offline", "under min ISR", "deleted outside git", "change failed", "refused", "under-replicated", "blocked",
+    "held", "rejected", "missing", "different", "to delete", "skipped", "changed since", "being deleted", "moving",
+    "paused", "unmanaged", "healthy",
 ]  # fmt: skip
-"""A state of a topic; it may have several. ``healthy``: each partition has a leader and all its replicas in sync."""
+"""A state of a topic, the gravest first; a topic may have several.
+
+- ``healthy``: each partition has a leader and all its replicas in sync.
+- ``refused``: the last run had a change of it, and did not send it.
+- ``changed since``: a run has sent a change of it after the cluster was read.
+"""
+RANKS: Mapping[Word, int] = {word: rank for rank, word in enumerate(get_args(Word))}
 
 TROUBLE: frozenset[Word] = frozenset(("offline", "under min ISR", "under-replicated"))
 Order = Literal["trouble", "name", "partitions", "owner", "changed"]
@@ -59,6 +66,7 @@ class PlannedChange:
     run: str
     """``<DAG>/<run id>`` of the run with that plan."""
     reasons: tuple[str, ...] = ()
+    """With an outcome, its message."""
     anchor: str = ""
     """Of its row in that run's Plan page."""
 
@@ -98,6 +106,8 @@ class IndexHead:
     commit_address: str = ""
     audit_lines: int = 0
     """How many lines of the audit log are in it."""
+    audit_marks: AuditMarks = field(default_factory=dict)
+    """How many lines each audit log had before the cluster was read: those after them are later."""
     live: ClusterSnapshot
     """Without its topics."""
     looked_at: datetime | None = None

@@ -17,8 +17,11 @@ from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_da
 from fastapi import Depends, FastAPI, HTTPException, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from topicops.flow.topic_index import indexed_environments
 from topicops.model.runs.topic_index import TopicsWanted
+from topicops.on_airflow.pages import airflow_runs as airflow
 from topicops.on_airflow.pages.brokers_page import brokers_page
+from topicops.on_airflow.pages.environments_page import environments_page
 from topicops.on_airflow.pages.frame import STATIC
 from topicops.on_airflow.pages.markup import document, tag
 from topicops.on_airflow.pages.plan_filter import Filter
@@ -26,10 +29,10 @@ from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, read_quality, without_persons
 from topicops.on_airflow.pages.topic_page import topic_page
-from topicops.on_airflow.pages.topics_page import ORDERS, environments_page, topics_page
+from topicops.on_airflow.pages.topics_page import ORDERS, topics_page
 from topicops.on_airflow.pages.topics_reading import (
-    environments,
     read_brokers,
+    read_environments,
     read_topic,
     read_topics,
     read_trends,
@@ -87,8 +90,10 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     @app.get("/topics")
     def environments_of(user: GetUserDep) -> Response:
-        may_read = [name for name in environments(home()) if _may_read(f"topic_pipeline_{name}", user)]
-        return shown(environments_page(may_read))
+        known = {*indexed_environments(home()), *airflow.environments()}
+        may_read = [name for name in sorted(known) if _may_read(f"topic_pipeline_{name}", user)]
+        found = read_environments(home(), may_read, airflow.dags_of, airflow.waiting_questions())
+        return shown(environments_page(found, airflow.import_errors()))
 
     @app.get("/dags/{dag_id}/topics")
     def topics(
@@ -103,27 +108,31 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     ) -> Response:
         known_order = next((known for known in ORDERS if known == order), ORDERS[0])
         wanted = TopicsWanted(q=q, owner=owner, state=state, broker=broker, order=known_order, first=first)
-        return of_environment(dag_id, lambda name: topics_page(read_topics(home(), name, wanted)))
+        return of_environment(dag_id, lambda name: topics_page(read_topics(home(), name, wanted, airflow.dags_of)))
 
     @app.get("/dags/{dag_id}/topic")
     def topic(dag_id: str, name: Word) -> Response:
-        return of_environment(dag_id, lambda environment: topic_page(read_topic(home(), environment, name)))
+        return of_environment(
+            dag_id, lambda environment: topic_page(read_topic(home(), environment, name, airflow.dags_of))
+        )
 
     @app.get("/dags/{dag_id}/brokers")
     def brokers(dag_id: str) -> Response:
-        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name)))
+        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, airflow.dags_of)))
 
     @app.get("/dags/{dag_id}/broker")
     def broker(dag_id: str, id: Number) -> Response:  # noqa: A002  its name in the address
-        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, chosen=id)))
+        return of_environment(dag_id, lambda name: brokers_page(read_brokers(home(), name, airflow.dags_of, chosen=id)))
 
     @app.get("/dags/{dag_id}/rack")
     def rack(dag_id: str, name: Word) -> Response:
-        return of_environment(dag_id, lambda environment: brokers_page(read_brokers(home(), environment, rack=name)))
+        return of_environment(
+            dag_id, lambda environment: brokers_page(read_brokers(home(), environment, airflow.dags_of, rack=name))
+        )
 
     @app.get("/dags/{dag_id}/trends")
     def trends(dag_id: str) -> Response:
-        return of_environment(dag_id, lambda name: trends_page(read_trends(home(), name)))
+        return of_environment(dag_id, lambda name: trends_page(read_trends(home(), name, airflow.dags_of)))
 
     @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")

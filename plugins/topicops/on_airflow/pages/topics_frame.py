@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.runs.topic_index import BrokerShare, IndexHead, Word
 from topicops.on_airflow.pages.frame import STATIC
 from topicops.on_airflow.pages.markup import Html, document, pill, tag, together
+from topicops.on_airflow.pages.newest_facts import moment, news, run_link
 from topicops.on_airflow.pages.topics_reading import Indexed
 
 TONES: dict[Word, str] = {
     "offline": "bad",
     "under min ISR": "bad",
+    "deleted outside git": "bad",
+    "change failed": "bad",
+    "refused": "bad",
     "under-replicated": "warn",
+    "blocked": "bad",
+    "held": "warn",
+    "rejected": "bad",
     "missing": "warn",
     "different": "warn",
     "to delete": "warn",
-    "deleted outside git": "bad",
-    "held": "warn",
-    "rejected": "bad",
     "skipped": "warn",
-    "blocked": "bad",
-    "change failed": "bad",
+    "changed since": "warn",
     "being deleted": "warn",
     "moving": "calm",
     "paused": "calm",
@@ -33,6 +36,8 @@ TONES: dict[Word, str] = {
 """Colour of each state, the gravest first."""
 _PAGES = (("topics", "Topics"), ("brokers", "Brokers"), ("trends", "Trends"))
 _CELL, _HEIGHT = 9, 16
+BELOW = "../../../"
+"""Leads from a page of an environment to Airflow's own pages."""
 
 
 def topics_document(title: str, indexed: Indexed, here: str, *content: Html | None) -> str:
@@ -51,17 +56,17 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
         tag("h1", title),
         tag("nav", tag("span", tag("strong", indexed.environment)), *links, others, cls="chips", aria_label="Pages"),
         _as_of(indexed.head) if indexed.head else None,
+        *(tag("p", found.sentence, cls=f"card {found.tone}") for found in news(indexed, BELOW)),
     )
     body = content if indexed.head or here == "trends" else (tag("p", indexed.problem, cls="empty"),)
     return document(f"{title}: {indexed.environment}", head, *body, static=STATIC).text
 
 
 def _as_of(head: IndexHead) -> Html:
-    dag_id, _, run_id = head.run.partition("/")
-    run = tag("a", run_id, href=f"../../../dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}", cls="airflow")
-    same = f"; a run found the same at {head.looked_at:%Y-%m-%d %H:%M} UTC" if head.looked_at else ""
+    run = run_link(head.run, BELOW)
+    same = f"; a run found the same at {moment(head.looked_at)}" if head.looked_at else ""
     commit: list[Html | str] = [", files of ", tag("code", head.commit[:12])] if head.commit else []
-    return tag("p", f"As read at {head.read_at:%Y-%m-%d %H:%M:%S} UTC by run ", run, *commit, f"{same}.", cls="muted")
+    return tag("p", f"As read at {moment(head.read_at)} by run ", run, *commit, f"{same}.", cls="muted")
 
 
 def words(found: Iterable[Word]) -> Html:

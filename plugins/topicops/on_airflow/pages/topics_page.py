@@ -1,4 +1,4 @@
-"""The list of an environment's topics, and the page that leads to each environment."""
+"""The list of an environment's topics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from topicops.model.printable import plural
 from topicops.model.runs.topic_index import TROUBLE, ListedRow, Order, TopicsPage, TopicsWanted
-from topicops.on_airflow.pages.markup import Html, document, tag, together
+from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_frame import (
     TONES,
     broker_strip,
@@ -30,22 +30,6 @@ _EVERYTHING = TopicsWanted()
 def topics_page(model: TopicsModel) -> str:
     """The whole document."""
     return topics_document("Topics", model.indexed, "topics", *(_parts(model, model.page) if model.page else ()))
-
-
-def environments_page(environments: Sequence[str]) -> str:
-    """Where to go, for a person who may see these environments."""
-    head = tag("header", tag("h1", "Topics"))
-    links = [
-        tag("li", tag("a", tag("strong", name), href=f"dags/topic_pipeline_{name}/topics"), cls="tile calm")
-        for name in environments
-    ]
-    nothing = tag(
-        "p",
-        "No run has read the topics of an environment that you may see. A run of the DAG topic_pipeline_… or "
-        "topic_drift_… does; unpause one, or ask who runs Airflow for the right to read it.",
-        cls="empty",
-    )
-    return document("Topics", head, tag("ul", *links, cls="tiles") if links else nothing, static="static/").text
 
 
 def _parts(model: TopicsModel, page: TopicsPage) -> Iterator[Html | None]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from topicops.flow.history import trends
-from topicops.flow.topic_index import TopicIndex, index_of, indexed_environments, life_of_topic
+from topicops.flow.later_changes import known_clusters, later_changes
+from topicops.flow.topic_index import TopicIndex, index_of, later_words, life_of_topic
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.history import Trends
-from topicops.model.runs.topic_index import BrokerTotals, IndexedTopic, IndexHead, TopicsPage, TopicsWanted
+from topicops.model.runs.later_changes import LaterRun, outcomes_of
+from topicops.model.runs.results import OutcomeStatus
+from topicops.model.runs.topic_index import BrokerTotals, IndexedTopic, IndexHead, TopicsPage, TopicsWanted, Word
+from topicops.on_airflow.pages.airflow_dag import AirflowDag
 
+DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
+"""What Airflow knows of these DAGs, by id."""
 LINES_SHOWN = 50
 RUNS_SHOWN = 60
 _COMMIT_PAGE = re.compile(r"(?P<base>https?://.+?)/(?:tree|commit|blob)/(?P<sha>[0-9a-f]{7,64})(?:/.*)?", re.ASCII)
@@ -29,6 +35,21 @@ class Indexed:
     """None: there is no index, or it is damaged."""
     problem: str = ""
     """Why there is none."""
+    later: tuple[LaterRun, ...] = ()
+    """What was sent to the cluster after it was read."""
+    later_problem: str = ""
+    """Why nobody can say what was sent."""
+    dags: Mapping[str, AirflowDag] = field(default_factory=dict)
+    """What Airflow knows of the environment's DAGs, by their ids."""
+
+    @property
+    def outcomes(self) -> Mapping[str, OutcomeStatus]:
+        """By topic that was changed later: what came of it."""
+        return outcomes_of(self.later)
+
+    @property
+    def pipeline(self) -> AirflowDag | None:
+        return self.dags.get(self.dag_id)
 
     @property
     def dag_id(self) -> str:
@@ -40,6 +61,11 @@ class Indexed:
         if found is None or Path(file).is_absolute():
             return ""
         return f"{found['base']}/blob/{found['sha']}/{quote(file)}#L{line}"
+
+
+def no_dags(_: Collection[str]) -> Mapping[str, AirflowDag]:
+    """Where nobody asks Airflow."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,32 +103,63 @@ class TrendsModel:
     problem: str = ""
 
 
-def environments(home: Path) -> tuple[str, ...]:
-    return indexed_environments(home)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentModel:
+    """One row of the first page."""
+
+    indexed: Indexed
+    words: Mapping[Word, int] = field(default_factory=dict)
+    """How many topics are in each state."""
+    question: str = ""
+    """The run that waits for a person's answer; empty: none does."""
 
 
-def read_topics(home: Path, environment: str, wanted: TopicsWanted) -> TopicsModel:
-    index, indexed = _indexed(home, environment)
+def read_environments(
+    home: Path, environments: Iterable[str], dags: DagsOf, questions: Mapping[str, str]
+) -> tuple[EnvironmentModel, ...]:
+    """Each of these environments, also one that no run has read."""
+    clusters, found = known_clusters(home), []
+    for environment in environments:
+        index, indexed = _indexed(home, environment, dags, clusters)
+        words: Mapping[Word, int] = {}
+        if indexed.head is not None:
+            words = index.words(indexed.outcomes)
+        question = questions.get(f"topic_approval_{environment}", "")
+        found.append(EnvironmentModel(indexed=indexed, words=words, question=question))
+    return tuple(found)
+
+
+def read_topics(home: Path, environment: str, wanted: TopicsWanted, dags: DagsOf = no_dags) -> TopicsModel:
+    index, indexed = _indexed(home, environment, dags)
     if indexed.head is None:
         return TopicsModel(indexed=indexed, wanted=wanted)
-    return TopicsModel(indexed=indexed, wanted=wanted, page=index.page(wanted))
+    return TopicsModel(indexed=indexed, wanted=wanted, page=index.page(wanted, indexed.outcomes))
 
 
-def read_topic(home: Path, environment: str, name: str) -> TopicModel:
-    index, indexed = _indexed(home, environment)
+def read_topic(home: Path, environment: str, name: str, dags: DagsOf = no_dags) -> TopicModel:
+    index, indexed = _indexed(home, environment, dags)
     if indexed.head is None:
         return TopicModel(indexed=indexed, name=name)
     try:
         life, problem = life_of_topic(home, environment, name, most=LINES_SHOWN), ""
     except ArtifactError:
         life, problem = (), "The audit log cannot be read; `topicops audit verify` says why."
-    return TopicModel(indexed=indexed, name=name, topic=index.topic(name), life=life, life_problem=problem)
+    topic, outcome = index.topic(name), indexed.outcomes.get(name)
+    if topic is not None and outcome is not None:
+        topic = replace(topic, words=frozenset(later_words(outcome)))
+    return TopicModel(indexed=indexed, name=name, topic=topic, life=life, life_problem=problem)
 
 
 def read_brokers(
-    home: Path, environment: str, *, chosen: int | None = None, rack: str | None = None, first: int = 0
+    home: Path,
+    environment: str,
+    dags: DagsOf = no_dags,
+    *,
+    chosen: int | None = None,
+    rack: str | None = None,
+    first: int = 0,
 ) -> BrokersModel:
-    index, indexed = _indexed(home, environment)
+    index, indexed = _indexed(home, environment, dags)
     if indexed.head is None:
         return BrokersModel(indexed=indexed, chosen=chosen, rack=rack)
     found = {broker: BrokerTotals(broker=broker) for broker in indexed.head.live.brokers} | dict(index.brokers())
@@ -114,17 +171,24 @@ def read_brokers(
     )
 
 
-def read_trends(home: Path, environment: str) -> TrendsModel:
-    _, indexed = _indexed(home, environment)
+def read_trends(home: Path, environment: str, dags: DagsOf = no_dags) -> TrendsModel:
+    _, indexed = _indexed(home, environment, dags)
     try:
         return TrendsModel(indexed=indexed, trends=trends(home, environment, most=RUNS_SHOWN))
     except TopicopsError:
         return TrendsModel(indexed=indexed, problem="No run of this environment has left a history yet.")
 
 
-def _indexed(home: Path, environment: str) -> tuple[TopicIndex, Indexed]:
+def _indexed(
+    home: Path, environment: str, dags: DagsOf, clusters: Mapping[str, str | None] | None = None
+) -> tuple[TopicIndex, Indexed]:
     index = index_of(home, environment)
+    known = dags([f"topic_{kind}_{environment}" for kind in ("pipeline", "approval", "drift")])
     try:
-        return index, Indexed(environment=environment, head=index.head())
+        indexed = Indexed(environment=environment, head=index.head(), dags=known)
     except ArtifactError as error:
-        return index, Indexed(environment=environment, problem=f"{error}.")
+        return index, Indexed(environment=environment, problem=f"{error}.", dags=known)
+    try:
+        return index, replace(indexed, later=later_changes(home, indexed.head, clusters)) if indexed.head else indexed
+    except ArtifactError as error:
+        return index, replace(indexed, later_problem=str(error))

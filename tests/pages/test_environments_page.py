@@ -1,0 +1,159 @@
+"""The first page, and what every page of an environment says of the age of its facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.html_seen import Seen
+from fixtures.topic_index import RUN, write_index
+from topicops.flow.runs.run import now
+from topicops.model.runs.later_changes import LaterRun
+from topicops.model.runs.results import OutcomeStatus
+from topicops.model.runs.topic_index import TopicsWanted
+from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
+from topicops.on_airflow.pages.brokers_page import brokers_page
+from topicops.on_airflow.pages.environments_page import end_of, environments_page
+from topicops.on_airflow.pages.newest_facts import age
+from topicops.on_airflow.pages.topic_page import topic_page
+from topicops.on_airflow.pages.topics_page import topics_page
+from topicops.on_airflow.pages.topics_reading import (
+    EnvironmentModel,
+    Indexed,
+    read_brokers,
+    read_environments,
+    read_topic,
+    read_topics,
+)
+
+DAG = "topic_pipeline_local"
+WELL = AirflowDag(
+    dag_id=DAG,
+    next_run_at=now() + timedelta(minutes=12),
+    newest=AirflowRun(dag_id=DAG, run_id="manual__1", state="success", ended_at=now()),
+)
+
+
+def model(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentModel:
+    questions = {"topic_approval_local": question} if question else {}
+    (found,) = read_environments(home, ["local"], lambda _: {DAG: dag} if dag else {}, questions)
+    return found
+
+
+def healthy(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentModel:
+    write_index(home)
+    return replace(model(home, dag, question), words={"healthy": 5, "unmanaged": 1})
+
+
+def test_an_environment_in_which_nothing_is_wrong_is_well(tmp_path: Path) -> None:
+    found = healthy(tmp_path)
+    assert end_of(found) == "well"
+    text = Seen(environments_page([found])).text
+    for words in ("Of 1 environment: 1 well.", "5 healthy", "success", "in 12 min"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("dag", "words"),
+    [
+        pytest.param(replace(WELL, is_paused=True), "paused", id="paused"),
+        pytest.param(replace(WELL, is_gone=True), "DAG gone", id="gone"),
+        pytest.param(replace(WELL, next_run_at=now() - timedelta(hours=2)), "run overdue", id="overdue"),
+        pytest.param(replace(WELL, files_fetched_at=now() - timedelta(hours=2)), "files old", id="no fetch"),
+        pytest.param(
+            replace(WELL, newest=AirflowRun(dag_id=DAG, run_id="later", state="failed", started_at=now())),
+            "newest run failed",
+            id="failed",
+        ),
+    ],
+)
+def test_what_keeps_newer_facts_away_is_named(tmp_path: Path, dag: AirflowDag, words: str) -> None:
+    found = healthy(tmp_path, dag)
+    assert end_of(found) in ("in trouble", "to look at")
+    assert words in Seen(environments_page([found])).text
+
+
+def test_an_environment_that_was_never_read_is_missed(tmp_path: Path) -> None:
+    text = Seen(environments_page([model(tmp_path, AirflowDag(dag_id=DAG, has_schedule=False))])).text
+    for words in ("Of 1 environment: 1 never read.", "never ran", "when somebody starts it"):
+        assert words in text
+    assert "never: Airflow has no such DAG" in Seen(environments_page([model(tmp_path, None)])).text
+
+
+def test_the_worst_comes_first_and_each_count_leads_to_its_topics(tmp_path: Path) -> None:
+    well, bad = healthy(tmp_path), model(tmp_path)
+    well = replace(well, indexed=replace(well.indexed, environment="a-well-one"))
+    html = environments_page([well, bad])
+    assert "Of 2 environments: 1 in trouble, 1 well." in Seen(html).text
+    assert html.index("topic_pipeline_local") < html.index("topic_pipeline_a-well-one")
+    assert 'href="dags/topic_pipeline_local/topics?state=offline"' in html
+
+
+def test_a_question_that_waits_is_shown_with_its_run(tmp_path: Path) -> None:
+    found = healthy(tmp_path, question="3-changes-1.1")
+    assert end_of(found) == "to look at"
+    assert "dags/topic_approval_local/runs/3-changes-1.1" in environments_page([found])
+
+
+def test_files_that_airflow_cannot_read_are_no_good_news(tmp_path: Path) -> None:
+    assert "Airflow cannot read 2 DAG files" in Seen(environments_page([healthy(tmp_path)], 2)).text
+    assert "There is no environment that you may see" in Seen(environments_page([])).text
+
+
+def test_each_page_says_first_that_a_newer_run_goes_on_or_failed(tmp_path: Path) -> None:
+    write_index(tmp_path)
+
+    def texts(run: AirflowRun) -> list[str]:
+        dags = {DAG: replace(WELL, newest=run)}
+        pages = (
+            topics_page(read_topics(tmp_path, "local", TopicsWanted(), lambda _: dags)),
+            topic_page(read_topic(tmp_path, "local", "shop.orders", lambda _: dags)),
+            brokers_page(read_brokers(tmp_path, "local", lambda _: dags)),
+        )
+        return [Seen(page).text for page in pages]
+
+    same = RUN.partition("/")[2]
+    for run, words in (
+        (AirflowRun(dag_id=DAG, run_id=same, state="running"), "A run goes on"),
+        (AirflowRun(dag_id=DAG, run_id=same, state="failed"), "failed"),
+        (AirflowRun(dag_id=DAG, run_id="later", state="failed", started_at=now()), "The newest run,"),
+    ):
+        assert all(words in text for text in texts(run)), run
+    assert not any(
+        "The newest run" in text or "goes on" in text for text in texts(replace(run, run_id=same, state="success"))
+    )
+
+
+def test_a_broker_page_says_of_when_it_speaks(tmp_path: Path) -> None:
+    write_index(tmp_path)
+    assert "At 12:00: 2 brokers registered" in Seen(brokers_page(read_brokers(tmp_path, "local"))).text
+
+
+def test_a_topic_changed_since_is_not_shown_as_it_was(tmp_path: Path) -> None:
+    write_index(tmp_path)
+    found = read_topics(tmp_path, "local", TopicsWanted())
+    later = LaterRun(
+        run="topic_pipeline_other/r", environment="other", last_at=now(), outcomes={"a": OutcomeStatus.DONE}
+    )
+    shown = replace(found, indexed=replace(found.indexed, later=(later,)))
+    text = Seen(topics_page(shown)).text
+    assert all(
+        words in text for words in ("What follows is older than the changes of", "(other): it changed 1 topic (1 done)")
+    )
+    broken = replace(found, indexed=replace(found.indexed, later_problem="x.jsonl: cannot be read"))
+    assert "Nobody can say what was changed since: x.jsonl: cannot be read" in Seen(topics_page(broken)).text
+
+
+def test_an_unreadable_index_is_trouble_and_not_never_read() -> None:
+    found = EnvironmentModel(indexed=Indexed(environment="local", problem="local.sqlite: damaged."))
+    assert end_of(found) == "in trouble"
+
+
+@pytest.mark.parametrize(
+    ("ago", "said"), [(0, "now"), (720, "12 min ago"), (7200, "2 h ago"), (432000, "5 days ago"), (-720, "in 12 min")]
+)
+def test_an_age_is_said_in_words(ago: int, said: str) -> None:
+    assert age(now() - timedelta(seconds=ago)) == said
