@@ -129,7 +129,7 @@ def test_a_setting_that_makes_no_notifier_is_named_and_fails_no_task(
     with pytest.raises(UsageError, match="TOPICOPS_NOTIFY"):
         notifiers_of_setting()
     told(run)
-    assert "not everybody is told of this run: TOPICOPS_NOTIFY is" in caplog.text
+    assert "nobody is told: TOPICOPS_NOTIFY is" in caplog.text
 
 
 def test_gauges_are_named_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,13 @@ from fixtures.scripted_flow import (
     site,
 )
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
+from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memory_file import MemoryFile
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.flow.runs.latest_plan import overtaken_by
-from topicops.flow.runs.outcomes import ApplySummary
+from topicops.flow.runs.outcomes import ApplySummary, outcomes_so_far
 from topicops.flow.runs.run import Run
+from topicops.flow.stopping import ask_to_stop
 from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,
@@ -318,13 +320,84 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="topicops"):
-        tasks.verify(site(ScriptedFlow(tmp_path, changes=(CREATE, DELETE))), context(ScriptedTask()))
-    assert caplog.messages[-1].splitlines()[1:] == [
+        flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+        tasks.gate(site(flow), context(ScriptedTask()))
+        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        tasks.verify(site(flow), context(ScriptedTask()))
+    (table,) = [message for message in caplog.messages if "| verdict |" in message]
+    assert table.splitlines()[1:] == [
         "| topic | verdict | what is wrong |",
         "|---|---|---|",
         "| orders | healthy |  |",
         "| tmp-import | healthy |  |",
     ]
+
+
+@pytest.mark.parametrize("step", [tasks.verify, tasks.quality_after])
+def test_after_a_failure_what_was_sent_is_looked_at_and_nothing_else(
+    tmp_path: Path, step: Callable[[object, object], object]
+) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    failed = ScriptedTask(states={"create": "failed"})
+    tasks.validate(site(flow), context(failed))
+    tasks.gate(site(flow), context(failed))
+    with pytest.raises(AirflowSkipException, match="nothing was sent"):
+        step(site(flow), context(failed))
+    tasks.pipeline_change("create")(site(flow), context(failed))
+    step(site(flow), context(failed))
+
+
+def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, OTHER_DELETE))
+    tasks.gate(site(flow), context(ScriptedTask()))
+    run = run_of(flow, ScriptedTask())
+    journal = FileJournal(run.store.path("journal-create-1.jsonl"))
+    journal.intend([gated for gated in run.read_plan().changes if gated.change.topic == "orders"])
+    (lost,) = outcomes_so_far(run)
+    assert (lost.topic, lost.status, lost.sent) == ("orders", OutcomeStatus.UNKNOWN, True)
+    tasks.verify(site(flow), context(ScriptedTask(states={"create": "failed"})))
+    journal.record([replace(lost, status=OutcomeStatus.DONE, message="")])
+    assert [outcome.status for outcome in outcomes_so_far(run)] == [OutcomeStatus.DONE]
+
+
+@pytest.mark.parametrize(
+    ("task", "stopped"),
+    [
+        pytest.param(ScriptedTask(task_id="create"), False, id="it runs"),
+        pytest.param(ScriptedTask(task_id="create", runs={"manual__1": "failed"}), True, id="the run was marked"),
+        pytest.param(ScriptedTask(task_id="create", states={"create": "failed"}), True, id="the task was marked"),
+    ],
+)
+def test_a_run_that_a_person_marked_sends_nothing_more(tmp_path: Path, task: ScriptedTask, *, stopped: bool) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    tasks.gate(site(flow), context(task))
+    tasks.pipeline_change("create")(site(flow), context(task))
+    assert flow.was_stopped is stopped
+
+
+def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path) -> None:
+    flow, first, second = ScriptedFlow(tmp_path, changes=(CREATE,)), ScriptedTask(), ScriptedTask(run_id="manual__2")
+    tasks.validate(site(flow), context(first))
+    ask_to_stop(tmp_path, "local", by="carol")
+    tasks.validate(site(flow), context(second))
+    stopped = []
+    for task in (first, second):
+        tasks.gate(site(flow), context(task))
+        tasks.pipeline_change("create")(site(flow), context(task))
+        stopped.append(flow.was_stopped)
+    assert stopped == [True, False]
+    (tmp_path / "stops" / "local.json").write_text("no json", encoding="utf-8")
+    tasks.pipeline_change("create")(site(flow), context(second))
+    assert flow.was_stopped, "a stop that nobody can read must count as one"
+
+
+def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    for name, said in (("carol", "carol"), (None, "schedule")):
+        task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=name))
+        tasks.gate(site(flow), context(task))
+        tasks.pipeline_change("create")(site(flow), context(task))
+        assert flow.started_by == said
 
 
 @pytest.mark.parametrize(
@@ -480,7 +553,10 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
         tasks.report(site(flow), context(task))
     result = msgspec.convert(task.pushed["result"], RunResult)
     assert json.loads(json.dumps(task.pushed["result"])) == task.pushed["result"]
-    assert (result.success, result.headline) == (False, "The run did not end as it should; 1 held.")
+    assert (result.success, result.headline) == (
+        False,
+        "Applied, and the run did not end as it should: 1 done; 1 held.",
+    )
     assert [(change.topic, change.status) for change in result.changes] == [("tmp-import", "held"), ("orders", "done")]
     assert result.notes == ("Task verify failed; its log says why, or the API server's.",)
 

@@ -111,7 +111,7 @@ def test_the_last_change_comes_from_the_audit_log_and_stays(run: Run, tmp_path: 
     for _ in range(2):  # the second one reads it from the index before
         index_topics(run)
         (row,) = index_of(tmp_path, "local").page(TopicsWanted(q="shop.orders")).rows
-        assert row.changed.endswith("configure by User:topicops")
+        assert row.changed.endswith("configure by User:topicops (Kafka)")
         assert index_of(tmp_path, "local").head().audit_lines == 1
     assert [line.n for line in life_of_topic(tmp_path, "local", "shop.orders", most=5)] == [1]
     assert not life_of_topic(tmp_path, "local", "shop.order", most=5)

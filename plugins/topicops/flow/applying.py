@@ -33,6 +33,7 @@ from topicops.flow.runs.outcomes import (
     write_outcomes,
 )
 from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_specs, safety_notes
+from topicops.flow.runs.unverified import note_unverified
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
@@ -66,12 +67,14 @@ def apply(
     lock_timeout_s: float = 0.0,
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
+    started_by: str = "",
 ) -> ApplySummary:
     """``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
         approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
+        started_by: Who or what started the run, for the audit log; empty: not known.
 
     Raises:
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
@@ -127,6 +130,7 @@ def apply(
                 comments,
                 interrupted,
                 server_time,
+                started_by,
             )
             sending.send(live, reader, lease, journal, into=outcomes)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
@@ -172,6 +176,7 @@ class _Sending:
     """What these approvers wrote, by digest."""
     interrupted: Callable[[], bool]
     server_time: ServerTime | None
+    started_by: str
 
     def send(
         self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal, *, into: list[Outcome]
@@ -191,6 +196,7 @@ class _Sending:
             count_planned_deletes(self.run, live, to_run)
             topics = [gated.change.topic for gated in to_run]
             record_baseline(self.run, live, topics, kind=kind_of(self.actions))
+            note_unverified(self.run, topics)
             wrappers, epoch_before = PORT_WRAPPERS.get(), reader.controller_epoch()
             with (
                 registered(open_journals_folder(self.run), journal.path, audit.origin, audit_lines=audit_lines),
@@ -234,6 +240,7 @@ class _Sending:
             approvers=self.approvers,
             comments=self.comments,
             principals=principals,
+            started_by=self.started_by,
         )
         return FileAuditLog(audit_folder(self.run.home), origin)
 

@@ -21,6 +21,7 @@ from topicops.edges.program import program_digest
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
+from topicops.flow.runs.unverified import unverified
 from topicops.flow.runs.verified import write_verified
 from topicops.flow.topic_index import note_look
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -213,6 +214,8 @@ def _open_matters(run: Run) -> Iterator[str]:
     """Yield what is neither in the files nor in the snapshot, and must not be hidden."""
     if any(open_journals_folder(run).glob("*.json")):
         yield "requests of another run are being sent, or nobody knows what became of them"
+    if left := unverified(run):
+        yield f"{plural(len(left), 'topic')} changed by an earlier run and not verified yet"
     if held := read_held(run.home, run.environment).addresses:
         yield f"{plural(len(held), 'change')} held"
     if lost := run.store.read_value("live.json", ClusterSnapshot).lost:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
-from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import left_out
-from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Run, Summary, notes_of
+from topicops.flow.runs.run import DIAGNOSTICS_FILE, ENVIRONMENT_FILE, PLAN_FILE, Run, Summary, notes_of
 from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
 from topicops.model.errors import ArtifactError
@@ -19,6 +19,7 @@ from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
     carried_out,
@@ -49,7 +50,7 @@ def run_report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
     """All that the run has left in its folder so far."""
-    outcomes = read_outcomes(run)
+    outcomes, both = outcomes_so_far(run), (read_facts(run, "before"), read_facts(run, "after"))
     return RunReport(
         environment=run.environment,
         run=run.name,
@@ -58,14 +59,16 @@ def run_report(
         checks=_read(run, "checks.json", tuple[Check, ...]),
         quality_before=_quality_results(run, "before"),
         quality_after=_quality_results(run, "after"),
-        facts_before=read_facts(run, "before"),
-        facts_after=read_facts(run, "after"),
+        facts_before=both[0],
+        facts_after=both[1],
         failed_tasks=tuple(failed_tasks),
         problem=problem,
         interrupted=interrupted,
         source=_source(run),
         notes=notes_of(run),
         rejected=left_out(run),
+        diagnostics=_read(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]),
+        topics=_described(run) if any(facts and facts.unhealthy for facts in both) else frozenset(),
     )
 
 
@@ -149,6 +152,10 @@ def report_file(run: Run, output: Format) -> Path:
 def render_report(run: Run, output: Format) -> str:
     """The report that the run has written. Raises ``ArtifactError`` when it wrote none."""
     return run.store.read_text(report_file(run, output).name).rstrip("\n")
+
+
+def _described(run: Run) -> frozenset[str]:
+    return frozenset(run.read_desired().topics) if run.store.has("desired.json") else frozenset()
 
 
 def _read(run: Run, name: str, kind: type[T]) -> T:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topicops.edges.home.memory_file import MemoryFile
 from topicops.flow.reporting import run_report
+from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import Run
-from topicops.model.errors import ArtifactError
+from topicops.flow.runs.unverified import unverified_of
+from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
+from topicops.model.printable import plural
 from topicops.model.runs.events import Event, EventKind, Told
 from topicops.steps.reporting.runs import run_events
 from topicops.steps.reporting.runs.run_report import RunReport
 
+END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
 """In the folder of a run: what was told of this run alone."""
 DRIFT_FILE = "drift.json"
@@ -52,6 +57,8 @@ class Telling:
         self._rules = run_events.evaluated_rules(report) if judged else frozenset[str]()
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
+        self.problems: list[str] = []
+        """Why what was told cannot be remembered."""
 
     def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
         """Tell one receiver what is new to it; returns what it took.
@@ -72,7 +79,10 @@ class Telling:
         memory = self._lasting if event.kind == "recovered" or event.kind in self._judged else self._of_run
         told = _read(memory)
         causes = run_events.told_after(told.causes.get(receiver, {}), event, self.events)
-        memory.write(replace(told, causes={**told.causes, receiver: causes}))
+        try:
+            memory.write(replace(told, causes={**told.causes, receiver: causes}))
+        except ArtifactError as error:
+            self.problems.append(str(error))
 
 
 def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool) -> Telling:
@@ -113,11 +123,46 @@ def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) 
     return Telling(run, report, (event,), frozenset())
 
 
-def telling_of_failure(run: Run, sentence: str, *, is_whole: bool) -> Telling:
-    """Of a run that failed; empty if its report has told of it."""
+def note_end_told(run: Run) -> None:
+    """After everybody was told how the run ended, so that nobody is told again that it failed."""
+    with suppress(ArtifactError):
+        run.store.write_text(END_TOLD_FILE, "")
+
+
+def telling_of_failure(run: Run, reason: str) -> Telling:
+    """Of a run that failed without a report that told of it. Needs neither its folder nor the home.
+
+    Args:
+        reason: Airflow's, in a few words.
+    """
+    sentence = f"run {run.name}: {reason}; {_left_by(run)}"
     report = RunReport(environment=run.environment, run=run.name, problem=sentence)
-    found = () if run.store.has("report.json") else tuple(run_events.events_of_run(report, mode="approval"))
+    found = () if _is_end_told(run) else tuple(run_events.events_of_run(report, mode="approval"))
+    is_whole = not run.name.startswith("topic_approval_")
     return Telling(run, report, found, frozenset(("failed",)) if found and is_whole else frozenset())
+
+
+def _is_end_told(run: Run) -> bool:
+    try:
+        return run.store.has(END_TOLD_FILE)
+    except (ArtifactError, OSError):  # then it is told, perhaps again
+        return False
+
+
+def _left_by(run: Run) -> str:
+    """What the run has sent, and what of it nobody has verified."""
+    try:
+        sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
+        left = unverified_of(run)
+    except (TopicopsError, OSError) as error:
+        return f"what it has sent cannot be read: {error}"
+    if not sent:
+        return "nothing was sent"
+    named = ", ".join(f"{outcome.action} {outcome.topic}" for outcome in sent[: run_events.NAMED])
+    more = len(sent) - run_events.NAMED
+    said = f"{plural(len(sent), 'change')} sent: {named}{f', {more} more' if more > 0 else ''}"
+    unseen = f"; {plural(len(left), 'topic')} not verified, which the next run does first" if left else ""
+    return f"{said}{unseen}"
 
 
 def _file_of(run: Run) -> Path:

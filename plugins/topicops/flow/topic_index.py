@@ -16,7 +16,7 @@ from topicops.edges.home.topic_index import (
     write_topic_index,
 )
 from topicops.flow.later_changes import reading_marks
-from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, Run, audit_folder, now
@@ -107,7 +107,7 @@ def _topics_of_plan(run: Run, plan: Plan | None) -> Callable[[str], bool] | None
 def _planned(
     run: Run, plan: Plan | None, is_of_plan: Callable[[str], bool] | None
 ) -> Mapping[str, Sequence[PlannedChange]]:
-    outcomes = {outcome.digest: outcome for outcome in read_outcomes(run)}
+    outcomes = {outcome.digest: outcome for outcome in outcomes_so_far(run)}
     rejected = {digest: str(found) for digest, found in read_rejections(run.home, run.environment).items()}
     planned = planned_changes(plan, run=run.name, outcomes=outcomes, rejected=rejected)
     before = index_of(run.home, run.environment).planned() if is_of_plan else {}
@@ -139,9 +139,7 @@ def _last_changes(run: Run) -> tuple[Mapping[str, LastChange], int]:
     log = read_audit_log(audit_folder(run.home), run.environment, may_begin_with=lambda line: line.n <= count + 1)
     lines = [line for line in log.lines if line.n > count]
     newer = {
-        line.topic: LastChange(
-            at=line.at, action=line.action, outcome=line.outcome, run=line.run, by=line.approver or line.principal
-        )
+        line.topic: LastChange(at=line.at, action=line.action, outcome=line.outcome, run=line.run, by=line.who)
         for line in lines
     }
     return {**known, **newer}, lines[-1].n if lines else count

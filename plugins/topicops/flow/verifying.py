@@ -10,7 +10,7 @@ from math import inf
 
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import (
     KINDS,
     CountedSummary,
@@ -19,9 +19,11 @@ from topicops.flow.runs.run import (
     read_environment,
     read_needed_specs,
 )
+from topicops.flow.runs.unverified import note_verified_topics, unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock
+from topicops.model.printable import plural
 from topicops.model.runs.results import Check, Outcome, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.model.unexpected import log_error, sentence
@@ -37,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
 """Deadlines of who looks and does not wait."""
+NAMED = 5
+"""How many topics a sentence names."""
 SAID_AGAIN_S = 5.0
 """After how long verify says again how far it is, while no topic becomes right or wrong."""
 
@@ -85,7 +89,7 @@ def record_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *,
 
 def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
     """``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
-    return verify_outcomes(run, read_outcomes(run), known_findings=_known_findings(run), interrupted=interrupted)
+    return verify_outcomes(run, outcomes_so_far(run), known_findings=_known_findings(run), interrupted=interrupted)
 
 
 def verify_or_note_failure(run: Run, *, interrupted: Callable[[], bool]) -> None:
@@ -126,7 +130,37 @@ def verify_outcomes(
             releases=releases,
             source=environment.spec.cluster.source,
         )
-    return write_checks(run, checks)
+    summary = write_checks(run, checks)
+    note_verified_topics(run, {outcome.topic for outcome in outcomes})
+    return summary
+
+
+def verify_left(run: Run) -> list[str]:
+    """Look at each topic that an earlier run changed and did not come to verify; a sentence for each such run.
+
+    Raises:
+        ClusterError: The cluster cannot be read.
+    """
+    left = unverified(run)
+    if not left:
+        return []
+    there = sorted(left.keys() & run.read_live().topics.keys())
+    checks = check_topics(run, there) if there else ()
+    unhealthy = {check.topic: check.message for check in checks if check.is_problem}
+    sentences = []
+    for by in sorted(set(left.values())):
+        topics = [topic for topic in left if left[topic] == by]
+        bad = [f"{topic}: {unhealthy[topic]}" for topic in topics if topic in unhealthy]
+        gone = [topic for topic in topics if topic not in there]
+        parts = [
+            f"{len(topics) - len(bad) - len(gone)} healthy",
+            f"{len(gone)} not there: {', '.join(gone[:NAMED])}" if gone else "",
+            f"{len(bad)} not healthy: {'; '.join(bad[:NAMED])}" if bad else "",
+        ]
+        said = ", ".join(filter(None, parts))
+        sentences.append(f"run {by} changed {plural(len(topics), 'topic')} and did not verify them; now: {said}")
+    note_verified_topics(run, left.keys())
+    return sentences
 
 
 def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:

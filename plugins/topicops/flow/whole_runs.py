@@ -20,6 +20,7 @@ from topicops.flow.runs.run import (
     read_environment,
     read_needed_specs,
 )
+from topicops.flow.stopping import note_begin, stop_reason
 from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
@@ -74,6 +75,9 @@ def apply_own_plan(
 def _apply_and_verify(
     run: Run, approvals: Sequence[Approval], lock_timeout_s: float, interrupted: Callable[[], bool]
 ) -> ExitStatus:
+    note_begin(run)
+    is_asked = interrupted
+    interrupted = lambda: is_asked() or bool(stop_reason(run))  # noqa: E731
     apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
     outcomes = read_outcomes(run)
     with unrecorded_once_sent(outcomes):

@@ -73,9 +73,7 @@ def unneeded_steps(
     found: dict[str, str] = {kind: why if is_plan else f"nothing to {kind}" for kind in ACTIONS if kind not in kinds}
     if not kinds:
         found |= {"verify": why, "announce": why}
-    if is_plan:
-        found["quality_after"] = why
-    elif not kinds and judged_by:
+    if not kinds and judged_by:
         found["quality_after"] = f"{why}, and the rules held in this very state: run {judged_by}"
     if not asks:
         found["ask"] = "nothing is held that an approval could let run"

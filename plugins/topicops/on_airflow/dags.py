@@ -6,11 +6,12 @@ The trigger rules decide whether a delete can run after a failure or a rejection
   reaches each of them directly. Airflow's rejection skips only direct downstream tasks.
 - create, expand and configure have no edge between them; the lease keeps them apart.
 - delete runs when none of the three failed. Kinds without a change are skipped, so a skip is no failure.
-- verify runs when no kind failed and at least one ran: what was sent is verified, also without a delete.
-- quality_after of the pipeline runs without verify too, because a cluster that nobody changed may still be in a state
-  that no rule has judged; ``gate`` skips it by name where it is not needed. After a rejection nothing is judged.
+- verify runs in any case: what was sent is verified, also when some of it failed. It skips itself where nothing was.
+- quality_after runs in any case too, because a cluster that nobody changed may still be in a state that no rule has
+  judged; ``gate`` skips it by name where it is not needed, and it skips itself after a failure or a rejection without
+  anything sent.
 - announce is there once for each group of topics that ``verify`` leaves to it. The run does not fail with it.
-- Only ``report`` has ``all_done``: it waits for all tasks that could still run, and includes all of them.
+- ``report`` has ``all_done`` too: it waits for all tasks that could still run, and includes all of them.
 
 Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name (``branches``).
 """
@@ -168,7 +169,7 @@ def pipeline_dag(site: Site) -> DAG:
             fail_when_dag_is_paused=True,
             doc_md=approval.AskForApproval.__doc__,
         )
-        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site, judged="none_failed")
+        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site)
     return dag
 
 
@@ -199,7 +200,7 @@ def approval_dag(site: Site) -> DAG:
             execution_timeout=None,
         )
         load >> approve
-        _changes_to_report(approve, approval.approved_change, approval.report, site, judged="all_success")
+        _changes_to_report(approve, approval.approved_change, approval.report, site)
     return dag
 
 
@@ -275,23 +276,19 @@ def _announce(site: Site, verify: BaseOperator) -> MappedOperator:
 
 
 def _changes_to_report(
-    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site, *, judged: str
+    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site
 ) -> BaseOperator:
-    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report.
-
-    Args:
-        judged: The trigger rule of ``quality_after``.
-    """
+    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report."""
     create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
     delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
     verify = _step(
         "verify",
         tasks.verify,
         site,
-        trigger_rule="none_failed_min_one_success",
+        trigger_rule="all_done",
         outlets=[topics_alias(site.environment)],
     )
-    quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule=judged)
+    quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule="all_done")
     report = _step("report", report_step, site, trigger_rule="all_done")
     _announce(site, verify) >> report
     before >> [create, expand, configure, delete]

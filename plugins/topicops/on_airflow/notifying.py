@@ -27,6 +27,7 @@ from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
 if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier
 
+    from topicops.flow.runs.run import Run
     from topicops.flow.telling import Telling
     from topicops.model.runs.events import Event
 
@@ -44,18 +45,52 @@ def tell(
 ) -> None:
     """Tell the log, these notifiers and those of the setting what each does not know yet.
 
-    A problem is logged, and fails no task.
+    A problem is logged, and fails no task. What was told is a memory against repeats, and no condition: where it cannot
+    be read or written, all is told, perhaps again.
 
     Args:
         link: Where the events lead; empty: to the run's plan, or to its quality rules.
     """
     try:
         found = telling()
-        found.tell(THE_LOG, _to_log)
-        for name, notifier in _receivers((*notifiers, *notifiers_of_setting())):
-            found.tell(name, partial(_notify, notifier, context, link))
     except TopicopsError as error:
-        log.error("not everybody is told of this run: %s", error)  # noqa: TRY400  a sentence for people
+        log.error("nobody is told of this run: %s", error)  # noqa: TRY400  a sentence for people
+        return
+    found.tell(THE_LOG, _to_log)
+    _tell_each(found, (*notifiers, *those_of_setting()), context, link)
+
+
+def tell_of_end(
+    run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context, *, logs: bool = False
+) -> None:
+    """Tell these notifiers, and nobody else, of a run that failed; nothing if its report has told of it.
+
+    Args:
+        reason: Airflow's, in a few words.
+        logs: Whether the log and the metrics are told too.
+    """
+    from topicops.flow.telling import telling_of_failure
+
+    found = telling_of_failure(run, reason)
+    if logs:
+        found.tell(THE_LOG, _to_log)
+    _tell_each(found, notifiers, context, "")
+
+
+def _tell_each(found: Telling, notifiers: Sequence[BaseNotifier], context: Context, link: str) -> None:
+    for name, notifier in _receivers(notifiers):
+        found.tell(name, partial(_notify, notifier, context, link))
+    for problem in found.problems:
+        log.error("what was told cannot be remembered, so it may be told again: %s", problem)
+
+
+def those_of_setting() -> Sequence[BaseNotifier]:
+    """What ``TOPICOPS_NOTIFY`` makes; nothing, and a line in the log, when it makes no notifier."""
+    try:
+        return notifiers_of_setting()
+    except UsageError as error:
+        log.error("nobody is told: %s", error)  # noqa: TRY400  a sentence for people
+        return ()
 
 
 def notifiers_of_setting() -> Sequence[BaseNotifier]:

@@ -43,6 +43,8 @@ class Options:
     """Each is told of what happens; those of the setting ``TOPICOPS_NOTIFY`` too."""
     pool: str | None = None
     """Of each task."""
+    fail_on: frozenset[str] = frozenset()
+    """What makes a run red that is no failure: ``unhealthy``."""
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     """Role to rights on the DAGs, as Airflow's ``access_control``."""
 

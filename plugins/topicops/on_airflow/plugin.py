@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from airflow.plugins_manager import AirflowPlugin
 
+from topicops.on_airflow import listening
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -39,6 +41,7 @@ def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, st
 
 class TopicopsPlugin(AirflowPlugin):
     name = "topicops"
+    listeners = [listening]  # noqa: RUF012  Airflow gives the type
     fastapi_apps = [{"app": pages, "url_prefix": PREFIX, "name": "topicops"}]  # noqa: RUF012  Airflow gives the type
     # Airflow shows a tab on the runs of every DAG and has no filter: so their names say whose they are, and tasks have
     # none, because the tasks that make a plan or evaluate rules have a button instead (`links`).

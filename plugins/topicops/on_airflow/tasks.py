@@ -28,6 +28,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.pull_requests.review import MOST_DIGESTS
+from topicops.model.runs.results import IN_PLACE
 from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.assets import announce_topics
@@ -43,6 +44,7 @@ from topicops.on_airflow.params import (
     pinned_commit,
     triggered_by,
 )
+from topicops.on_airflow.stopping import stop_asked
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
@@ -105,6 +107,8 @@ class Flow(Protocol):
         approvals: Sequence[Approval],
         lock_timeout_s: float,
         attempt: int,
+        started_by: str,
+        interrupted: Callable[[], bool],
     ) -> ApplySummary: ...
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
@@ -235,7 +239,11 @@ def validate(site: Site, context: Context) -> XComValue:
 
     A run that is pinned to a commit first waits until the folder of the files is at it.
     """
+    from topicops.flow.stopping import note_begin
+
     with step(site, context) as (flow, run):
+        note_begin(run)
+        keep_commit_address(run, commit_address(context["ti"], site.topics))
         if context["params"].get("mode") == "apply":
             refuse_overtaken(run, context)
         return flow.validate(run, as_tables=True, patience_s=commit_within().total_seconds()).to_xcom()
@@ -245,7 +253,9 @@ def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
-        quiet = flow.look_for_quiet(run, mode=mode_or_drift(context), full_because=full_because(context))
+        left = verify_left(run)
+        full = full_because(context) or next(iter(left), "")
+        quiet = flow.look_for_quiet(run, mode=mode_or_drift(context), full_because=full)
         if quiet is None:
             return summary
         if mode_or_drift(context) == "apply":
@@ -322,7 +332,7 @@ def gate(site: Site, context: Context) -> XComValue:
             return {
                 **summary,
                 **not_to_run(plan),
-                SKIP: unneeded_steps(plan, approvals, mode=mode_of(context), asks=False),
+                SKIP: unneeded_steps(plan, approvals, mode="plan", asks=False, judged_by=flow.judged_by(run)),
             }
         note_plan_of(run, context)
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
@@ -416,32 +426,46 @@ def refuse_overtaken(run: Run, context: Context) -> None:
 def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Approval]) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with step(site, context) as (flow, run), logged_once():
+        stop = stop_asked(run, context["ti"])
         summary = flow.apply(
             run,
             actions=(action,),
             approvals=approvals,
             lock_timeout_s=LEASE_PATIENCE_S,
             attempt=context["ti"].try_number,
+            started_by=triggered_by(context) or "schedule",
+            interrupted=stop,
         )
         log_outcomes(run, action)
     counts = summary.counts
     if bad := {status: counts[status] for status in ("failed", "unknown", "refused", "not sent") if counts.get(status)}:
         words = ", ".join(f"{count} {status}" for status, count in bad.items())
-        kind = AirflowFailException if set(bad) == {"refused"} else AirflowException
-        raise kind(f"{action}: {words}; the log above and the report say why")
+        kind = AirflowFailException if set(bad) == {"refused"} or stop.by_a_person else AirflowException
+        raise kind(f"{action}: {words}; {stop.reason or 'the log above and the report say why'}")
     return summary.to_xcom()
 
 
 def verify(site: Site, context: Context) -> Sequence[Sequence[int]]:
     """Verify each changed topic in both views; a failed check fails the run in ``report``, after the rules.
 
-    Each topic that is healthy gets an asset event. Returns the groups of topics that ``announce`` has to announce.
+    Also after a failure: what was sent before it is verified. Each topic that is healthy gets an asset event. Returns
+    the groups of topics that ``announce`` has to announce.
     """
     with step(site, context) as (flow, run):
+        require_something_sent(run)
         summary = flow.verify(run)
         log_verdicts(run)
         context["ti"].xcom_push(key="verified", value=summary.to_xcom())
         return announce_topics(run, context)
+
+
+def require_something_sent(run: Run) -> None:
+    """Skip the task where this run has sent nothing, so that there is nothing to look at."""
+    from topicops.flow.runs.outcomes import outcomes_so_far
+
+    if not any(outcome.sent or outcome.status in IN_PLACE for outcome in outcomes_so_far(run)):
+        log.info("nothing was sent in this run: there is nothing to verify")
+        raise AirflowSkipException("nothing was sent in this run")
 
 
 def announce(site: Site, context: Context, first: int) -> None:
@@ -451,8 +475,10 @@ def announce(site: Site, context: Context, first: int) -> None:
 
 
 def quality_after(site: Site, context: Context) -> XComValue:
-    """Is the result healthy? Fails on a critical rule."""
+    """Is the result healthy? Fails on a critical rule. Also in mode plan; after a failure, if something was sent."""
     with step(site, context) as (flow, run):
+        if failed_tasks(context) or "mode" not in context["params"]:
+            require_something_sent(run)
         return show_quality(flow.quality_after(run), run, "quality-after.json", context)
 
 
@@ -466,15 +492,14 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if failed and is_whole:
             flow.note_good_run(run, failed_tasks=failed)
         summary = flow.report(run, failed_tasks=failed)
-        log.info("%s; %s held, %s skipped", summary.summary, summary.held, summary.skipped)
+        log.info("%s", summary.summary)
         if run.store.has("report.txt"):
             log.info("\n%s", run.store.read_text("report.txt"))
         if is_whole and mode_of(context) == "apply":
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
             flow.note_good_run(run)
-        if run.store.has("quality-after.json"):
-            flow.index_topics(run)
+        flow.index_topics(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
@@ -482,6 +507,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:
         problems.append(f"the run is not good: {summary.summary}")
+    if "unhealthy" in site.options.fail_on and not problems and (sick := unhealthy_sentence(run)):
+        problems.append(f"airflow.failOn: {sick}")
     if problems:
         context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
@@ -491,7 +518,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -> None:
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.flow.reporting import run_report
-    from topicops.flow.telling import telling_of_run
+    from topicops.flow.telling import note_end_told, telling_of_run
     from topicops.on_airflow.notifying import count, tell
     from topicops.steps.reporting.runs.run_events import gauges_of
 
@@ -500,30 +527,44 @@ def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -
     tell(
         lambda: telling_of_run(run, mode=mode, failed_tasks=failed, is_whole=is_whole), site.options.notifiers, context
     )
+    note_end_told(run)
     if is_whole:
         count(run.environment, gauges_of(run_report(run, failed_tasks=failed)))
 
 
 def tell_of_failure(site: Site, context: Context) -> None:
-    """Airflow's callback of a failed run: tell of the failure, unless the run's report has told of it.
+    """Airflow's callback of a failed run: tell the notifiers of the DAG file, unless the run's report has told.
 
-    The DAG processor calls it, also when no task could report.
+    The DAG processor calls it, also when no task could report. ``listening`` tells the notifiers of the setting: it
+    needs neither the DAG file nor its bundle.
     """
     from topicops import flow
-    from topicops.flow.telling import telling_of_failure
-    from topicops.on_airflow.notifying import tell
+    from topicops.on_airflow.notifying import tell_of_end
 
     dag_run = context["dag_run"]
-    try:
-        run = flow.open_run(
-            environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id
-        )
-        reason = str(context.get("reason") or "a task failed")
-        sentence = f"{dag_run.dag_id}, run {dag_run.run_id}: {reason}, and there is no report"
-        telling = partial(telling_of_failure, run, sentence, is_whole=dag_run.dag_id != site.approval_id)
-        tell(telling, site.options.notifiers, context)
-    except TopicopsError as error:
-        log.error("nobody is told of the failed run: %s", error)  # noqa: TRY400  a sentence for people
+    run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
+    flow.index_topics(run)
+    tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
+
+
+def verify_left(run: Run) -> Sequence[str]:
+    """Verify what earlier runs changed and did not come to verify; the sentences are in the log and in the report."""
+    from topicops.flow.runs.run import note
+    from topicops.flow.verifying import verify_left
+
+    sentences = verify_left(run)
+    note(run, sentences)
+    for sentence in sentences:
+        log.warning("%s", sentence)
+    return sentences
+
+
+def unhealthy_sentence(run: Run) -> str:
+    """What is not healthy after the run; empty: nothing is, as far as it was looked at."""
+    from topicops.flow.reporting import run_report
+    from topicops.steps.reporting.runs.run_events import unhealthy_verdict
+
+    return unhealthy_verdict(run_report(run))
 
 
 def hand_over(result: RunResult, context: Context) -> None:
@@ -572,9 +613,9 @@ def log_changes(plan: Plan) -> None:
     """One line a change, with the gate's word and its reasons, and one a blocked topic."""
     for gated in plan.changes:
         change, reasons = gated.change, "; ".join(gated.reasons)
-        log.info("%s %s %s %s", gated.gate.value, change.action, change.address, f"({reasons})" if reasons else "")
+        log.info("%s %s %s %s", gated.gate.value, change.action, change.topic, f"({reasons})" if reasons else "")
     for blocked in plan.change_set.blocked:
-        log.warning("blocked topic.%s (%s): %s", blocked.topic, "; ".join(blocked.reasons), blocked.way_out)
+        log.warning("blocked %s (%s): %s", blocked.topic, "; ".join(blocked.reasons), blocked.way_out)
 
 
 def not_to_run(plan: Plan) -> XComValue:

@@ -65,6 +65,8 @@ class AuditOrigin:
     """Who approved each change that was approved, by digest."""
     comments: Mapping[str, str] = field(default_factory=dict)
     """What the approver wrote beside it, by digest of the change."""
+    started_by: str = ""
+    """Who or what started the run; empty: not known."""
 
 
 class FileAuditLog:
@@ -202,6 +204,7 @@ class FileAuditLog:
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
             comment=origin.comments.get(mutation.digest) or msgspec.UNSET,
+            started_by=origin.started_by or msgspec.UNSET,
         )
 
 

@@ -92,9 +92,14 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
 
 def intended_topics(folder: Path) -> frozenset[str]:
     """Topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
+    return frozenset(entry.topic for entry in journal_entries(folder) if entry.kind == "intent")
+
+
+def journal_entries(folder: Path) -> list[JournalEntry]:
+    """Of all tries of a run, in the order of their times. Raises as ``read_journal``."""
     with as_artifact_error(folder, "cannot be read"):
         journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
-    return frozenset(entry.topic for path in journals for entry in read_journal(path) if entry.kind == "intent")
+    return sorted((entry for path in journals for entry in read_journal(path)), key=lambda entry: entry.at)
 
 
 def has_later_try(path: Path) -> bool:

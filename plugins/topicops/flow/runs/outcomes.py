@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.topic_count import TopicCount
 from topicops.flow.runs.run import CountedSummary, Run, note, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -17,6 +18,7 @@ from topicops.model.printable import printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.unexpected import log_error, sentence
 
+LOST = "its task ended before it could say what came of it: the next run reads it"
 logger = logging.getLogger(__name__)
 
 
@@ -49,6 +51,26 @@ def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outc
         if action in actions and run.store.has(outcomes_file(action))
         for outcome in run.store.read_value(outcomes_file(action), tuple[Outcome, ...])
     )
+
+
+def outcomes_so_far(run: Run) -> tuple[Outcome, ...]:
+    """As ``read_outcomes``, and what a task has sent that ended before it could say what came of it."""
+    outcomes = read_outcomes(run)
+    known = {outcome.digest for outcome in outcomes}
+    return (*outcomes, *(found for found in _in_journals(run) if found.digest not in known))
+
+
+def _in_journals(run: Run) -> Iterator[Outcome]:
+    newest = {entry.digest: entry for entry in journal_entries(run.store.folder)}
+    for entry in newest.values():
+        yield Outcome(
+            topic=entry.topic,
+            action=entry.action,
+            digest=entry.digest,
+            status=entry.status or OutcomeStatus.UNKNOWN,
+            message=entry.message or ("" if entry.status else LOST),
+            sent=entry.sent or entry.status is None,
+        )
 
 
 def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> ApplySummary:

@@ -48,6 +48,13 @@ class AuditLine:
     topic_id_after: str | None
     comment: str | UnsetType = UNSET
     """What the approver wrote; no line has it without a text."""
+    started_by: str | UnsetType = UNSET
+    """The person who started the run, or ``schedule``; no line has it without a text."""
+
+    @property
+    def who(self) -> str:
+        """Who is to be asked about it: who approved it, or else who started the run, or else Kafka's principal."""
+        return self.approver or (self.started_by if isinstance(self.started_by, str) else f"{self.principal} (Kafka)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class LastChange:
     outcome: OutcomeStatus
     run: str
     by: str
-    """Who approved it, else the principal that sent it."""
+    """Who approved it, else who started the run, else the principal that sent it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.events import Event, EventKind
 from topicops.model.runs.facts import Facts, UnhealthyPartitions
-from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.runs.run_events import (
     evaluated_rules,
     events_of_run,
@@ -18,7 +19,7 @@ from topicops.steps.reporting.runs.run_events import (
     recovered,
     told_after,
 )
-from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.steps.reporting.runs.run_report import RunReport, headline
 from topicops.testing.changes import create_topic, plan_of
 
 RULE = QualityResult(
@@ -65,15 +66,51 @@ def test_a_failed_run_says_what_failed() -> None:
     check = Check(id="V07", topic="a", verdict=Verdict.DEGRADED, message="broker 3 lags", code="TOP601")
     told = events(report(failed_tasks=("create",), outcomes=(outcome("a", OutcomeStatus.FAILED),), checks=(check,)))
     assert told["failed"].verdict == (
-        "The run failed: create failed; create a: failed; not healthy after the changes: a."
+        "The run failed: 1 failed; create failed; create a; not healthy after the changes: a."
+    )
+
+
+def test_the_common_reason_leads() -> None:
+    refused = [
+        replace(outcome(f"t{n}", OutcomeStatus.REFUSED), message=f"t{n}: broker 2 is not live") for n in range(40)
+    ]
+    told = events(report(failed_tasks=("create",), outcomes=(outcome("a", OutcomeStatus.DONE), *refused)))
+    assert told["failed"].verdict.startswith(
+        "The run failed: 40 refused: the topic: broker 2 is not live; create failed"
+    )
+    assert told["applied"].verdict.startswith("Applied in part: 1 done, 40 refused (the topic: broker 2 is not live).")
+
+
+def test_a_file_with_an_error_is_named_with_its_place() -> None:
+    wrong = (
+        Diagnostic(
+            code="TOP101",
+            severity=Severity.ERROR,
+            file="topics/a.yaml",
+            line=3,
+            column=5,
+            end_line=3,
+            end_column=6,
+            summary="no owner",
+        ),
+    ) * 2
+    told = events(report(plan=None, failed_tasks=("validate",), diagnostics=wrong))
+    assert "topics/a.yaml:3: TOP101 no owner; 1 more" in told["failed"].verdict
+    assert "topics/a.yaml:3: TOP101 no owner; 1 more" in headline(report(plan=None, problem="x", diagnostics=wrong))
+
+
+def test_a_rule_is_said_in_words_with_its_first_topic() -> None:
+    row = FailingRow(row={"topic": "shop.orders"})
+    told = events(report(quality_before=(replace(RULE, rows_failed=4, examples=(row,)),)))
+    assert told["unhealthy"].verdict == (
+        "The cluster is not healthy: every replica is in sync (Q12): not so for shop.orders, 3 more."
     )
 
 
 def test_a_dead_broker_is_one_event_however_many_partitions_it_leaves_behind() -> None:
     few, many = (events(report(facts_before=dead(3, count), quality_before=(RULE,))) for count in (2, 108))
     assert many["unhealthy"].verdict == (
-        "The cluster is not healthy: broker 3: 108 partitions with a replica outside the ISR (Q12); "
-        "quality rules that fail: Q12."
+        "The cluster is not healthy: broker 3: 108 partitions with a replica outside the ISR (Q12)."
     )
     assert few["unhealthy"].cause == many["unhealthy"].cause
     assert events(report(facts_before=dead(2, 2), quality_before=(RULE,)))["unhealthy"].cause != few["unhealthy"].cause
@@ -122,7 +159,7 @@ def test_a_cause_is_told_once_and_again_when_it_is_over() -> None:
         ["recovered"],
         [],
     ]
-    assert third[0].verdict == "Over: unhealthy. No changes."
+    assert third[0].verdict == "Over: a cluster that is not healthy. No changes."
     assert told == {}
 
 
@@ -132,7 +169,11 @@ def test_what_is_left_of_a_cause_is_told_as_a_part_that_is_over_and_may_grow_aga
     _, told = heard({}, sick)
     back, told = heard(told, report(quality_before=(HOLDS, leaders)))
     assert [(event.kind, event.verdict) for event in back] == [
-        ("recovered", "Over: broker 3, Q12. The cluster is not healthy: quality rules that fail: Q16.")
+        (
+            "recovered",
+            "Over: broker 3, Q12. The cluster is not healthy: "
+            "each broker leads what prefers it (Q16): not so, 2 times.",
+        )
     ]
     again, told = heard(told, sick)
     assert [event.kind for event in again] == ["unhealthy"]
@@ -176,4 +217,6 @@ def test_a_trouble_that_is_over_beside_one_that_is_not_names_both() -> None:
     sick = report(facts_before=dead(3, 2), quality_before=(RULE,))
     _, told = heard({}, replace(sick, failed_tasks=("create",)))
     fresh, _ = heard(told, sick)
-    assert [event.verdict for event in fresh] == ["Over: failed. Still there: unhealthy."]
+    assert [event.verdict for event in fresh] == [
+        "Over: a run that failed. Still there: a cluster that is not healthy."
+    ]

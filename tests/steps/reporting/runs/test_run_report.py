@@ -92,8 +92,8 @@ def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:
     assert text.startswith(
         "Applied in part: 1 done, 1 refused, 1 failed, 1 unknown, 1 not sent; 1 held, quality rule Q1 fails.\n"
     )
-    assert "  topic.a created\n" in text
-    assert "  topic.b create: failed: POLICY_VIOLATION (44)\n" in text
+    assert "  a created\n" in text
+    assert "  b create: failed: POLICY_VIOLATION (44)\n" in text
     assert "partitions: planned 3, live 6" in text
     assert "  degraded: topic.a V07: partition 0 lacks broker 3 in its ISR (TOP601)\n" in text
     assert "  after: Q1 every partition is led: FAILED (critical), 2 of 9 rows\n" in text
@@ -137,7 +137,7 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
         ),
         pytest.param(
             RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
-            "Nothing was applied: 1 refused.",
+            "Nothing was applied: 1 refused (moved).",
             id="all refused",
         ),
         pytest.param(

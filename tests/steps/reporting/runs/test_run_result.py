@@ -48,7 +48,10 @@ def test_every_change_is_in_the_result_once_with_its_end_and_the_gravest_comes_f
         ("skipped", "skipped", "needs an approval"),
         ("done", "done", ""),
     ]
-    assert (result.success, result.headline) == (False, "Applied in part: 1 done, 1 failed; 1 held, 1 skipped.")
+    assert (result.success, result.headline) == (
+        False,
+        "Applied in part: 1 done, 1 failed (POLICY_VIOLATION (44)); 1 held, 1 skipped.",
+    )
 
 
 def test_every_status_has_its_place() -> None:

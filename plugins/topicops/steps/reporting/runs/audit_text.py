@@ -17,8 +17,8 @@ from topicops.steps.audit_queries import is_whole
 from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
 
-FORMAT_VERSION = "1.1"
-"""1.1 added ``comment`` to the lines."""
+FORMAT_VERSION = "1.2"
+"""1.1 added ``comment`` to the lines, 1.2 ``started_by``."""
 UNSEEN = (
     "If the log and its head file were both rewritten, the log looks whole: keep the end that is shown here elsewhere, "
     "and give it with --head later. A mutation whose line was never written leaves no trace."
@@ -100,6 +100,7 @@ def _verification_lines(file: AuditFile, noted: AuditHead | None) -> Iterator[st
 
 def _parts(line: AuditLine) -> list[str]:
     approver = f", approved by {line.approver}" if line.approver else ""
+    started = f", started by {line.started_by}" if line.started_by else ""
     approver += f": {line.comment}" if line.comment else ""
     ids = f"topic id {line.topic_id_before or 'none'} -> {line.topic_id_after or 'none'}"
     answer = f"; {line.answer}" if line.answer != "accepted" else ""
@@ -107,7 +108,7 @@ def _parts(line: AuditLine) -> list[str]:
     return [
         f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} {line.topic}: {line.outcome}{requests}{answer}",
         *(f"  {text}" for text in _changed(line)),
-        f"  {line.environment}, run {line.run}, by {line.principal}{approver}",
+        f"  {line.environment}, run {line.run}, by {line.principal}{started}{approver}",
         f"  plan {line.plan[:12]}, commit {line.commit or 'none'}, line {line.n}, {ids}",
     ]
 

@@ -12,10 +12,19 @@ from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
 from topicops.model.runs.events import LASTING, TROUBLE, Event, EventKind
 from topicops.model.runs.facts import Facts
-from topicops.model.runs.results import IN_PLACE, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus, QualityResult
 from topicops.steps.reporting.facts_wording import unhealthy_lines
-from topicops.steps.reporting.runs.run_report import RunReport, headline
+from topicops.steps.reporting.runs.outcome_reasons import reasons_of
+from topicops.steps.reporting.runs.run_report import RunReport, first_problem, headline
 
+WORDS: Mapping[EventKind, str] = {
+    "blocked": "topics that are blocked",
+    "failed": "a run that failed",
+    "unhealthy": "a cluster that is not healthy",
+    "drift": "differences between files and cluster",
+    "held": "changes that are held",
+}
+"""Of kinds that last."""
 NAMED = 5
 """How many topics or changes a sentence names."""
 
@@ -45,9 +54,11 @@ def _failed(report: RunReport) -> Iterator[Event]:
     if not (report.failed_tasks or report.problem or missed or unhealthy):
         return
     parts = [
-        f"{_named(report.failed_tasks)} failed" if report.failed_tasks else "",
+        "; ".join(map(str, reasons_of(missed)[:NAMED])),
+        first_problem(report),
         report.problem,
-        _named([f"{outcome.action} {outcome.topic}: {outcome.status}" for outcome in missed]),
+        f"{_named(report.failed_tasks)} failed" if report.failed_tasks else "",
+        _named([f"{outcome.action} {outcome.topic}" for outcome in missed]),
         f"not healthy after the changes: {_named(unhealthy)}" if unhealthy else "",
     ]
     cause = [*report.failed_tasks, *(f"{outcome.topic} {outcome.status}" for outcome in missed), *unhealthy]
@@ -57,19 +68,36 @@ def _failed(report: RunReport) -> Iterator[Event]:
 
 def _unhealthy(report: RunReport) -> Iterator[Event]:
     """One cause for all that the same brokers and the same rules show, however many partitions it are."""
-    facts = report.newest_facts
-    rules = sorted({rule.rule for rule in report.quality_after or report.quality_before if not rule.success})
-    if not rules and not (facts and facts.unhealthy):
+    facts, rules = report.newest_facts, sorted({rule.rule for rule in _failing(report)})
+    verdict = unhealthy_verdict(report)
+    if not verdict:
         return
-    parts = [
-        *(unhealthy_lines(facts) if facts else ()),
-        f"quality rules that fail: {', '.join(rules)}" if rules else "",
-    ]
     counts = {"partitions": _most_of_a_broker(facts), "rules": len(rules)}
     brokers = sorted({_broker(found.broker) for found in facts.unhealthy}) if facts else []
-    verdict = f"The cluster is not healthy: {'; '.join(filter(None, parts))}."
     event = _event(report, "unhealthy", verdict, counts, ())
     yield replace(event, cause="\n".join([*brokers, *rules]))  # readable, so that a part of it can be over
+
+
+def unhealthy_verdict(report: RunReport) -> str:
+    """What is not healthy, in a sentence; empty: nothing is, as far as the run looked."""
+    facts = report.newest_facts
+    lines = unhealthy_lines(facts) if facts else []
+    said = "\n".join(lines)
+    lines = [*lines, *(rule_words(rule) for rule in _failing(report) if f"({rule.rule})" not in said)]
+    return f"The cluster is not healthy: {'; '.join(lines)}." if lines else ""
+
+
+def _failing(report: RunReport) -> list[QualityResult]:
+    by_rule = {rule.rule: rule for rule in (*report.quality_before, *report.quality_after)}
+    return [by_rule[rule] for rule in sorted(by_rule) if not by_rule[rule].success]
+
+
+def rule_words(rule: QualityResult) -> str:
+    """``Every topic of the files is in the cluster (Q16): not so for shop.orders, 3 more``."""
+    topics = list(dict.fromkeys(str(row.row["topic"]) for row in rule.examples if row.row.get("topic")))
+    more = max(0, rule.rows_failed - 1)
+    named = f" for {topics[0]}{f', {more} more' if more else ''}" if topics else f", {rule.rows_failed} times"
+    return f"{rule.title} ({rule.rule}): not so{named}"
 
 
 def _broker(broker: int | None) -> str:
@@ -179,7 +207,7 @@ def news(found: Sequence[Event], told: Mapping[str, str], over: Event, *, rules:
     yield from (event for event in found if told.get(event.kind) != event.cause and event.kind not in less)
     parts_over = {kind: parts for kind, parts in less.items() if kind in seen}
     if gone or parts_over:
-        what = [*gone, *chain.from_iterable(parts_over.values())]
+        what = [*(WORDS[kind] for kind in gone), *chain.from_iterable(parts_over.values())]
         left = [event.verdict for event in found if event.kind in parts_over] or [over.verdict]
         verdict = f"Over: {', '.join(what)}. {' '.join(left)}"
         yield replace(over, verdict=verdict, cause=" ".join([*gone, *parts_over]))
@@ -199,7 +227,7 @@ def recovered(report: RunReport, found: Sequence[Event], judged: Collection[Even
     """Of all kinds that this run could see and did not find; its cause has their names."""
     gone = [kind for kind in LASTING if kind in judged and kind not in {event.kind for event in found}]
     left = sorted({event.kind for event in found if event.kind in TROUBLE})
-    verdict = f"Still there: {', '.join(left)}." if left else headline(report)
+    verdict = f"Still there: {', '.join(WORDS[kind] for kind in left)}." if left else headline(report)
     return replace(_event(report, "recovered", verdict, {}, ()), cause=" ".join(gone))
 
 

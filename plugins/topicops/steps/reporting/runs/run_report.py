@@ -16,6 +16,7 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
     FactsJson,
@@ -26,6 +27,7 @@ from topicops.steps.reporting.facts_wording import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
+from topicops.steps.reporting.runs.outcome_reasons import reasons_of
 from topicops.steps.why_commands import why_command, why_commands
 
 FORMAT_VERSION = "1.4"
@@ -70,10 +72,14 @@ class RunReport:
     problem: str = ""
     """Why the run ended early, one sentence."""
     interrupted: bool = False
+    topics: frozenset[str] = frozenset()
+    """Those that the files describe; empty: not known."""
     source: Source = "zookeeper"
     """Where the live state was read; this decides which two views verify compares."""
     notes: tuple[str, ...] = ()
     """Sentences: which lease the run held, and what it recovered of earlier runs."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What validate found wrong, if the run ended there."""
     rejected: frozenset[str] = frozenset()
     """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
 
@@ -88,6 +94,11 @@ class RunReport:
             blocked=len(plan.change_set.blocked) if plan else 0,
             interrupted=self.interrupted,
         )
+
+    @property
+    def dag(self) -> str:
+        """The pipeline to start again, for a run in Airflow; empty for a command."""
+        return "" if self.run.partition("/")[0] in ("", "cli") else f"topic_pipeline_{self.environment}"
 
     @property
     def newest_facts(self) -> Facts | None:
@@ -121,8 +132,8 @@ def _ending(report: RunReport) -> str:
     summary = report.summary
     if report.interrupted:
         return f"Interrupted: {_counts(report)}"
-    if report.failed_tasks or report.problem:
-        return "The run did not end as it should"
+    if (report.failed_tasks or report.problem) and not report.outcomes:
+        return f"The run did not end as it should{f': {problem}' if (problem := first_problem(report)) else ''}"
     if not report.outcomes and (report.checks or report.plan is None):
         return _verified(report)
     if not report.outcomes:
@@ -131,6 +142,8 @@ def _ending(report: RunReport) -> str:
         return f"Nothing was applied: {_counts(report)}"
     if summary.count(*IN_PLACE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}"
+    if report.failed_tasks or report.problem:
+        return f"Applied, and the run did not end as it should: {_counts(report)}"
     if summary.unhealthy:
         return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}"
     verified = "Applied, verified in part" if _not_checked(report.checks) else "Applied and verified"
@@ -250,22 +263,23 @@ def report_json(report: RunReport) -> ReportJson:
 
 
 def next_steps(report: RunReport) -> Iterator[str]:
-    """Yield what a person should do now, the most urgent first; nothing when all is well."""
-    summary = report.summary
+    """Yield what a person should do now, the most urgent first; nothing when all is well.
+
+    After a run in Airflow these are ways in Airflow; after a command they are commands.
+    """
+    summary, again = report.summary, f"trigger {report.dag}"
     for status, advice in ADVICE.items():
         if count := summary.count(status):
             yield f"{count} {advice}"
     if summary.count(*ADVICE):
-        yield (
-            f"Plan again: topicops plan --environment {report.environment} --out plan.json. The new plan has what is "
-            "still to do, and nothing that is done."
-        )
+        plan = again if report.dag else f"topicops plan --environment {report.environment} --out plan.json"
+        yield f"Plan again: {plan}. The new plan has what is still to do, and nothing that is done."
     if summary.unhealthy:
-        verify = f"topicops verify --environment {report.environment}"
-        yield f"{_unhealthy_text(report)}: see to the brokers named, then run {verify}."
+        verify = again if report.dag else f"run topicops verify --environment {report.environment}"
+        yield f"{_unhealthy_text(report)}: see to the brokers named, then {verify}."
     if report.plan:
         left = replace(report.plan, changes=tuple(g for g in report.plan.changes if g.digest not in report.rejected))
-        lines = (*(command_lines(report.plan) if summary.held else ()), final_hold_line(left))
+        lines = (*_held_lines(report, left), final_hold_line(left))
         yield from (f"{line}." for line in lines if line)
     if summary.skipped:
         yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."
@@ -273,9 +287,31 @@ def next_steps(report: RunReport) -> Iterator[str]:
         yield f"{summary.blocked} blocked: the plan names the way out of each."
 
 
+def first_problem(report: RunReport) -> str:
+    """The first error of the files, with its place; empty: validate found none."""
+    errors = [found for found in report.diagnostics if found.severity is Severity.ERROR]
+    if not errors:
+        return ""
+    first, more = errors[0], len(errors) - 1
+    return f"{first.file}:{first.line}: {first.code} {first.summary}{f'; {more} more' if more else ''}"
+
+
+def _held_lines(report: RunReport, left: Plan) -> list[str]:
+    """How what is held can run; nothing about what a person rejected."""
+    if not report.summary.held or report.plan is None:
+        return []
+    if not report.dag:
+        return command_lines(report.plan)
+    asked = sum(gated.approvable for gated in left.with_gate(GateWord.HELD))
+    return [f"{plural(asked, 'change')} held: answer the question in Airflow, Required Actions"] if asked else []
+
+
 def _counts(report: RunReport) -> str:
+    """With the reason, where one reason explains all that is not in place."""
     counted = [(status, report.summary.count(status)) for status in OutcomeStatus]
-    return ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
+    said = ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
+    reasons = reasons_of(report.outcomes)
+    return f"{said} ({reasons[0].message})" if len(reasons) == 1 and reasons[0].message else said
 
 
 def _verified(report: RunReport) -> str:
@@ -304,10 +340,20 @@ def _remarks(report: RunReport) -> str:
         f"not everything checked on {_topics(unseen)}" if (unseen := _not_checked(report.checks)) else "",
         f"quality rule {', '.join(critical)} fails" if critical else "",
         f"{plural(len(warnings), 'quality rule')} with a warning" if warnings else "",
-        "partitions of other topics are not healthy" if _unhealthy(report) and not old else "",
+        _health_remark(report) if _unhealthy(report) and not old else "",
     ]
     said = ", ".join(filter(None, remarks))
     return f"; {said}" if said else ""
+
+
+def _health_remark(report: RunReport) -> str:
+    """Whose topics they are; the facts count partitions and know no topics, the failing rules name some."""
+    rows = [row.row for rule in report.quality_after or report.quality_before for row in rule.examples]
+    named = {str(row["topic"]) for row in rows if row.get("topic")}
+    ours = named & set(report.topics) if named else None
+    if ours:
+        return f"partitions of {', '.join(sorted(ours)[:3])}{' and others' if len(named) > 3 else ''} are not healthy"
+    return "partitions of the cluster are not healthy"
 
 
 def _old_troubles(report: RunReport) -> list[Check]:
@@ -371,8 +417,8 @@ def _why_bullets(report: RunReport) -> list[str]:
 
 def _outcome_line(outcome: Outcome) -> str:
     if outcome.status is OutcomeStatus.DONE:
-        return f"topic.{outcome.topic} {PARTICIPLES[outcome.action]}"
-    line = f"topic.{outcome.topic} {outcome.action}: {outcome.status}"
+        return f"{outcome.topic} {PARTICIPLES[outcome.action]}"
+    line = f"{outcome.topic} {outcome.action}: {outcome.status}"
     return f"{line}: {outcome.message}" if outcome.message else line
 
 

@@ -1,0 +1,43 @@
+"""Topics to which something was sent, and which nobody has verified yet: a run may end between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.flow.runs.run import Run
+
+Unverified = dict[str, str]
+"""The run that sent something, by topic."""
+
+
+def note_unverified(run: Run, topics: Collection[str]) -> None:
+    """Before anything is sent. Raises ``ArtifactError``; then nothing may be sent."""
+    memory = _memory(run)
+    memory.write({**(memory.read() or {}), **dict.fromkeys(topics, run.name)})
+
+
+def note_verified_topics(run: Run, topics: Collection[str]) -> None:
+    """After each of these was looked at, whatever was found."""
+    memory = _memory(run)
+    before = memory.read() or {}
+    if left := {topic: by for topic, by in before.items() if topic not in topics}:
+        memory.write(left)
+    else:
+        memory.path.unlink(missing_ok=True)
+
+
+def unverified(run: Run) -> Mapping[str, str]:
+    """Of earlier runs: the run by topic. Raises ``ArtifactError``."""
+    found = _memory(run).read() or {}
+    return {topic: by for topic, by in found.items() if by != run.name}
+
+
+def unverified_of(run: Run) -> Collection[str]:
+    """Topics of this run."""
+    return [topic for topic, by in (_memory(run).read() or {}).items() if by == run.name]
+
+
+def _memory(run: Run) -> MemoryFile[Unverified]:
+    return MemoryFile(run.home / "unverified" / f"{name_on_disk(run.environment)}.json", Unverified)

@@ -1,0 +1,65 @@
+"""Stop runs from outside: whoever sends changes asks before each request whether a stop was asked for.
+
+A stop is a new word in a file of the environment. A run notes the word when it begins; another word later means stop.
+So no clock is compared, and a run that begins after the stop is not touched.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.open_journals import unsettled
+from topicops.flow.runs.run import Run, now
+from topicops.model.errors import ArtifactError
+
+NOTED_FILE = "stop-noted.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The newest stop that somebody asked for."""
+
+    word: str
+    by: str
+    at: datetime
+
+
+NO_STOP = Stop(word="", by="", at=datetime.min.replace(tzinfo=UTC))
+
+
+def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
+    """Ask each run of the environment that has begun to send nothing more; returns those that send now, or ended so.
+
+    Raises:
+        ArtifactError: The home cannot be written, so no run hears of it.
+    """
+    _memory(home, environment).write(Stop(word=secrets.token_hex(8), by=by, at=now()))
+    return tuple(sorted({run for run, _ in unsettled(home / "unsettled" / environment)}))
+
+
+def note_begin(run: Run) -> None:
+    """At the begin of a run: a stop that was asked for before is not for this run."""
+    run.store.write_value(NOTED_FILE, _newest(run))
+
+
+def stop_reason(run: Run) -> str:
+    """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too."""
+    try:
+        noted = run.store.read_value(NOTED_FILE, Stop) if run.store.has(NOTED_FILE) else NO_STOP
+        newest = _newest(run)
+    except ArtifactError as error:
+        return f"nobody can say whether a stop was asked for: {error}"
+    return "" if newest.word == noted.word else f"{newest.by} asked it to stop at {newest.at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _newest(run: Run) -> Stop:
+    return _memory(run.home, run.environment).read() or NO_STOP
+
+
+def _memory(home: Path, environment: str) -> MemoryFile[Stop]:
+    return MemoryFile(home / "stops" / f"{name_on_disk(environment)}.json", Stop)

@@ -1,0 +1,91 @@
+"""What happens when a run of ours ends, whoever or whatever ended it: tell of a failure, and write the run's note.
+
+Airflow calls a listener in the scheduler, and in the API server when a person marks a run. So it needs no DAG file, no
+bundle, no worker and no task that worked. It must be quick and must never raise: what takes time is done in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from airflow.listeners import hookimpl
+from sqlalchemy import select
+from sqlalchemy.orm import object_session
+
+from topicops.on_airflow.dag_ids import environment_of
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+    from airflow.sdk import Context
+
+log = logging.getLogger(__name__)
+
+TASKS_END_WITHIN_S = 20.0
+"""How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
+LONGEST_NOTE = 900
+"""Characters; Airflow takes 1,000."""
+RESULT = "result"
+
+
+@hookimpl
+def on_dag_run_success(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airflow's signature
+    """Write the note: what the run came to, in a line."""
+    if environment_of(dag_run.dag_id):
+        _write_note(dag_run, "")
+
+
+@hookimpl
+def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
+    """Write the note, and tell the notifiers of the setting, unless the run's report has told them."""
+    environment = environment_of(dag_run.dag_id)
+    if environment is None:
+        return
+    _write_note(dag_run, msg)
+    about = (environment, dag_run.dag_id, dag_run.run_id, msg or "a task failed")
+    threading.Thread(target=tell_of_end, args=about, name=f"tell of {dag_run.run_id}", daemon=True).start()
+
+
+def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None:
+    """Tell what the run has sent and what nobody verified, once its tasks have ended."""
+    try:
+        from topicops import flow
+        from topicops.on_airflow import notifying
+
+        if "manually" in reason:
+            time.sleep(TASKS_END_WITHIN_S)
+        run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
+        notifying.tell_of_end(run, reason, notifying.those_of_setting(), cast("Context", {}), logs=True)
+    except Exception:  # the scheduler must not end with it
+        log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
+
+
+def _write_note(dag_run: DagRun, reason: str) -> None:
+    """In the session that Airflow is about to commit; a note that a person or the trigger wrote stays in front."""
+    try:
+        session = object_session(dag_run)
+        if session is None:
+            return
+        with session.no_autoflush:
+            headline = _headline(session, dag_run) or reason
+        before = dag_run.note or ""
+        if headline and headline not in before:
+            dag_run.note = f"{before}\n\n{headline}".strip()[:LONGEST_NOTE]
+    except Exception:  # the scheduler must not end with it
+        log.exception("run %s of %s has no note", dag_run.run_id, dag_run.dag_id)
+
+
+def _headline(session: object, dag_run: DagRun) -> str:
+    """Of the run's result, which its last task has handed over for CI; empty: none has."""
+    from airflow.models.xcom import XComModel
+
+    found = session.scalars(  # type: ignore[attr-defined]  # a session of SQLAlchemy
+        select(XComModel).where(
+            XComModel.dag_id == dag_run.dag_id, XComModel.run_id == dag_run.run_id, XComModel.key == RESULT
+        )
+    ).first()
+    value = XComModel.deserialize_value(found) if found else None
+    return str(value.get("headline") or "") if isinstance(value, dict) else ""

@@ -1,0 +1,138 @@
+"""Who is told when a run ends without a report, and what stands in its note; with Airflow's own objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from airflow.models.dagrun import DagRun
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from airflow.utils.state import DagRunState
+from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+from fixtures.scripted_flow import CREATE
+from topicops.edges.home.journal import FileJournal
+from topicops.flow.runs.run import Run, open_run
+from topicops.flow.telling import note_end_told
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import GatedChange
+from topicops.on_airflow import listening
+from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_success, tell_of_end
+from topicops.on_airflow.plugin import TopicopsPlugin
+
+pytestmark = pytest.mark.usefixtures("airflow_database")
+DAG = "topic_pipeline_local"
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a notifier of the setting writes what it is told."""
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    monkeypatch.setenv("TOPICOPS_NOTIFY", "fixtures.writing_notifier:to_file")
+    monkeypatch.setenv("TOLD_TO", str(tmp_path / "told.txt"))
+    return tmp_path / "told.txt"
+
+
+def run_in(home: Path) -> Run:
+    return open_run(environment="local", topics=Path(), group=DAG, run_id="r1", home=home)
+
+
+def send_one(home: Path) -> None:
+    folder = run_in(home).store.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    FileJournal(folder / "journal-create-1.jsonl").intend([GatedChange(change=CREATE, digest="d", gate=GateWord.RUN)])
+
+
+def lines(told: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()] if told.exists() else []
+
+
+def test_a_run_that_ended_without_a_report_is_told_with_what_it_sent(told: Path, tmp_path: Path) -> None:
+    send_one(tmp_path)
+    tell_of_end("local", DAG, "r1", "a task failed")
+    (event,) = lines(told)
+    assert event["kind"] == "failed"
+    assert "run topic_pipeline_local/r1: a task failed; 1 change sent: create orders" in event["verdict"]
+    tell_of_end("local", DAG, "r1", "a task failed")
+    assert len(lines(told)) == 1, "the same cause is told once"
+
+
+def test_nothing_is_told_twice_that_the_report_has_told(told: Path, tmp_path: Path) -> None:
+    note_end_told(run_in(tmp_path))
+    tell_of_end("local", DAG, "r1", "a task failed")
+    assert not lines(told)
+
+
+def test_a_home_that_nobody_can_write_or_read_stops_no_alarm(told: Path, tmp_path: Path) -> None:
+    (tmp_path / "told").write_text("in the way", encoding="utf-8")
+    (tmp_path / "runs").write_text("in the way", encoding="utf-8")
+    tell_of_end("local", DAG, "r1", "a task failed")
+    (event,) = lines(told)
+    assert event["kind"] == "failed"
+
+
+def test_the_scheduler_does_not_end_with_our_problem(
+    told: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("topicops.flow.telling.telling_of_failure", lambda *_: 1 / 0)
+    tell_of_end("local", DAG, "r1", "a task failed")
+    assert "nobody is told of the failed run r1" in caplog.text
+    assert not lines(told)
+
+
+@pytest.fixture
+def dag_run() -> Iterator[DagRun]:
+    with create_session() as session:
+        for old in session.query(DagRun).filter(DagRun.run_id == "noted"):
+            session.delete(old)
+        session.flush()
+        run = DagRun(
+            dag_id=DAG, run_id="noted", run_type=DagRunType.MANUAL, state=DagRunState.SUCCESS,
+            run_after=datetime(2026, 1, 1, tzinfo=UTC), logical_date=None,
+            triggered_by=DagRunTriggeredByType.TEST,
+        )  # fmt: skip
+        session.add(run)
+        session.flush()
+        yield run
+        session.rollback()
+
+
+def test_the_note_of_a_run_is_what_it_came_to(dag_run: DagRun) -> None:
+    on_dag_run_success(dag_run, "")
+    assert dag_run.note is None, "no task has handed over a result"
+    with create_session() as session:
+        assert session.query(XComModel).filter(XComModel.run_id == "noted").count() == 0
+
+
+def test_a_failed_run_has_airflow_s_reason_in_its_note_and_tells_in_a_thread(
+    dag_run: DagRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[object, ...]] = []
+    monkeypatch.setattr(listening.threading, "Thread", lambda **given: Started(started, given["args"]))
+    dag_run.note = "found by a run"
+    on_dag_run_failed(dag_run, "task_failure")
+    assert dag_run.note == "found by a run\n\ntask_failure"
+    assert started == [("local", DAG, "noted", "task_failure")]
+
+
+class Started:
+    def __init__(self, started: list[tuple[object, ...]], args: tuple[object, ...]) -> None:
+        self._started, self._args = started, args
+
+    def start(self) -> None:
+        self._started.append(self._args)
+
+
+def test_a_dag_of_somebody_else_is_none_of_our_business(dag_run: DagRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_write_note", lambda *_: pytest.fail("not ours"))
+    dag_run.dag_id = "billing"
+    on_dag_run_failed(dag_run, "x")
+    on_dag_run_success(dag_run, "x")
+
+
+def test_the_plugin_brings_the_listener() -> None:
+    assert TopicopsPlugin.listeners == [listening]
