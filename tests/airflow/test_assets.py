@@ -52,7 +52,11 @@ def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path)
     events = cast("OutletEventAccessors", given["outlet_events"])
     (event,) = events[topics_alias("local")].asset_alias_events
     assert (event.source_alias_name, event.dest_asset_key.uri) == ("topicops://local", "topicops://local/orders")
+    page = "/topicops/dags/topic_pipeline_local/topic?name=orders"
+    assert event.extra.pop("page").endswith(page)
     assert event.extra == {"actions": ["create"], "run": "topic_pipeline_local/manual__1", "commit": ""}
+    assert event.dest_asset_key.uri == topic_asset("local", "orders").uri
+    assert topic_asset("local", "orders").group == "topicops-local"
 
 
 def test_a_topic_that_did_not_become_healthy_gets_no_event(tmp_path: Path) -> None:

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import task
+from airflow.sdk.api.datamodels._generated import DagRunType
 from airflow.sdk.exceptions import AirflowFailException
 
 from topicops.model.errors import UsageError
 from topicops.on_airflow import dags_of, environment_dags
+from topicops.on_airflow.dag_file import say
+from topicops.on_airflow.dags import misnamed
+from topicops.on_airflow.options import Options, resolved
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/your-own-dag-file.md"
 PARSED = "_AIRFLOW_PARSING_CONTEXT_DAG_ID"
@@ -77,7 +81,14 @@ def test_after_a_task_of_ones_own_that_fails_nothing_runs_but_the_report(tmp_pat
         no_freeze() >> pipeline.get_task("validate")
     run = pipeline.test(run_conf={"mode": "apply"})
     states = {ti.task_id: ti.state for ti in run.get_task_instances()}
-    assert {name for name, state in states.items() if state != "upstream_failed"} == {"no_freeze", "report"}
+    ran = {name: state for name, state in states.items() if state != "upstream_failed"}
+    assert ran == {
+        "no_freeze": "failed",
+        "report": "failed",
+        "verify": "skipped",
+        "announce": "skipped",
+        "quality_after": "skipped",
+    }
     (tried,) = (tmp_path / "runs/topic_pipeline_local").iterdir()
     assert "Task no_freeze failed" in (tried / "report.txt").read_text(encoding="utf-8")
 
@@ -129,6 +140,45 @@ def test_a_file_that_cannot_be_read_leaves_its_dags_standing(
     assert (pipeline.schedule, pipeline.params["mode"]) == ("@hourly", mode)
 
 
+@pytest.mark.parametrize(
+    "written", ["spec: {airflow: [", "{schedule: every 7m}", "{schedule: nonee}", "{mode: [apply]}"]
+)
+def test_a_file_that_cannot_say_when_its_runs_come_gets_a_run_each_hour(tmp_path: Path, written: str) -> None:
+    pipeline = dags_of(topics_with(tmp_path, dev=written))["topic_pipeline_dev"]
+    assert re.fullmatch(r"[0-9]+ \* \* \* \*", str(pipeline.schedule))
+
+
+def test_a_schedule_of_none_stays_none(tmp_path: Path) -> None:
+    assert dags_of(topics_with(tmp_path, dev="{schedule: none}"))["topic_pipeline_dev"].schedule is None
+
+
+def test_fail_on_comes_from_the_file_or_from_the_dag_file_and_takes_no_other_word(tmp_path: Path) -> None:
+    topics = topics_with(tmp_path, dev="{failOn: [unhealthy], mode: apply}", prod="{failOn: unhealthy}", no="{}")
+    found = {name: resolved(Options(), name, topics / f"environments/{name}.yaml") for name in ("dev", "prod", "no")}
+    assert [found[name].fail_on for name in ("dev", "prod", "no")] == [{"unhealthy"}, {"unhealthy"}, set()]
+    assert found["dev"].mode == "apply"
+    with pytest.raises(UsageError, match="fail_on has 'sick'; it takes unhealthy"):
+        environment_dags("dev", topics, fail_on=["sick"])
+
+
+def test_no_field_of_the_form_is_a_must_and_each_has_a_title_and_its_section(tmp_path: Path) -> None:
+    pipeline = dags_of(topics_with(tmp_path, dev="{mode: apply}"))["topic_pipeline_dev"]
+    fields = {name: pipeline.params.get_param(name) for name in pipeline.params}
+    assert list(fields) == ["mode", "only", "commit", "approved", "reviews"]
+    assert all("null" in field.schema["type"] and field.schema["title"] for field in fields.values())
+    assert {name: field.schema["section"] for name, field in fields.items() if field.schema["section"] == "For CI"} == {
+        "approved": "For CI",
+        "reviews": "For CI",
+    }
+    assert pipeline.dag_display_name == "dev: pipeline"
+
+
+def test_no_range_of_days_can_be_applied(tmp_path: Path) -> None:
+    for dag in environment_dags("dev", topics_with(tmp_path, dev="{}")):
+        assert DagRunType.BACKFILL not in (dag.allowed_run_types or ())
+        assert {DagRunType.SCHEDULED, DagRunType.MANUAL} <= set(dag.allowed_run_types or ())
+
+
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder", "no UTF-8"])
 def test_an_environment_that_is_no_regular_file_of_text_only_plans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -163,6 +213,7 @@ def test_what_nobody_thought_of_in_one_file_leaves_the_others_their_dags(
     assert "topic_pipeline_good" in dags_of(topics)
     assert "topic_pipeline_bad" not in dags_of(topics)
     assert "bad has no DAGs" in caplog.text
+    assert "topic_problems" in dags_of(topics)
 
 
 def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
@@ -173,10 +224,13 @@ def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
     (topics / "environments/prod eu.yaml").write_text("kind: Environment\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         dags = dags_of(topics)
-    assert len(dags) == 19 * 3 + 1
+    assert len(dags) == 19 * 3 + 2
+    assert dags["topic_pipeline_broken"].schedule is not None
     assert dags["topic_pipeline_broken"].params["mode"] == "plan"
     assert len({dags[f"topic_pipeline_cluster-{number}"].schedule for number in range(18)}) == 5
-    assert "prod eu.yaml has no DAGs" in caplog.text
+    with pytest.raises(AirflowFailException, match=r"environments/prod eu.yaml has no DAGs: .*; rename it"):
+        say(misnamed(topics), "r1")
+    assert "environments/prod eu.yaml has no DAGs" in caplog.text
 
 
 def test_a_task_parses_the_dags_of_its_own_environment_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -389,6 +389,45 @@ def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path)
     (tmp_path / "stops" / "local.json").write_text("no json", encoding="utf-8")
     tasks.pipeline_change("create")(site(flow), context(second))
     assert flow.was_stopped, "a stop that nobody can read must count as one"
+
+
+@dataclass
+class Triggered(ScriptedRun):
+    conf: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class OfParams:
+    params: Mapping[str, object]
+
+
+def test_a_name_that_is_no_param_fails_the_run_before_anything_is_read(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path)
+    given = context(ScriptedTask(dag_run=Triggered(conf={"mode": "plan", "Only": "stage.nothing"})))
+    given["dag"] = OfParams({"mode": "", "only": "", "commit": ""})
+    with pytest.raises(AirflowFailException, match=r"Only is no param of this DAG: did you mean only\?"):
+        tasks.validate(site(flow), given)
+    assert not flow.validated
+
+
+@pytest.mark.parametrize("step", [tasks.plan, tasks.plan_to_look_at])
+def test_a_pattern_that_matches_no_topic_is_no_good_news(
+    tmp_path: Path, step: Callable[[object, object], object]
+) -> None:
+    flow, live = ScriptedFlow(tmp_path, changes=(CREATE,)), builders.snapshot(builders.live_topic("payments.ledger"))
+    run = run_of(flow, ScriptedTask())
+    run.store.write_value("live.json", live)
+    run.store.write_value("desired.json", builders.desired_of(builders.desired_topic("payments.new")))
+    with pytest.raises(AirflowFailException, match=r"only: 0 of 2 topics match paymnts\.\*"):
+        step(site(flow), context(ScriptedTask(), only="paymnts.*"))
+    step(site(flow), context(ScriptedTask(), only="payments.l*"))
+
+
+def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    tasks.gate(site(flow), context(ScriptedTask(), mode=None))
+    with pytest.raises(AirflowSkipException, match="mode is plan"):
+        tasks.pipeline_change("create")(site(flow), context(ScriptedTask(), mode=None))
 
 
 def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ COMMANDS = {
     "show": "cluster.show:show_command",
     "rehearse": "cluster.rehearse:rehearse_command",
     "apply": "cluster.apply:apply_command",
+    "stop": "cluster.stop:stop_command",
     "verify": "cluster.verify:verify_command",
     "why": "cluster.why:why_command",
     "doctor": "cluster.doctor:doctor_command",

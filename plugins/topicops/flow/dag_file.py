@@ -14,7 +14,7 @@ from topicops.edges.specs.open_files import open_regular
 from topicops.edges.specs.problems import ReadingError, UnreadableError
 from topicops.edges.specs.writer import write_new
 from topicops.model.errors import SpecFileError
-from topicops.model.specs.document import Fields, Node, Text
+from topicops.model.specs.document import Fields, Items, Node, Text
 
 NAME = "topicops_dags.py"
 
@@ -40,7 +40,7 @@ def write_dag_file(folder: Path) -> tuple[Path, bool]:
 
 
 def airflow_part(file: Path) -> Mapping[str, str]:
-    """Return the plain texts of ``spec.airflow``, by field; a null is left out.
+    """Return the plain texts of ``spec.airflow``, by field; ``failOn`` is joined with commas, a null is left out.
 
     The file is opened and read as ``validate`` does: no link, no pipe, nothing above the limits.
 
@@ -56,9 +56,21 @@ def airflow_part(file: Path) -> Mapping[str, str]:
     part = _field(_field(root, "spec"), "airflow")
     if part is None or (isinstance(part, Text) and part.is_null):
         return {}
-    if not isinstance(part, Fields) or not all(isinstance(value, Text) for _, value in part.entries):
+    if not isinstance(part, Fields):
+        raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping")
+    texts = {name.text: _text(value, may_be_list=name.text == "failOn") for name, value in part.entries}
+    if None in texts.values():
         raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping of texts")
-    return {name.text: value.text for name, value in part.entries if isinstance(value, Text) and not value.is_null}
+    return {name: text for name, text in texts.items() if text}
+
+
+def _text(value: Node, *, may_be_list: bool) -> str | None:
+    """Of a text, or of a list of texts; None: it is something else."""
+    if isinstance(value, Text):
+        return "" if value.is_null else value.text
+    if may_be_list and isinstance(value, Items) and all(isinstance(item, Text) for item in value.items):
+        return ",".join(item.text for item in value.items if isinstance(item, Text))
+    return None
 
 
 def _field(node: Node | None, name: str) -> Node | None:

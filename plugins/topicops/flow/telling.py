@@ -20,6 +20,7 @@ from topicops.model.runs.events import Event, EventKind, Told
 from topicops.steps.reporting.runs import run_events
 from topicops.steps.reporting.runs.run_report import RunReport
 
+NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
 """In the folder of a run: what was told of this run alone."""
@@ -135,9 +136,15 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     Args:
         reason: Airflow's, in a few words.
     """
-    sentence = f"run {run.name}: {reason}; {_left_by(run)}"
-    report = RunReport(environment=run.environment, run=run.name, problem=sentence)
-    found = () if _is_end_told(run) else tuple(run_events.events_of_run(report, mode="approval"))
+    left = _left_by(run)
+    event = Event(
+        kind="failed",
+        environment=run.environment,
+        verdict=f"The run failed: run {run.name}: {reason}; {left}.",
+        cause=reason if left == NOTHING_SENT else f"{reason} {run.name}",  # what was sent is news each time
+        run=run.name,
+    )
+    report, found = RunReport(environment=run.environment, run=run.name), () if _is_end_told(run) else (event,)
     is_whole = not run.name.startswith("topic_approval_")
     return Telling(run, report, found, frozenset(("failed",)) if found and is_whole else frozenset())
 
@@ -157,7 +164,7 @@ def _left_by(run: Run) -> str:
     except (TopicopsError, OSError) as error:
         return f"what it has sent cannot be read: {error}"
     if not sent:
-        return "nothing was sent"
+        return NOTHING_SENT
     named = ", ".join(f"{outcome.action} {outcome.topic}" for outcome in sent[: run_events.NAMED])
     more = len(sent) - run_events.NAMED
     said = f"{plural(len(sent), 'change')} sent: {named}{f', {more} more' if more > 0 else ''}"

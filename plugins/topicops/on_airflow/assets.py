@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 from airflow.sdk import Asset, AssetAlias, Context
 from airflow.sdk.configuration import conf
@@ -33,12 +34,12 @@ GONE = "delete"
 
 def topic_asset(environment: str, topic: str) -> Asset:
     """``topicops://prod-eu/shop.orders``: put it into the ``schedule`` of a DAG that waits for this topic."""
-    return Asset(f"topicops://{environment}/{topic}")
+    return Asset(f"topicops://{environment}/{topic}", group=f"topicops-{environment}")
 
 
 def topics_alias(environment: str) -> AssetAlias:
     """``topicops://prod-eu``: put it into the ``schedule`` of a DAG that runs after each change of any topic."""
-    return AssetAlias(f"topicops://{environment}")
+    return AssetAlias(f"topicops://{environment}", group=f"topicops-{environment}")
 
 
 def announce_topics(run: Run, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
@@ -63,9 +64,18 @@ def announce_topics(run: Run, context: Context, *, first: int = 0) -> Sequence[S
     events = context["outlet_events"][topics_alias(run.environment)]
     commit = run.read_plan().change_set.source.commit or ""
     for topic, actions in group.items():
-        events.add(topic_asset(run.environment, topic), {"actions": [*actions], "run": run.name, "commit": commit})
+        events.add(
+            topic_asset(run.environment, topic),
+            {"actions": [*actions], "run": run.name, "commit": commit, "page": topic_address(run.environment, topic)},
+        )
     log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in group))
     return [[start] for start in range(first + size, len(ready), size)]
+
+
+def topic_address(environment: str, topic: str) -> str:
+    """Of the topic's page; absolute where Airflow knows its own address."""
+    base = conf.get("api", "base_url", fallback="").rstrip("/")
+    return f"{base}/topicops/dags/{quote(f'topic_pipeline_{environment}')}/topic?{urlencode({'name': topic})}"
 
 
 def group_size(topics: int) -> int:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from airflow.sdk import DAG, get_parsing_context
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, get_current_context, get_parsing_context
+from airflow.sdk.exceptions import AirflowFailException
 
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
-from topicops.on_airflow.dags import environment_dags, environments
+from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
+from topicops.on_airflow.notifying import tell_of_end, those_of_setting
 
+PROBLEMS_ID = "topic_problems"
 log = logging.getLogger(__name__)
 
 
@@ -20,22 +24,54 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     """The DAGs by id: one set for each file in ``<topics>/environments/``, and one DAG for all.
 
     In the process of a task these are only the DAGs of its own environment. An environment whose DAGs cannot be made
-    is left out with an error in the log, and the others keep theirs.
+    is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why.
 
     Raises:
         UsageError: A setting, which counts for all environments, is no schedule or no mode.
     """
-    named = environments(topics)
+    named, problems = environments(topics), [*misnamed(topics)]
     dag_id = get_parsing_context().dag_id
-    wanted = [name for name in named if dag_id is None or dag_id.endswith(f"_{name}")]
-    dags = [dag for name in wanted for dag in _dags_or_none(name, topics)]
-    return {dag.dag_id: dag for dag in (*dags, *(fleet_dags(named, topics) if dag_id in (None, FLEET_ID) else ()))}
+    wanted = [name for name in named if dag_id in (None, PROBLEMS_ID) or dag_id.endswith(f"_{name}")]
+    dags = [dag for name in wanted for dag in _dags_or_none(name, topics, problems)]
+    if dag_id in (None, FLEET_ID):
+        dags += fleet_dags(named, topics)
+    if dag_id in (None, PROBLEMS_ID) and problems:
+        dags.append(problems_dag(problems))
+    return {dag.dag_id: dag for dag in dags}
 
 
-def _dags_or_none(environment: str, topics: Path) -> Iterator[DAG]:
+def _dags_or_none(environment: str, topics: Path, problems: list[str]) -> Iterator[DAG]:
     try:
         yield from environment_dags(environment, topics)
     except UsageError:
         raise
-    except Exception:  # one environment's file must not take the DAGs of all others away
+    except Exception as error:  # one environment's file must not take the DAGs of all others away
         log.exception("%s has no DAGs: they cannot be made from its file", printable(environment))
+        problems.append(f"{printable(environment)} has no DAGs: {type(error).__name__}: {printable(str(error))}")
+
+
+def problems_dag(problems: Sequence[str]) -> DAG:
+    """``topic_problems``: it is only there while an environment has no DAGs, and fails each hour with the reason."""
+    with DAG(
+        dag_id=PROBLEMS_ID,
+        dag_display_name="all environments: problems",
+        schedule="@hourly",
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=list(TAGS),
+        doc_md="Some environments have no DAGs. The task says which, and why.",
+    ) as dag:
+        PythonOperator(
+            task_id="say", python_callable=lambda: say(problems, get_current_context()["ti"].run_id), retries=0
+        )
+    return dag
+
+
+def say(problems: Sequence[str], run_id: str) -> None:
+    """Tell the notifiers of the setting, once for the same problems, and fail."""
+    from topicops.flow import open_run
+
+    run = open_run(environment="all environments", topics=Path(), group=PROBLEMS_ID, run_id=run_id)
+    tell_of_end(run, "; ".join(problems), those_of_setting(), {}, logs=True)
+    raise AirflowFailException("; ".join(problems))

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
+from airflow.sdk.api.datamodels._generated import DagRunType
 
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action
@@ -35,7 +36,7 @@ from topicops.model.printable import printable
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.assets import topics_alias
 from topicops.on_airflow.links import STEP_OPERATORS
-from topicops.on_airflow.options import MODES, Options, resolved
+from topicops.on_airflow.options import MODES, Options, known_fail_on, resolved
 from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
 from topicops.on_airflow.reminding import reminder
 from topicops.on_airflow.tasks import Site
@@ -49,8 +50,10 @@ log = logging.getLogger(__name__)
 TAGS = ("topicops", "kafka")
 DEFAULT_ARGS: Mapping[str, object] = {
     "owner": "topicops",
-    "retries": 2,
+    "retries": 3,
     "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": 3.0,  # after 10 to 20 s, 30 to 60 s, 90 to 180 s: an outage of minutes is bridged
+    "max_retry_delay": timedelta(minutes=5),
     "execution_timeout": timedelta(hours=2),
 }
 """Every task may run twice: steps write whole artifacts, and a change that took effect is recognised as already so."""
@@ -72,6 +75,8 @@ Asks one person about one set of held changes of `{environment}`. Approve sends 
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
 """
 
+_ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
+"""A backfill would send the same changes once for each day of a range."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
 """As in `validate`; the length is what Airflow allows for a tag."""
@@ -81,19 +86,21 @@ Step = Callable[[Site, Context], object]
 
 
 def environments(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by file name.
+    """The environments that have a file, by file name; without those whose name can be no part of a DAG's name."""
+    return tuple(name for name in _file_names(topics) if ENVIRONMENT_NAME.fullmatch(name))
 
-    A file whose name can be no part of a DAG's name is left out with a warning, and the others keep their DAGs.
-    """
-    found = []
-    for path in sorted((topics / "environments").glob("*.yaml")):
-        if "." in path.stem:
-            continue  # exceptions and other parts of an environment
-        if ENVIRONMENT_NAME.fullmatch(path.stem):
-            found.append(path.stem)
-        else:
-            log.warning("%s has no DAGs: %s; rename the file", printable(str(path)), ENVIRONMENT_NAME_RULE)
-    return tuple(found)
+
+def misnamed(topics: Path) -> tuple[str, ...]:
+    """A sentence for each file of an environment whose name can be no part of a DAG's name."""
+    wrong = [name for name in _file_names(topics) if not ENVIRONMENT_NAME.fullmatch(name)]
+    return tuple(
+        f"environments/{printable(name)}.yaml has no DAGs: {ENVIRONMENT_NAME_RULE}; rename it" for name in wrong
+    )
+
+
+def _file_names(topics: Path) -> list[str]:
+    """Without exceptions and other parts of an environment."""
+    return [path.stem for path in sorted((topics / "environments").glob("*.yaml")) if "." not in path.stem]
 
 
 class EnvironmentDags(NamedTuple):
@@ -114,6 +121,7 @@ def environment_dags(
     notifiers: Sequence[BaseNotifier] = (),
     pool: str | None = None,
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    fail_on: Collection[str] = (),
 ) -> EnvironmentDags:
     """The DAGs of one environment. What is left out comes from the environment's file, or else the settings.
 
@@ -128,9 +136,10 @@ def environment_dags(
         notifiers: Told of what happens, each cause once; see ``notifying``.
         pool: The pool of each task.
         access_control: Role to rights, as Airflow's.
+        fail_on: ``unhealthy``: a run fails at whose end the cluster is not healthy.
 
     Raises:
-        UsageError: A schedule, a mode or the name is none.
+        UsageError: A schedule, a mode, the name or a word of ``fail_on`` is none.
     """
     if not ENVIRONMENT_NAME.fullmatch(environment):
         raise UsageError(f"{environment!r}: {ENVIRONMENT_NAME_RULE}")
@@ -143,6 +152,7 @@ def environment_dags(
         notifiers=notifiers,
         pool=pool,
         access_control=access_control,
+        fail_on=known_fail_on(fail_on),
     )
     file = topics / "environments" / f"{environment}.yaml"
     site = Site(environment=environment, topics=topics, options=resolved(options, environment, file))
@@ -154,6 +164,8 @@ def pipeline_dag(site: Site) -> DAG:
     with DAG(
         dag_id=site.pipeline_id,
         schedule=site.options.schedule,
+        dag_display_name=f"{site.environment}: pipeline",
+        allowed_run_types=_ALL_BUT_BACKFILL,
         max_active_runs=1,
         params=pipeline_params(site.options.mode or MODES[0]),
         **_shared(site),
@@ -177,6 +189,8 @@ def approval_dag(site: Site) -> DAG:
     """``topic_approval_<environment>``: asks about one held set and sends what is approved."""
     with DAG(
         dag_id=site.approval_id,
+        dag_display_name=f"{site.environment}: approval",
+        allowed_run_types=_ALL_BUT_BACKFILL,
         schedule=None,
         params={
             "digests": digests_param("The held changes to ask about; none: all that are held now."),
@@ -209,6 +223,8 @@ def drift_dag(site: Site) -> DAG:
     with DAG(
         dag_id=site.drift_id,
         schedule=site.options.drift_schedule,
+        dag_display_name=f"{site.environment}: drift",
+        allowed_run_types=_ALL_BUT_BACKFILL,
         max_active_runs=1,
         params={"only": only_param()},
         **_shared(site),

@@ -15,7 +15,7 @@ from topicops.model.errors import TopicopsError
 from topicops.model.runs.fleet import FleetReport, Standing
 from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments
 from topicops.on_airflow.options import schedule_of_setting
-from topicops.on_airflow.params import only_of, only_param
+from topicops.on_airflow.params import only_of, only_param, refuse_unknown_params
 from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def fleet_dags(named: Collection[str], topics: Path) -> tuple[DAG, ...]:
 def fleet_dag(topics: Path) -> DAG:
     with DAG(
         dag_id=FLEET_ID,
+        dag_display_name="all environments: drift",
         schedule=schedule_of_setting("TOPICOPS_FLEET_SCHEDULE", FLEET_ID),
         catchup=False,
         max_active_runs=1,
@@ -64,6 +65,7 @@ def look(topics: Path, context: Context, look_at: LookAtFleet) -> XComValue:
 
     ti = context["ti"]
     try:
+        refuse_unknown_params(context)
         report = look_at(open_fleet(topics, context), only_of(context))
     except NO_RETRY as error:
         raise AirflowFailException(str(error)) from error

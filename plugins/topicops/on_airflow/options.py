@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MODES = ("plan", "apply")
+BROKEN = "broken"
+"""Among the words of a file: the file, or its schedule, cannot be understood."""
+FAIL_ON = frozenset(("unhealthy",))
+LAST_RESORT = "every 1h"
+"""Of a pipeline whose file cannot say when it runs: so ``validate`` runs, fails, and is told."""
 SCHEDULE, DRIFT_SCHEDULE, MODE = "TOPICOPS_SCHEDULE", "TOPICOPS_DRIFT_SCHEDULE", "TOPICOPS_MODE"
 
 
@@ -44,7 +49,7 @@ class Options:
     pool: str | None = None
     """Of each task."""
     fail_on: frozenset[str] = frozenset()
-    """What makes a run red that is no failure: ``unhealthy``."""
+    """What makes a run red that did all it should: ``unhealthy``."""
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     """Role to rights on the DAGs, as Airflow's ``access_control``."""
 
@@ -59,11 +64,13 @@ def resolved(options: Options, environment: str, file: Path) -> Options:
         UsageError: An argument or a setting is no schedule or no mode.
     """
     written = read_airflow_part(file)
+    last_resort = LAST_RESORT if written.get(BROKEN) and not os.environ.get(SCHEDULE) else None
     return replace(
         options,
-        schedule=_schedule(options.schedule or written.get("schedule"), SCHEDULE, environment),
+        schedule=_schedule(options.schedule or written.get("schedule") or last_resort, SCHEDULE, environment),
         drift_schedule=_schedule(options.drift_schedule or written.get("driftSchedule"), DRIFT_SCHEDULE, environment),
         mode=_mode(options.mode or written.get("mode")),
+        fail_on=options.fail_on | (FAIL_ON & set(written.get("failOn", "").split(","))),
     )
 
 
@@ -73,7 +80,7 @@ def schedule_of_setting(name: str, environment: str) -> object:
 
 
 def read_airflow_part(file: Path) -> Mapping[str, str]:
-    """Return the words of ``spec.airflow`` that are in order.
+    """Return the words of ``spec.airflow`` that are in order, and ``BROKEN`` if one is not.
 
     ``validate`` reports the others, and a file that cannot be read; with such a part nothing is sent.
     """
@@ -83,10 +90,22 @@ def read_airflow_part(file: Path) -> Mapping[str, str]:
         part = airflow_part(file)
     except SpecFileError as error:
         log.warning("spec.airflow cannot be read, so these DAGs only plan: %s", printable(str(error)))
-        return {"mode": "plan"}
+        return {"mode": "plan", BROKEN: "yes"}
     schedules = {name: part[name] for name in ("schedule", "driftSchedule") if _is_schedule(part.get(name))}
-    mode = part.get("mode")
-    return {**schedules, **({} if mode is None else {"mode": mode if mode in MODES else "plan"})}
+    mode, broken = part.get("mode"), "schedule" in part and "schedule" not in schedules
+    return {
+        **schedules,
+        **({} if mode is None else {"mode": mode if mode in MODES else "plan"}),
+        **({BROKEN: "yes"} if broken else {}),
+        **({"failOn": part["failOn"]} if "failOn" in part else {}),
+    }
+
+
+def known_fail_on(words: Collection[str]) -> frozenset[str]:
+    """Raise ``UsageError`` for a word that is none of ``FAIL_ON``."""
+    if unknown := sorted(set(words) - FAIL_ON):
+        raise UsageError(f"fail_on has {unknown[0]!r}; it takes {', '.join(sorted(FAIL_ON))}")
+    return frozenset(words)
 
 
 def _is_schedule(written: str | None) -> bool:

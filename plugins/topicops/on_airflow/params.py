@@ -6,11 +6,13 @@ import logging
 import os
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
+from topicops.model.printable import printable
 from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
@@ -26,6 +28,8 @@ ANSWER_WITHIN = "8h"
 COMMIT_WITHIN = "10m"
 MOST_AUTHORS = 200
 
+USUAL, FOR_CI = "Usual", "For CI"
+"""Sections of the form."""
 HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 COMMIT_PATTERN = "^([0-9a-f]{40}|[0-9a-f]{64})$"
 COMMIT = {"type": "string", "pattern": COMMIT_PATTERN}
@@ -47,26 +51,47 @@ REVIEW_FIELDS: Mapping[str, object] = {
 
 def pipeline_params(mode: str) -> dict[str, Param]:
     """The pipeline's params; ``mode`` is the default of the one with that name."""
+    # Airflow marks a field as a must unless its type takes null.
     return {
-        "mode": Param(mode, type="string", enum=list(MODES), description="plan only reads; apply sends."),
-        "approved": digests_param("Digests of changes that may run although they need an approval."),
-        "reviews": reviews_param(),
+        "mode": Param(
+            mode,
+            type=["null", "string"],
+            enum=[*MODES, None],
+            title="Mode",
+            section=USUAL,
+            description="plan only reads; apply sends what may run. Empty: plan.",
+        ),
+        "only": only_param(),
         "commit": Param(
             None,
             type=["null", "string"],
             pattern=COMMIT_PATTERN,
-            description="The commit that the files must be of; none: any.",
+            title="Commit",
+            section=USUAL,
+            description="All digits of the commit that the files must be of. Empty: the newest that Airflow has.",
         ),
-        "only": only_param(),
+        "approved": digests_param(
+            "Changes that may run although they need an approval: the 64 digits of each, one in a line. The Plan tab "
+            "has them. Usually you answer the question in Required Actions instead."
+        ),
+        "reviews": reviews_param(),
     }
 
 
 def only_param() -> Param:
-    return Param(None, type=["null", "string"], description="Glob: only topics whose name matches.")
+    return Param(
+        None,
+        type=["null", "string"],
+        title="Only these topics",
+        section=USUAL,
+        description="A pattern, for example shop.* or payments.ledger. Empty: all topics.",
+    )
 
 
 def digests_param(description: str) -> Param:
-    return Param([], type="array", items=HEX_64, description=description)
+    return Param(
+        [], type=["null", "array"], items=HEX_64, title="Approved changes", section=FOR_CI, description=description
+    )
 
 
 def reviews_param() -> Param:
@@ -74,10 +99,12 @@ def reviews_param() -> Param:
     review = _object(REVIEW_FIELDS)
     return Param(
         [],
-        type="array",
+        type=["null", "array"],
+        title="Signed reviews",
+        section=FOR_CI,
         items=_object({"review": review, "signature": HEX_64}),
         maxItems=MOST_REVIEWS,
-        description="Approving reviews of pull requests, as `topicops ci trigger` signs them.",
+        description="Only for CI: reviews of a pull request, as `topicops ci trigger` signs them. Leave it as it is.",
     )
 
 
@@ -107,7 +134,20 @@ def answer_within() -> timedelta:
 
 
 def mode_of(context: Context) -> str:
-    return str(context["params"]["mode"])
+    """``plan`` or ``apply``; ``plan`` where the form was left empty."""
+    return str(context["params"]["mode"] or MODES[0])
+
+
+def refuse_unknown_params(context: Context) -> None:
+    """Raise ``UsageError`` for a name that is no param of this DAG: Airflow takes any, and it would mean nothing."""
+    given = getattr(context["dag_run"], "conf", None) or {}
+    known = set(context["dag"].params) if "dag" in context else set(given)
+    if unknown := sorted(set(given) - known):
+        near = get_close_matches(unknown[0].lower(), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(sorted(known))}"
+        raise UsageError(
+            f"{printable(unknown[0])} is no param of this DAG: {hint} Nothing was read or sent; start a new run"
+        )
 
 
 def only_of(context: Context) -> str | None:

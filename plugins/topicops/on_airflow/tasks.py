@@ -5,11 +5,13 @@ The steps themselves are in ``topicops.flow``, which is imported when a task run
 
 from __future__ import annotations
 
+import fnmatch
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -27,6 +29,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action, GateWord
+from topicops.model.printable import plural, printable
 from topicops.model.pull_requests.review import MOST_DIGESTS
 from topicops.model.runs.results import IN_PLACE
 from topicops.model.waits import told_waits
@@ -42,6 +45,7 @@ from topicops.on_airflow.params import (
     mode_of,
     only_of,
     pinned_commit,
+    refuse_unknown_params,
     triggered_by,
 )
 from topicops.on_airflow.stopping import stop_asked
@@ -242,6 +246,7 @@ def validate(site: Site, context: Context) -> XComValue:
     from topicops.flow.stopping import note_begin
 
     with step(site, context) as (flow, run):
+        refuse_unknown_params(context)
         note_begin(run)
         keep_commit_address(run, commit_address(context["ti"], site.topics))
         if context["params"].get("mode") == "apply":
@@ -267,7 +272,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
 
 def mode_or_drift(context: Context) -> str:
     """``plan`` or ``apply``; ``drift`` in the DAG that has no mode."""
-    return str(context["params"].get("mode") or "drift")
+    return mode_of(context) if "mode" in context["params"] else "drift"
 
 
 def full_because(context: Context) -> str:
@@ -305,7 +310,20 @@ def diff(site: Site, context: Context) -> XComValue:
 def plan(site: Site, context: Context) -> XComValue:
     """The ordered changes, and what is blocked."""
     with step(site, context) as (flow, run):
-        return flow.plan(run, only=only_of(context)).to_xcom()
+        planned = flow.plan(run, only=only_of(context)).to_xcom()
+        require_a_match(run, only_of(context))
+        return planned
+
+
+def require_a_match(run: Run, only: str | None) -> None:
+    """Raise ``UsageError`` for a pattern that matches no topic: a plan of nothing would look like good news."""
+    if only is None:
+        return
+    names = sorted({*run.read_desired().topics, *run.read_live().topics})
+    if not fnmatch.filter(names, only):
+        near = get_close_matches(only.strip("*"), names, n=3)
+        hint = f" Near: {', '.join(near)}." if near else ""
+        raise UsageError(f"only: 0 of {plural(len(names), 'topic')} match {printable(only)}.{hint} Start a new run")
 
 
 def gate(site: Site, context: Context) -> XComValue:
@@ -373,6 +391,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
+        require_a_match(run, only_of(context))
         gated = flow.gate(run)
         flow.index_topics(run)
         log_changes(run.read_plan())
@@ -522,7 +541,7 @@ def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -
     from topicops.on_airflow.notifying import count, tell
     from topicops.steps.reporting.runs.run_events import gauges_of
 
-    mode = str(context["params"].get("mode") or "approval")
+    mode = mode_of(context) if "mode" in context["params"] else "approval"
     is_whole = mode != "approval" and only_of(context) is None
     tell(
         lambda: telling_of_run(run, mode=mode, failed_tasks=failed, is_whole=is_whole), site.options.notifiers, context

@@ -169,6 +169,8 @@ class Airflow(Written):
     mode: Literal["plan", "apply"] | None = None
     full_check_every: timedelta = timedelta(hours=1)
     """How long runs may end after the snapshot because nothing differs; then all is checked again."""
+    fail_on: tuple[Literal["unhealthy"], ...] = ()
+    """What makes a run fail that did all it should: ``unhealthy``, a cluster that is not healthy at its end."""
 
 
 class Override(Defaults):

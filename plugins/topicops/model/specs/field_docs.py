@@ -115,6 +115,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Airflow.driftSchedule": "When the drift DAG runs, in the same forms; left out: TOPICOPS_DRIFT_SCHEDULE.",
     "Airflow.mode": "Whether scheduled runs send changes; left out: TOPICOPS_MODE.",
     "Airflow.fullCheckEvery": "After this time a run makes every check, also if nothing has changed.",
+    "Airflow.failOn": "`[unhealthy]`: a run fails if the cluster is not healthy at its end. By default it is green.",
     "Override.partitions": "Partitions in this environment.",
     "Override.replicationFactor": "Replication factor in this environment.",
     "Override.configs": "Configs in this environment; they win over all other layers.",

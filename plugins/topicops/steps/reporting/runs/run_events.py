@@ -61,7 +61,12 @@ def _failed(report: RunReport) -> Iterator[Event]:
         _named([f"{outcome.action} {outcome.topic}" for outcome in missed]),
         f"not healthy after the changes: {_named(unhealthy)}" if unhealthy else "",
     ]
-    cause = [*report.failed_tasks, *(f"{outcome.topic} {outcome.status}" for outcome in missed), *unhealthy]
+    cause = [
+        first_problem(report),
+        *report.failed_tasks,
+        *(f"{outcome.topic} {outcome.status}" for outcome in missed),
+        *unhealthy,
+    ]
     verdict = f"The run failed: {'; '.join(filter(None, parts))}."
     yield _event(report, "failed", verdict, {"tasks": len(report.failed_tasks), "changes": len(missed)}, cause)
 
