@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from fixtures.simulated import Simulated
 from topicops import flow
-from topicops.flow.runs.run import DIAGNOSTICS_FILE
+from topicops.flow.runs.run import DIAGNOSTICS_FILE, diagnostics_named
 from topicops.model.errors import SpecError
-from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 
 
 def test_a_validate_that_fails_leaves_what_it_found_and_the_next_one_takes_it_away(simulated: Simulated) -> None:
@@ -23,3 +27,18 @@ def test_a_validate_that_fails_leaves_what_it_found_and_the_next_one_takes_it_aw
     simulated.workspace.topic("orders", partitions=6)
     flow.validate(run)
     assert not run.store.has(DIAGNOSTICS_FILE)
+
+
+def test_files_of_a_bundle_are_named_as_in_their_repository(tmp_path: Path) -> None:
+    topics = tmp_path / "versions" / "topics"
+    topics.mkdir(parents=True)
+    (tmp_path / "versions" / ".git").mkdir()
+    read = os.path.relpath(topics)
+    found = Diagnostic(
+        code="TOP101", severity=Severity.ERROR, file=f"{read}/a.yaml", line=1, column=1, end_line=1, end_column=2,
+        summary="no owner",
+    )  # fmt: skip
+    assert [each.file for each in diagnostics_named(topics, (found,))] == ["topics/a.yaml"]
+    assert [each.file for each in diagnostics_named(Path("topics"), (replace(found, file="topics/a.yaml"),))] == [
+        "topics/a.yaml"
+    ]

@@ -66,6 +66,50 @@ def test_the_gravest_changes_come_first() -> None:
     assert texts.index("Other changes") < texts.index("payments.orders-v2")
 
 
+def test_what_went_wrong_comes_first_by_its_reason_with_the_next_step() -> None:
+    plan = rich_plan()
+    names = [gated.change.topic for gated in plan.changes]
+    outcomes = [
+        Outcome.of(g, OutcomeStatus.REFUSED, f"{g.change.topic} names broker 2, not live") for g in plan.changes[:-1]
+    ]
+    outcomes.append(Outcome.of(plan.changes[-1], OutcomeStatus.UNKNOWN, "no answer", sent=True))
+    seen = shown(plan, None, *outcomes)
+    texts = seen.texts
+    first, second = (
+        texts.index("1 unknown: no answer"),
+        texts.index(f"{len(names) - 1} refused: the topic names broker 2, not live"),
+    )
+    assert texts.index("What went wrong") < first < second < texts.index("Each of them")
+    assert "Look at these first" not in texts
+    assert any("Then trigger topic_pipeline_local." in text for text in texts)
+    assert "topicops plan" not in seen.text
+
+
+def test_a_plan_that_went_well_has_no_such_section() -> None:
+    plan = rich_plan()
+    assert "What went wrong" not in shown(plan, None, Outcome.of(plan.changes[0], OutcomeStatus.DONE)).texts
+
+
+def test_the_place_of_a_problem_leads_to_the_line_in_the_forge(tmp_path: Path) -> None:
+    store = open_run(environment="", topics=Path(), group=DAG, run_id="manual__1", home=tmp_path).store
+    found = Diagnostic(
+        code="TOP101", severity=Severity.ERROR, file="topics/a b.yaml", line=3, column=5, end_line=3, end_column=6,
+        summary="no owner",
+    )  # fmt: skip
+    store.write_value(DIAGNOSTICS_FILE, (found,))
+    store.write_text(COMMIT_ADDRESS, f"https://forge.example/x/tree/{'a' * 40}")
+    store.write_text("files-commit", "a" * 40)
+    html = plan_page(read_plan(tmp_path, RUN))
+    assert f'href="https://forge.example/x/blob/{"a" * 40}/topics/a%20b.yaml#L3"' in html
+    assert "a" * 40 in Seen(html).texts
+
+
+def test_nothing_is_said_of_a_question_that_may_still_come() -> None:
+    plan = rich_plan()
+    question = Question(dag_id=APPROVAL, run_id=None, digests=tuple(approvable(plan)))
+    assert any(text.startswith("Nobody has been asked so far. In mode apply") for text in shown(plan, question).texts)
+
+
 def test_an_empty_plan_says_that_nothing_differs() -> None:
     plan = gate(builders.change_set(()), builders.environment())
     seen = shown(plan)
@@ -76,7 +120,7 @@ def test_an_empty_plan_says_that_nothing_differs() -> None:
 @pytest.mark.parametrize(
     ("dag_id", "words"),
     [
-        pytest.param(DAG, "This run has no plan", id="ours"),
+        pytest.param(DAG, "This run has made no plan", id="ours"),
         pytest.param("etl", "This is no DAG of topicops", id="somebody else's"),
     ],
 )

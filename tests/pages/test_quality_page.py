@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.quality import quality_report
+from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, results, some_facts, write_run
 from topicops.model.runs.facts import CAUSES, facts_file
 from topicops.model.runs.quality_rules import RULES
@@ -37,7 +38,7 @@ def _as_before(result: QualityResult) -> QualityResult:
 @pytest.mark.parametrize(
     ("report", "sentence"),
     [
-        pytest.param(quality_report("after", results("after")), r"All \d+ rules hold so far\.", id="healthy"),
+        pytest.param(quality_report("after", results("after")), r"All \d+ rules hold so far; the others", id="healthy"),
         pytest.param(failing("Q12"), r"1 of \d+ rules fails, none critical\.", id="a warning"),
         pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 critical\.", id="a critical one"),
         pytest.param(failing("Q12", old=True), r"none critical, all as before the changes\.", id="old trouble"),
@@ -97,7 +98,7 @@ def test_rows_that_name_different_things_share_one_table() -> None:
 
 
 def test_a_suite_that_has_not_run_is_said_to_be_so() -> None:
-    assert "Is the result healthy? Not evaluated yet." in page(quality_report("before", results("before"))).text
+    assert "Is the result healthy? Not evaluated, or not yet." in page(quality_report("before", results("before"))).text
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,16 @@ def test_a_suite_that_has_not_run_is_said_to_be_so() -> None:
 )
 def test_a_run_without_quality_gets_a_plain_page(tmp_path: Path, dag_id: str, words: str) -> None:
     assert words in Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=dag_id, run_id="x")))).text
+
+
+def test_a_run_whose_last_rules_nobody_evaluated_is_not_shown_as_all_well(tmp_path: Path) -> None:
+    write_run(tmp_path, DAG, "r1")
+    write_run(tmp_path, DAG, "r2", suites=("before",))
+    write_run(tmp_path, DAG, "r3", suites=(), plan=rich_plan())
+    html = quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id="r1")))
+    assert "r1, 2024-05-01 12:00:00 UTC: all rules hold" in html
+    assert "r2, 2024-05-01 12:00:00 UTC: held so far; the rules after the changes were not evaluated" in html
+    assert "1 run more evaluated no rule" in Seen(html).text
 
 
 def test_the_strip_shows_thirty_runs_oldest_first_and_marks_the_one_that_is_open(tmp_path: Path) -> None:

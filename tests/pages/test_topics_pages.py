@@ -184,6 +184,18 @@ def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     assert_nothing_runs(brokers_page(read_brokers(tmp_path, "local", rack=HOSTILE)))
 
 
+def test_trends_say_of_when_they_are_and_which_rules_nobody_evaluated() -> None:
+    runs = tuple(
+        TrendRun(run=f"r{n}", at=NOW, seconds=1.0, partitions=4, differing=12, waiting=0, changes=12 * n)
+        for n in range(2)
+    )
+    found = Trends(runs=runs, failed_rows={"Q01": {"r0": 0, "r1": 0}, "Q27": {"r0": 0}}, warnings=())
+    text = Seen(trends_page(TrendsModel(indexed=Indexed(environment="local"), trends=found))).text
+    assert "12 at 2024-05-01 12:00 UTC, before the 12 changes of that run" in text
+    assert " now" not in text
+    assert "1 rule held in each run. 1 rule held, but not evaluated in up to 1 of 2 runs: Q27." in text
+
+
 def test_trends_show_each_rule_that_failed_run_by_run() -> None:
     runs = tuple(
         TrendRun(
@@ -196,8 +208,8 @@ def test_trends_show_each_rule_that_failed_run_by_run() -> None:
     assert "Q12 failed in 1 of 3 runs" in html
     assert "13:00 UTC: 4 rows failed" in html
     assert "14:00 UTC: not evaluated" in html
-    assert "partitions: now 102, at most 102, at least 100" in html
-    assert "1 other rule held" in Seen(html).text
+    assert "partitions: 102 at 2024-05-01 14:00 UTC, at most 102, at least 100" in html
+    assert "1 rule held, but not evaluated in up to 2 of 3 runs: Q01." in Seen(html).text
 
 
 def test_no_history_is_told(home: Path) -> None:

@@ -113,7 +113,10 @@ def topic_history(environment: str, topic: str, *, engine: EngineChoice = "auto"
 def trends(home: Path, environment: str, *, most: int) -> Trends:
     """The last ``most`` runs that read the cluster. Raises ``UsageError`` for an environment without history."""
     history = _history(environment, "python", home)
-    columns = ("run", "recorded_at", "read_at", "partitions", "missing", "different", "tombstoned", "held", "blocked")
+    columns = (
+        "run", "recorded_at", "read_at", "partitions", "in_place", "not_in_place",
+        "missing", "different", "tombstoned", "held", "blocked",
+    )  # fmt: skip
     newest: dict[str, tuple[Any, ...]] = {}
     for row in sorted(history.rows("runs", columns), key=lambda row: row[1]):
         if row[2] is not None:
@@ -130,7 +133,13 @@ def trends(home: Path, environment: str, *, most: int) -> Trends:
 
 
 def _trend_run(
-    run: str, recorded_at: datetime, read_at: datetime, partitions: int | None, *counts: int | None
+    run: str,
+    recorded_at: datetime,
+    read_at: datetime,
+    partitions: int | None,
+    in_place: int | None,
+    not_in_place: int | None,
+    *counts: int | None,
 ) -> TrendRun:
     missing, different, tombstoned, held, blocked = counts
     return TrendRun(
@@ -140,6 +149,7 @@ def _trend_run(
         partitions=partitions,
         differing=None if missing is None else missing + (different or 0) + (tombstoned or 0),
         waiting=None if held is None else held + (blocked or 0),
+        changes=(in_place or 0) + (not_in_place or 0),
     )
 
 

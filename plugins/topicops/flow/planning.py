@@ -28,6 +28,7 @@ from topicops.flow.runs.run import (
     DELTA_FILE,
     DIAGNOSTICS_FILE,
     ENVIRONMENT_FILE,
+    FILES_COMMIT,
     KINDS,
     NOTES_FILE,
     PLAN_FILE,
@@ -37,6 +38,7 @@ from topicops.flow.runs.run import (
     Run,
     Summary,
     baseline_file,
+    diagnostics_named,
     now,
     outcomes_file,
     read_environment,
@@ -140,11 +142,13 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
     wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
     validated, commit = read_files(run, lambda: read_specs(run))
     run.store.remove(DIAGNOSTICS_FILE)
+    run.store.write_text(FILES_COMMIT, commit or "")
     try:
         return _keep_read_specs(run, validated, commit, as_tables=as_tables)
     except SpecError as error:
-        run.store.write_value(DIAGNOSTICS_FILE, error.diagnostics)
-        raise
+        found = diagnostics_named(run.topics, error.diagnostics)
+        run.store.write_value(DIAGNOSTICS_FILE, found)
+        raise SpecError(found) from error
 
 
 def _keep_read_specs(run: Run, validated: Validated, commit: str | None, *, as_tables: bool) -> ValidateSummary:

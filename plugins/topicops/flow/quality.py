@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.quality_history import quality_history as read_history
+from topicops.edges.home.quality_history import runs_without_rules
 from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.facts import write_facts
@@ -26,6 +27,8 @@ from topicops.model.runs.quality_rows import Afterwards, RowKind, cluster_row, d
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.steps.facts import facts_of
 from topicops.steps.verifying.view_comparison import differing_topics
+
+__all__ = ["one_application", "quality_after", "quality_before", "quality_history", "runs_without_rules"]
 
 if TYPE_CHECKING:
     from topicops.edges.spark.quality_frames import Frames, RunTables

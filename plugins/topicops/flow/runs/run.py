@@ -27,6 +27,7 @@ from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
+    from topicops.model.specs.diagnostics import Diagnostic
     from topicops.steps.specs.needed import Needs
     from topicops.steps.specs.validate import Validated
 
@@ -37,6 +38,8 @@ TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
 DIAGNOSTICS_FILE = "diagnostics.json"
+FILES_COMMIT = "files-commit"
+"""The commit of the files that validate has read; empty: not known."""
 """What validate found wrong, of a run that it ended."""
 COMMIT_ADDRESS = "commit-address.txt"
 """Where the forge shows the commit of the files, if that is known."""
@@ -276,6 +279,25 @@ def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
     validated = validate(read_tree(run.topics), environment=run.environment, now=now(), needs=needs)
     named = name_in_repository(run.topics) if run.named is None else run.named
     return with_folder_named(validated, read=shown_folder(run.topics), named=named)
+
+
+def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The same problems; files that are not below the working folder are named from the root of their repository."""
+    from topicops.edges.specs.git import name_in_repository
+    from topicops.edges.specs.open_files import shown_folder
+
+    read = shown_folder(topics)
+    if not read.startswith(("../", "/")):
+        return tuple(found)
+    named = name_in_repository(topics)
+
+    def of(file: str) -> str:
+        return named + file.removeprefix(read) if file.startswith(read) else file
+
+    return tuple(
+        replace(each, file=of(each.file), note=replace(each.note, file=of(each.note.file)) if each.note else None)
+        for each in found
+    )
 
 
 def read_needed_specs(run: Run, needs: Needs | None) -> Validated:

@@ -275,6 +275,8 @@ class TrendRun:
     """Topics that are missing, different or to be deleted; None: not compared."""
     waiting: int | None
     """Changes that are held, and topics that are blocked."""
+    changes: int = 0
+    """That it sent after it had read the cluster: its numbers are from before them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

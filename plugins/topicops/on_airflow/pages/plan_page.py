@@ -12,6 +12,7 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
+from topicops.model.runs.results import IN_PLACE
 from topicops.on_airflow.pages.frame import STATIC, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, number, table, tag, together
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
@@ -25,8 +26,11 @@ from topicops.steps.reporting.plans.plan_wording import (
     growth_texts,
     is_grave,
     other_lines,
+    some,
     summary_line,
 )
+from topicops.steps.reporting.runs.outcome_reasons import reasons_of
+from topicops.steps.reporting.runs.run_report import ADVICE
 
 CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""
@@ -46,21 +50,29 @@ def plan_page(model: PlanModel, chosen: Filter = _EVERYTHING) -> str:
         chosen: Which changes it shows.
     """
     title = f"Plan of {model.run.environment}" if model.run.environment else "Plan"
-    head = [tag("header", tag("h1", title)), *map(problem_box, model.problems)]
+    head = [tag("header", tag("h1", title)), _goes_on(model), *map(problem_box, model.problems)]
     parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, chosen)
     return document(f"Plan of {model.run.run_id}", *head, *parts, _about(model), static=STATIC).text
+
+
+def _goes_on(model: PlanModel) -> Html | None:
+    """The script says here which task runs, while the run goes on, and reads the page again."""
+    if model.run.environment is None:
+        return None
+    api = f"../../../api/v2/dags/{_part(model.run.dag_id)}/dagRuns/{_part(model.run.run_id)}"
+    return tag("p", "", id="goes-on", cls="muted", role="status", data_api=api)
 
 
 def _no_plan(model: PlanModel) -> Html:
     """What the task validate found, or why there is nothing to see."""
     if not model.diagnostics:
-        why = "This run has no plan: none of its tasks has made one. If a task failed, its log says why."
+        why = "This run has made no plan yet, or it will make none: the states of its tasks say which."
         return nothing(model.run, model.quiet or why)
     shown = model.diagnostics[:CHANGES_SHOWN]
     errors = sum(found.severity.value == "error" for found in model.diagnostics)
     return together(
         tag("p", f"The files have {plural(errors, 'error')}, so this run made no plan.", cls="verdict"),
-        table(_DIAGNOSTICS_HEAD, map(diagnostic_row, shown), cls="diagnostics"),
+        table(_DIAGNOSTICS_HEAD, (diagnostic_row(found, model.commit_address) for found in shown), cls="diagnostics"),
         _more(len(model.diagnostics) - len(shown), "problems"),
     )
 
@@ -68,15 +80,18 @@ def _no_plan(model: PlanModel) -> Html:
 def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
     state = partial(state_of, model)
     found = [gated for gated in plan.changes if chosen.lets(gated, state(gated))]
-    grave = sorted((g for g in found if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
-    others = [gated for gated in found if not is_grave(gated)]
+    wrong = [gated for gated in found if _went_wrong(model, gated)]
+    rest = [gated for gated in found if not _went_wrong(model, gated)]
+    grave = sorted((g for g in rest if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
+    others = [gated for gated in rest if not is_grave(gated)]
     return [
         _summary(model, plan, chosen),
         _approval(model, plan, model.question),
         filter_bar(model.run.run_id, chosen, plan.changes, state),
         _count(plan, found, chosen),
+        *_wrong(model, plan, wrong),
         _changes("Look at these first", model, plan, grave),
-        _changes("Other changes" if grave else "Changes", model, plan, others),
+        _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
         _blocked(plan, chosen),
         *(() if chosen.words else (_owners(model.facts), _losses(plan), _balance(plan), _also(plan))),
     ]
@@ -149,7 +164,10 @@ def _question_lines(model: PlanModel, question: Question) -> Iterator[Html]:
     if question.run_id is None and question.digests and set(question.digests) <= model.rejections.keys():
         yield tag("p", "Nobody is asked: all that needs an approval was rejected before, and rests until it changes.")
     elif question.run_id is None:
-        yield tag("p", "Nobody has been asked: a run in mode plan asks nothing, and the task ask comes after the gate.")
+        yield tag(
+            "p",
+            "Nobody has been asked so far. In mode apply the task ask does it after the gate; mode plan asks nobody.",
+        )
     else:
         api = f"../../../api/v2/dags/{_part(question.dag_id)}/dagRuns/{_part(question.run_id)}"
         page = f"../../../dags/{_part(question.dag_id)}/runs/{_part(question.run_id)}"
@@ -193,6 +211,26 @@ def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedCh
     return together(tag("h2", title), table(_CHANGES_HEAD, rows, cls="changes"), more)
 
 
+def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
+    outcome = model.outcomes.get(gated.digest)
+    return outcome is not None and outcome.status not in IN_PLACE
+
+
+def _wrong(model: PlanModel, plan: Plan, wrong: Sequence[GatedChange]) -> Iterator[Html | None]:
+    """A card for each reason, with its topics and what to do next, and then the changes, in the same order."""
+    reasons = reasons_of(model.outcomes[gated.digest] for gated in wrong)
+    if not reasons:
+        return
+    yield tag("h2", "What went wrong")
+    for reason in reasons:
+        topics = some(f"{outcome.action} {outcome.topic}" for outcome in reason.outcomes)
+        advice = ADVICE[reason.status].partition(": ")[2]
+        said = f"Next: {advice} Then trigger topic_pipeline_{model.run.environment}."
+        yield tag("section", tag("p", tag("strong", str(reason))), tag("p", topics), tag("p", said), cls="card bad")
+    order = [outcome.digest for reason in reasons for outcome in reason.outcomes]
+    yield _changes("Each of them", model, plan, sorted(wrong, key=lambda gated: order.index(gated.digest)))
+
+
 def _blocked(plan: Plan, chosen: Filter) -> Html | None:
     blocked = [found for found in plan.change_set.blocked if chosen.lets_blocked(found)]
     if not blocked:
@@ -216,6 +254,11 @@ def _about(model: PlanModel) -> Html:
             ("commit", commit),
             ("fingerprint", tag("code", model.plan.fingerprint, cls="digest")),
         ]
+    elif model.commit:
+        commit = tag("code", model.commit)
+        if model.commit_address:
+            commit = tag("a", commit, href=model.commit_address, cls="airflow", rel="noopener noreferrer")
+        facts.append(("commit", commit))
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
     return tag("footer", tag("h2", "About this plan" if model.plan else "About this run"), tag("dl", *rows))
 

@@ -9,6 +9,7 @@ from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Risk
+from topicops.on_airflow.pages.forge_links import line_address
 from topicops.on_airflow.pages.markup import Html, lines, pill, tag, together
 from topicops.on_airflow.pages.reading import PlanModel
 from topicops.on_airflow.pages.topics_frame import topic_link
@@ -147,9 +148,11 @@ def blocked_row(blocked: Blocked) -> Html:
     return tag("tr", *(tag("td", cell) for cell in cells), id=f"blocked-{blocked.topic}")
 
 
-def diagnostic_row(found: Diagnostic) -> Html:
+def diagnostic_row(found: Diagnostic, commit_address: str) -> Html:
+    place = tag("code", f"{found.file}:{found.line}:{found.column}")
+    address = line_address(commit_address, found.file, found.line)
     cells = (
-        tag("code", f"{found.file}:{found.line}:{found.column}"),
+        tag("a", place, href=address, cls="airflow", rel="noopener noreferrer") if address else place,
         together(pill(found.severity.value, "bad" if found.severity.value == "error" else "warn"), f" {found.code}"),
         together(tag("div", found.summary), tag("div", found.help, cls="muted") if found.help else None),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
+from topicops.model.printable import plural
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
@@ -60,7 +61,8 @@ def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
     if not results:
         return "No rule was due."
     if not failed:
-        return f"All {len(results)} rules hold{'' if is_whole else ' so far'}."
+        rest = "" if is_whole else " so far; the others are not evaluated, or not yet"
+        return f"All {len(results)} rules hold{rest}."
     critical = sum(result.is_critical_failure for result in failed)
     old = sum(result.is_pre_existing for result in failed)
     parts = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
@@ -75,7 +77,7 @@ def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
 def _suite(suite: str, report: QualityReport | None) -> Html:
     title, about = _SUITES[suite]
     if report is None:
-        return together(tag("h2", title), tag("p", f"{about} Not evaluated yet.", cls="muted"))
+        return together(tag("h2", title), tag("p", f"{about} Not evaluated, or not yet.", cls="muted"))
     has_past = suite == "after"
     head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
     rows = [_rule_row(result, has_past=has_past) for result in report.results]
@@ -183,12 +185,19 @@ def _strip(model: QualityModel) -> Html | None:
         *(together(tag("span", _SIGNS[tone], cls=f"sign {tone}"), f" {word}  ") for tone, word in _LEGEND),
         cls="muted legend",
     )
-    runs = f"The last {len(cells)} runs" if len(cells) > 1 else "The only run"
-    title = tag("h2", f"{runs} of {model.run.dag_id}", ", oldest first" if len(cells) > 1 else None)
-    return together(title, tag("ol", *cells, cls="strip"), legend)
+    title = tag("h2", f"Runs of {model.run.dag_id}{', oldest first' if len(cells) > 1 else ''}")
+    rest = f"{plural(model.without_rules, 'run')} more evaluated no rule: quiet, ended before the rules, or only begun."
+    return together(
+        title, tag("ol", *cells, cls="strip"), legend, tag("p", rest, cls="muted") if model.without_rules else None
+    )
 
 
-_LEGEND = (("good", "all hold"), ("warn", "a warning"), ("bad", "a critical rule fails"))
+_LEGEND = (
+    ("good", "all hold"),
+    ("calm", "held so far, those after the changes not evaluated"),
+    ("warn", "a warning"),
+    ("bad", "a critical rule fails"),
+)
 
 
 def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
@@ -196,8 +205,11 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     failed = ", ".join(result.rule for result in results if not result.success)
     name = next(report.run for report in (run.after, run.before) if report)
     group, _, run_id = name.partition("/")
-    words = f"{run_id}, {_moment(run.checked_at)}: {f'{failed} fail' if failed else 'all rules hold'}"
-    tone, is_shown = _tone(results), (group, run_id) == (shown.dag_id, shown.run_id)
+    is_whole = run.after is not None or group.startswith("topic_drift_")
+    held = "all rules hold" if is_whole else "held so far; the rules after the changes were not evaluated"
+    words = f"{run_id}, {_moment(run.checked_at)}: {f'{failed} fail' if failed else held}"
+    tone = "calm" if not failed and not is_whole else _tone(results)
+    is_shown = (group, run_id) == (shown.dag_id, shown.run_id)
     return tag(
         "li",
         tag(

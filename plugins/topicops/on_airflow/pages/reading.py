@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.flow.quality import quality_history
+from topicops.flow.quality import quality_history, runs_without_rules
 from topicops.flow.quiet import read_quiet
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
@@ -27,7 +27,15 @@ from topicops.flow.runs.questions import (
     read_question,
 )
 from topicops.flow.runs.rejections import Rejection, read_rejections
-from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, PLAN_FILE, Run, open_run, outcomes_file
+from topicops.flow.runs.run import (
+    COMMIT_ADDRESS,
+    DIAGNOSTICS_FILE,
+    FILES_COMMIT,
+    PLAN_FILE,
+    Run,
+    open_run,
+    outcomes_file,
+)
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
@@ -75,7 +83,9 @@ class QualityModel:
     facts: Facts | None = None
     """Of the newest snapshot."""
     history: tuple[RunQuality, ...] = ()
-    """The last runs of the DAG, newest first."""
+    """The last runs of the DAG that evaluated a rule, newest first."""
+    without_rules: int = 0
+    """How many of its runs evaluated none."""
     quiet: str = ""
     """Why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
@@ -126,6 +136,8 @@ class PlanModel:
     """Of held changes that somebody rejected, by digest."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """What the task validate found wrong, if it ended there."""
+    commit: str = ""
+    """Of the files, for a run without a plan; empty: not known."""
     commit_address: str = ""
     """Where the forge shows the commit; empty: not known."""
     quiet: str = ""
@@ -144,6 +156,7 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
         after=reading.quality("after"),
         facts=reading.facts("after") or reading.facts("before"),
         history=quality_history(home, run.dag_id),
+        without_rules=runs_without_rules(home, run.dag_id),
         quiet=reading.quiet(),
         problems=tuple(reading.problems),
     )
@@ -157,7 +170,14 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     plan = reading.value(PLAN_FILE, Run.read_plan)
     if plan is None:
         found_wrong = reading.diagnostics()
-        return PlanModel(run=run, quiet=reading.quiet(), diagnostics=found_wrong, problems=tuple(reading.problems))
+        return PlanModel(
+            run=run,
+            quiet=reading.quiet(),
+            diagnostics=found_wrong,
+            commit=reading.commit(),
+            commit_address=reading.commit_address(),
+            problems=tuple(reading.problems),
+        )
     question, found = _question(home, run, plan), reading.outcomes()
     if question and question.run_id:
         asking = _Reading(_opened(home, question.dag_id, question.run_id))
@@ -242,6 +262,9 @@ class _Reading:
     def commit_address(self) -> str:
         found = self.value(COMMIT_ADDRESS, lambda run: run.store.read_text(COMMIT_ADDRESS)) or ""
         return found if found.startswith(("https://", "http://")) else ""
+
+    def commit(self) -> str:
+        return self.value(FILES_COMMIT, lambda run: run.store.read_text(FILES_COMMIT)) or ""
 
     def outcomes(self) -> tuple[Outcome, ...]:
         names = [outcomes_file(action) for action in ACTIONS]

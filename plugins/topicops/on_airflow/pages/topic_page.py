@@ -92,7 +92,7 @@ def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
 def _side_by_side(topic: IndexedTopic) -> Iterator[Html]:
     """Each value of the file beside that of the cluster; those that differ in colour."""
     yield tag("h2", "File and cluster")
-    yield table(("", "file", "cluster"), _value_rows(topic.desired, topic.live), cls="rows")
+    yield table(("value", "file", "cluster"), _value_rows(topic.desired, topic.live), cls="rows")
 
 
 def _value_rows(spec: DesiredTopic | None, live: LiveTopic | None) -> Iterator[Html]:
@@ -204,5 +204,5 @@ def _life_row(line: AuditLine) -> Iterator[Html | str]:
         tag("div", line.answer, cls="muted") if line.answer and line.outcome.value != "done" else None,
     )
     comment = line.comment if isinstance(line.comment, str) else ""
-    yield f"{line.approver or line.principal}{f': {comment}' if comment else ''}"
+    yield f"{line.who}{f': {comment}' if comment else ''}"
     yield together(run, tag("div", tag("code", line.commit[:12]), cls="muted") if line.commit else None)

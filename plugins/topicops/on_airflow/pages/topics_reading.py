@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import quote
 
 from topicops.flow.history import trends
 from topicops.flow.later_changes import known_clusters, later_changes
@@ -18,12 +16,12 @@ from topicops.model.runs.later_changes import LaterRun, outcomes_of
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import BrokerTotals, IndexedTopic, IndexHead, TopicsPage, TopicsWanted, Word
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
+from topicops.on_airflow.pages.forge_links import line_address
 
 DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
 """What Airflow knows of these DAGs, by id."""
 LINES_SHOWN = 50
 RUNS_SHOWN = 60
-_COMMIT_PAGE = re.compile(r"(?P<base>https?://.+?)/(?:tree|commit|blob)/(?P<sha>[0-9a-f]{7,64})(?:/.*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +55,7 @@ class Indexed:
 
     def file_address(self, file: str, line: int) -> str:
         """Where the forge shows a line of a file; empty: not known."""
-        found = _COMMIT_PAGE.fullmatch(self.head.commit_address) if self.head else None
-        if found is None or Path(file).is_absolute():
-            return ""
-        return f"{found['base']}/blob/{found['sha']}/{quote(file)}#L{line}"
+        return line_address(self.head.commit_address, file, line) if self.head else ""
 
 
 def no_dags(_: Collection[str]) -> Mapping[str, AirflowDag]:

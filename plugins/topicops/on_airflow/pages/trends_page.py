@@ -36,10 +36,10 @@ def _lines(found: Trends) -> Iterator[Html]:
         "seconds from reading the cluster to the end": [run.seconds for run in found.runs],
     }
     for name, values in series.items():
-        yield _line(name, values)
+        yield _line(found, name, values)
 
 
-def _line(name: str, values: Sequence[float | None]) -> Html:
+def _line(found: Trends, name: str, values: Sequence[float | None]) -> Html:
     known = [value for value in values if value is not None]
     if not known:
         return together(tag("h2", name), tag("p", "not known of these runs", cls="muted"))
@@ -50,15 +50,17 @@ def _line(name: str, values: Sequence[float | None]) -> Html:
         for place, value in enumerate(values)
         if value is not None
     )
-    now, most = known[-1], max(known)
-    label = f"{name}: now {now:,.0f}, at most {most:,.0f}, at least {min(known):,.0f}"
+    newest, last, most = found.runs[-1], known[-1], max(known)
+    sent = f", before the {plural(newest.changes, 'change')} of that run" if newest.changes else ""
+    when = f"at {newest.at:%Y-%m-%d %H:%M} UTC{sent}"
+    label = f"{name}: {last:,.0f} {when}, at most {most:,.0f}, at least {min(known):,.0f}"
     dot = points.rpartition(" ")[2].split(",")
     chart = tag(
         "svg", tag("title", label), tag("polyline", points=points, cls="line"),
         tag("circle", cx=dot[0], cy=dot[1], r=3, cls="dot"), cls="trend", viewBox=f"-4 0 {_WIDE + 8} {_HIGH}",
         role="img", aria_label=label,
     )  # fmt: skip
-    numbers = tag("p", tag("strong", f"{now:,.0f}"), f" now, {min(known):,.0f} to {most:,.0f}", cls="muted")
+    numbers = tag("p", tag("strong", f"{last:,.0f}"), f" {when}; {min(known):,.0f} to {most:,.0f}", cls="muted")
     return together(tag("h2", name), numbers, chart)
 
 
@@ -67,15 +69,27 @@ def _heat_map(found: Trends) -> Iterator[Html]:
     yield tag("h2", "Quality rules, run by run")
     failing = {rule: by_run for rule, by_run in found.failed_rows.items() if any(by_run.values())}
     if not failing:
-        yield tag("p", f"Each of {plural(len(found.failed_rows), 'rule')} held in each of these runs.", cls="muted")
+        yield tag("p", _others(found, {}), cls="muted")
         return
     rows = [
         tag("tr", tag("th", tag("code", rule), scope="row"), tag("td", _heat_row(found, rule, by_run)))
         for rule, by_run in sorted(failing.items())
     ]
     yield tag("div", tag("table", tag("tbody", *rows), cls="heat"), cls="scroll")
-    quiet = len(found.failed_rows) - len(failing)
-    yield tag("p", f"Oldest run left, newest right. {plural(quiet, 'other rule')} held in each run.", cls="muted")
+    yield tag("p", f"Oldest run left, newest right. {_others(found, failing)}", cls="muted")
+
+
+def _others(found: Trends, failing: Mapping[str, object]) -> str:
+    """Of the rules that failed nowhere: how many held in each run, and which were not evaluated in each."""
+    others = {rule: by_run for rule, by_run in found.failed_rows.items() if rule not in failing}
+    in_part = {rule: len(found.runs) - len(by_run) for rule, by_run in others.items() if len(by_run) < len(found.runs)}
+    held = plural(len(others) - len(in_part), "other rule" if failing else "rule")
+    said = f"{held} held in each run."
+    if in_part:
+        missed = f"{max(in_part.values())} of {plural(len(found.runs), 'run')}"
+        said += f" {plural(len(in_part), 'rule')} held, but not evaluated in up to {missed}: "
+        said += f"{', '.join(sorted(in_part))}."
+    return said
 
 
 def _heat_row(found: Trends, rule: str, by_run: Mapping[str, int]) -> Html:

@@ -52,6 +52,23 @@ function shortTime(text) {
   return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "a while";
 }
 
+// While the run goes on: which task runs, and the page once more every few seconds, unless somebody types.
+async function tellGoingOn(line) {
+  const get = async (path) => {
+    const answer = await fetch(line.dataset.api + path, { headers: { Accept: "application/json" } });
+    return answer.ok ? answer.json() : null;
+  };
+  const run = await get("");
+  if (!run || !["queued", "running"].includes(run.state)) return;
+  const found = (await get("/taskInstances?state=running&limit=50")) || { task_instances: [] };
+  const names = found.task_instances.map((task) => task.task_id).join(", ");
+  line.textContent = `This run goes on${names ? `: ${names} runs` : ""}. What follows is what it has left so far.`;
+  setTimeout(() => {
+    if (document.activeElement && document.activeElement.id === "search") return;
+    document.location.reload();
+  }, 5000);
+}
+
 // Enter in the search field opens the same page with other words; without the script the links beside it stay.
 function searchBy(field) {
   field.addEventListener("change", () => {
@@ -65,5 +82,7 @@ followTheme();
 document.addEventListener("click", openOutside);
 const place = document.getElementById("answer");
 if (place) tellAnswer(place);
+const goingOn = document.getElementById("goes-on");
+if (goingOn) tellGoingOn(goingOn);
 const search = document.getElementById("search");
 if (search) searchBy(search);
