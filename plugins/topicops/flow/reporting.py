@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.questions import left_out
+from topicops.flow.runs.questions import ANSWER, left_out
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Run, Summary, notes_of
 from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
@@ -66,6 +66,7 @@ def run_report(
         source=_source(run),
         notes=notes_of(run),
         rejected=left_out(run),
+        is_answer=run.store.has(ANSWER),
     )
 
 

@@ -15,7 +15,16 @@ from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.facts import Facts
-from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.model.runs.results import (
+    IN_PLACE,
+    REPLACED,
+    Check,
+    Outcome,
+    OutcomeStatus,
+    QualityResult,
+    RunSummary,
+    Verdict,
+)
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
     FactsJson,
@@ -76,6 +85,8 @@ class RunReport:
     """Sentences: which lease the run held, and what it recovered of earlier runs."""
     rejected: frozenset[str] = frozenset()
     """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
+    is_answer: bool = False
+    """Whether a person was asked in this run: what the files did not ask for any more by then is no failure."""
 
     @property
     def summary(self) -> RunSummary:
@@ -94,12 +105,16 @@ class RunReport:
         return self.facts_after or self.facts_before
 
     @property
+    def missed(self) -> tuple[Outcome, ...]:
+        """Of changes that should be in place, and are not."""
+        return tuple(o for o in self.outcomes if o.status not in IN_PLACE and not (self.is_answer and o.is_unasked))
+
+    @property
     def is_success(self) -> bool:
         """Nothing failed. Held, skipped and blocked changes are no failure, nor are problems from before the run."""
-        in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
-        return in_place and quality and ended and not self.summary.unhealthy
+        return not self.missed and quality and ended and not self.summary.unhealthy
 
 
 def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
@@ -127,6 +142,8 @@ def _ending(report: RunReport) -> str:
         return _verified(report)
     if not report.outcomes:
         return "Nothing was applied" if report.plan and not report.plan.is_empty else "No changes"
+    if report.is_answer and all(o.is_unasked or o.message.startswith(REPLACED) for o in report.outcomes):
+        return f"Approved, and nothing was sent: {report.outcomes[0].message}"
     if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
         return f"Nothing was applied: {_counts(report)}"
     if summary.count(*IN_PLACE) < len(report.outcomes):
@@ -253,9 +270,9 @@ def next_steps(report: RunReport) -> Iterator[str]:
     """Yield what a person should do now, the most urgent first; nothing when all is well."""
     summary = report.summary
     for status, advice in ADVICE.items():
-        if count := summary.count(status):
+        if count := sum(outcome.status is status for outcome in report.missed):
             yield f"{count} {advice}"
-    if summary.count(*ADVICE):
+    if report.missed:
         yield (
             f"Plan again: topicops plan --environment {report.environment} --out plan.json. The new plan has what is "
             "still to do, and nothing that is done."
