@@ -170,3 +170,12 @@ def test_an_approval_that_may_be_sent_is_told_as_one(flow: RefusingFlow, heard: 
     task = answered(flow, "Approve")
     approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))
     assert heard.heard == [("approved", "approved by admin (id 1): delete tmp-import")]
+
+
+def test_a_held_set_that_cannot_be_read_does_not_lose_the_answer(
+    flow: RefusingFlow, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = answered(flow, "Approve")
+    held_set_file(flow.home, "local").path.write_text("{", encoding="utf-8")
+    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))
+    assert "held/local.json: cannot be read" in caplog.text

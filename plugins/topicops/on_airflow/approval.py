@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow import Run
+    from topicops.flow.telling import Telling
     from topicops.model.plans.approval import Approval
     from topicops.model.runs.events import EventKind
 
@@ -193,27 +194,35 @@ class AskPerson(ApprovalOperator):
         except TaskAwaitingInput:
             self._wait(utcnow())
 
-    def execute_complete(self, context: Context, event: dict[str, Any], asked_at: str = "") -> Any:
-        """Take the answer, or look at the question again. Without ``asked_at`` an earlier topicops has asked it."""
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], asked_at: str = "", reminded: bool = False
+    ) -> Any:
+        """Take the answer, or look at the question again.
+
+        Args:
+            asked_at: In ISO form; empty: an earlier release of topicops has asked the question.
+            reminded: Whether the notifiers were told again. Their own memory may be on a disk that is full.
+        """
         asked = datetime.fromisoformat(asked_at) if asked_at else None
         if event.get("error_type") == "timeout" and asked and not self.patience.is_over(asked, utcnow()):
-            if replaced := self._look(context, asked):
+            reminds = not reminded and self.patience.reminds(asked, utcnow())
+            if replaced := self._look(context, asked, reminds=reminds):
                 skip(f"the question is withdrawn: {replaced}; nothing is sent")
-            self._wait(asked)
+            self._wait(asked, reminded=reminded or reminds)
         if "error" not in event:
             with step(self.site, context) as (_, run):
                 record_answer(run, event)
                 tell_of_answer(run, self.site, context)
         return super().execute_complete(context, event)
 
-    def _wait(self, asked_at: datetime) -> NoReturn:
+    def _wait(self, asked_at: datetime, *, reminded: bool = False) -> NoReturn:
         raise TaskAwaitingInput(
             method_name="execute_complete",
-            kwargs={"asked_at": asked_at.isoformat()},
+            kwargs={"asked_at": asked_at.isoformat(), "reminded": reminded},
             timeout=self.patience.next_look(asked_at, utcnow()),
         )
 
-    def _look(self, context: Context, asked_at: datetime) -> str:
+    def _look(self, context: Context, asked_at: datetime, *, reminds: bool) -> str:
         """What replaced the set of the question, which is withdrawn then; empty: the question waits on."""
         from topicops.flow.runs import questions
 
@@ -224,7 +233,7 @@ class AskPerson(ApprovalOperator):
                     return ""
                 if replaced := replacement(run, question.digests):
                     withdraw(run, self.site, context, replaced)
-                elif self.patience.reminds(asked_at, utcnow()):
+                elif reminds:
                     remind(run, question, self.site, context, asked_at=asked_at, link=self._address(context))
                 return replaced
         except AirflowException as error:  # an answer is judged by the newest held set in any case
@@ -330,13 +339,16 @@ def tell_of_answer(run: Run, site: Site, context: Context, *, unsent: str = "") 
         return
     decision, said = decision_of(question, answer), f": {answer.comment}" if answer.comment else ""
     kinds: Mapping[EventKind, Collection[str]] = {"approved": decision.approved, "rejected": decision.rejected}
-    replaced = unsent or replacement(run, decision.approved)
+
+    def telling(kind: EventKind, digests: Collection[str]) -> Telling:
+        why = (unsent or replacement(run, digests)) if kind == "approved" else ""
+        nothing = f", and nothing was sent: {why}" if why else ""
+        verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}{nothing}"
+        return telling_of_answer(run, kind=kind, verdict=verdict, changes=len(digests))
+
     for kind, digests in kinds.items():
         if digests:
-            nothing = f", and nothing was sent: {replaced}" if kind == "approved" and replaced else ""
-            verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}{nothing}"
-            telling = partial(telling_of_answer, run, kind=kind, verdict=verdict, changes=len(digests))
-            tell(telling, site.options.notifiers, context)
+            tell(partial(telling, kind, digests), site.options.notifiers, context)
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:

@@ -91,7 +91,7 @@ def withdraw(run: Run, site: Site, context: Context, why: str) -> None:
 
 
 def remind(run: Run, question: Question, site: Site, context: Context, *, asked_at: datetime, link: str) -> None:
-    """Tell the notifiers that nobody has answered yet: each of them once, because the sentence stays the same."""
+    """Tell the notifiers that nobody has answered yet."""
     from topicops.flow.telling import telling_of_answer
     from topicops.on_airflow.question import listed_titles
 
