@@ -47,7 +47,7 @@ def airflow_settings() -> dict[str, str]:
 
 make_project()
 os.environ.update(airflow_settings())
-for word in ("MODE", "SCHEDULE", "DRIFT_SCHEDULE", "ANSWER_WITHIN", "NOTIFY", "REMIND_AFTER"):
+for word in ("MODE", "SCHEDULE", "DRIFT_SCHEDULE", "ANSWER_WITHIN", "NOTIFY", "REMIND_AFTER", "CHECK_QUESTION_EVERY"):
     os.environ.pop(f"TOPICOPS_{word}", None)
 
 

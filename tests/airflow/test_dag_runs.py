@@ -215,7 +215,7 @@ def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(t
 def ask(
     flow: ScriptedFlow, option: str | None, *, meanwhile: Callable[[], None] = nothing_happens
 ) -> tuple[str, Mapping[str, str]]:
-    """The approval of a delete that is held, answered so; None: in no time."""
+    """The approval of a delete that is held, answered so; None: not at all, and its time limit passes."""
     held_set_file(flow.home, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with person("topic_approval_local", option, meanwhile=meanwhile):
         run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})
@@ -258,7 +258,8 @@ def test_an_approval_of_a_part_sends_that_part_and_the_next_run_asks_nobody_abou
     assert len(asked()) == len(before) + 1
 
 
-def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> None:
+def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_ANSWER_WITHIN", "1s")
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     state, tasks = ask(flow, None)
     assert state == "failed"
@@ -267,14 +268,23 @@ def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path) -> No
     assert {tasks[name] for name in ("delete", "verify")} == {"upstream_failed"}
 
 
-@pytest.mark.soak
-def test_an_approval_of_a_set_that_was_replaced_while_it_waited_sends_nothing_and_ends_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "approve", "report"),
+    [
+        pytest.param("Approve", "success", "skipped", id="approved"),
+        pytest.param(None, "skipped", "success", id="not answered: the question is withdrawn"),
+    ],
+)
+def test_a_question_whose_set_was_replaced_while_it_waited_sends_nothing_fails_nothing_and_is_not_all_green(
+    tmp_path: Path, option: str | None, approve: str, report: str
+) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
-    state, tasks = ask(flow, "Approve", meanwhile=lambda: held_set_file(tmp_path, "local").write(newer))
+    state, tasks = ask(flow, option, meanwhile=lambda: held_set_file(tmp_path, "local").write(newer))
     assert state == "success"
     assert flow.sent == []
-    assert {tasks[name] for name in (*ALL_KINDS, "verify")} == {"skipped"}
+    assert {tasks[name] for name in (*ALL_KINDS, "verify", "quality_after")} == {"skipped"}
+    assert (tasks["approve"], tasks["report"]) == (approve, report)
 
 
 @pytest.mark.soak

@@ -104,7 +104,11 @@ with DAG("orders_ready", schedule=None, is_paused_upon_creation=False) as orders
     ) >> ask()
 '''
 
-REMINDERS = {"TOPICOPS_NOTIFY": "chat:notifiers", "TOPICOPS_REMIND_AFTER": "15s"}
+REMINDERS = {
+    "TOPICOPS_NOTIFY": "chat:notifiers",
+    "TOPICOPS_REMIND_AFTER": "15s",
+    "TOPICOPS_CHECK_QUESTION_EVERY": "10s",
+}
 CHAT = '''
 """The notifier of all environments."""
 
@@ -228,7 +232,9 @@ def test_a_dag_of_data_starts_when_the_scheduled_run_of_an_own_dag_file_has_made
     logger.info("loaded by %s; the notifier was told %s", loaded, applied)
 
 
-def test_a_question_that_waits_is_told_of_again_by_a_deadline_alert(story: Story, project: Project) -> None:
+def test_a_question_that_waits_is_told_of_again_and_ends_when_the_files_do_not_ask_for_it_any_more(
+    story: Story, project: Project
+) -> None:
     client, approval = story.client, story.approval
     project.write(ORDERS, TOPIC)
     until(lambda: any(note["kind"] == "applied" for note in notes(project, "chat")), timeout_s=IN_TIME_S)
@@ -236,13 +242,29 @@ def test_a_question_that_waits_is_told_of_again_by_a_deadline_alert(story: Story
     until(lambda: client.runs(approval) != {}, timeout_s=IN_TIME_S)
     (asking,) = client.runs(approval)
 
-    def of_the_question() -> list[str]:
-        return [note["verdict"] for note in notes(project, "chat") if note["run"] == f"{approval}/{asking}"]
+    def of_the_question(receiver: str = "chat") -> list[tuple[str, str]]:
+        found = [note for note in notes(project, receiver) if note["run"] == f"{approval}/{asking}"]
+        return [(note["kind"], note["verdict"]) for note in found]
 
     until(lambda: len(of_the_question()) == 2, timeout_s=IN_TIME_S)
     first, again = of_the_question()
-    assert first == f"1 change of own wait for an approval: delete {ORDERS}"
-    assert re.fullmatch(rf"1 change of own still wait for an approval, since \S+: delete {re.escape(ORDERS)}", again)
-    story.answer("Reject", asking)
-    assert [note["verdict"] for note in notes(project, "told") if note["kind"] == "rejected"]
+    assert first == ("held", f"1 change of own waits for an approval: delete {ORDERS}")
+    said = rf"1 change of own still waits for an approval, since \S+ \S+ UTC: delete {re.escape(ORDERS)}"
+    assert re.fullmatch(said, again[1])
+    assert of_the_question("told") == of_the_question()  # the notifier of the DAG file
+
+    project.write(ORDERS, TOPIC)
+    state, tasks = story.ended(approval, asking)
+    assert (state, tasks["approve"], tasks["delete"], tasks["report"]) == ("success", "skipped", "skipped", "success")
+    kind, verdict = of_the_question()[-1]
+    assert kind == "withdrawn"
+    assert f"the set was replaced by that of {PIPELINE}/" in verdict
+    assert verdict.endswith("which holds nothing")
+    result = client.xcom(approval, asking, "report", key="result")
+    assert isinstance(result, dict)
+    assert result["headline"].startswith("Withdrawn, and nothing was sent: the set was replaced by that of ")
+    with story.signed_in("admin") as http:
+        required = {"state": ["deferred", "awaiting_input"], "response_received": False}  # as Airflow's page asks
+        path = f"/api/v2/dags/{approval}/dagRuns/~/hitlDetails"
+        assert http.get(path, params=required).raise_for_status().json()["total_entries"] == 0
     logger.info("the chat was told %s", of_the_question())

@@ -51,7 +51,10 @@ from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
+from topicops.on_airflow.waiting import patience
 from topicops.testing import builders
+
+PATIENCE = patience()
 
 
 @pytest.fixture
@@ -777,17 +780,16 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
     held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
         approval.approved_change("delete")(site(flow), context(task))
-    facts = approval.report(site(flow), context(task))
+    replaced = "the set was replaced by that of p/run-2, which holds delete topic.old-clicks"
+    with pytest.raises(AirflowSkipException, match=f"Approved, and nothing was sent: {replaced}"):
+        approval.report(site(flow), context(task))
     assert flow.sent == []
     (outcome,) = run_of(flow, task).store.read_value("outcomes-delete.json", tuple[Outcome, ...])
     assert (outcome.status, outcome.digest) == (OutcomeStatus.REFUSED, digest(DELETE))
-    assert "which holds delete topic.old-clicks" in outcome.message
-    assert facts == {
-        "answer": "approved",
-        "replaced": "the set was replaced by that of p/run-2, which holds delete topic.old-clicks",
-        "comment": "",
-        "rejected": 0,
-    }
+    assert outcome.message == replaced
+    facts = {"answer": "approved", "replaced": replaced, "comment": "", "rejected": 0}
+    assert task.pushed["return_value"] == facts
+    assert msgspec.convert(task.pushed["result"], RunResult).headline == f"Approved, and nothing was sent: {replaced}."
 
 
 @pytest.mark.parametrize(
@@ -840,7 +842,7 @@ class ShowsAnEarlierQuestion(approval.AskPerson):
 
 def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
     task = answered(flow, "Approve")
-    ask_again = ShowsAnEarlierQuestion(task_id="approve", site=site(flow), subject="Send to local?")
+    ask_again = ShowsAnEarlierQuestion(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
         ask_again.execute(context(task))
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
@@ -854,14 +856,14 @@ class ShowsAnEarlierForm(approval.AskPerson):
 
 def test_nobody_is_asked_by_an_earlier_form(flow: ScriptedFlow) -> None:
     task = answered(flow, "Approve")
-    ask_again = ShowsAnEarlierForm(task_id="approve", site=site(flow), subject="Send to local?")
+    ask_again = ShowsAnEarlierForm(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
         ask_again.execute(context(task))
 
 
 def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:
     task = approval_task()
-    unasked = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?")
+    unasked = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowFailException, match="load has left no question"):
         unasked.execute(context(task))
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.questions import left_out
+from topicops.flow.runs.questions import ANSWER, left_out
 from topicops.flow.runs.run import DIAGNOSTICS_FILE, ENVIRONMENT_FILE, PLAN_FILE, Run, Summary, notes_of
 from topicops.flow.runs.verified import write_verified
 from topicops.model.choices import Source
@@ -69,6 +69,7 @@ def run_report(
         rejected=left_out(run),
         diagnostics=_read(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]),
         topics=_described(run) if any(facts and facts.unhealthy for facts in both) else frozenset(),
+        is_answer=run.store.has(ANSWER),
     )
 
 

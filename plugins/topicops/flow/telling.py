@@ -47,10 +47,13 @@ class _Drift:
 class Telling:
     """The events of one run, and what each receiver knows of them."""
 
-    def __init__(self, run: Run, report: RunReport, found: Sequence[Event], judged: Collection[EventKind]) -> None:
+    def __init__(
+        self, run: Run, report: RunReport, found: Sequence[Event], judged: Collection[EventKind], *, approval: str = ""
+    ) -> None:
         """
         Args:
             judged: The lasting kinds that this run could see; empty for a run that sees a part only.
+            approval: The DAG that asks: a run that judged the whole and did not fail ends what failed there.
         """
         self.events = tuple(found)
         self._over = run_events.recovered(report, found, judged)
@@ -60,6 +63,7 @@ class Telling:
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
         """Why what was told cannot be remembered."""
+        self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
     def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
         """Tell one receiver what is new to it; returns what it took.
@@ -74,7 +78,9 @@ class Telling:
         return tuple(heard)
 
     def _known_to(self, receiver: str) -> dict[str, str]:
-        return {**_read(self._of_run).causes.get(receiver, {}), **_read(self._lasting).causes.get(receiver, {})}
+        approvals = _read(self._approvals).causes.get(receiver, {}) if self._approvals else {}
+        of_run, lasting = (_read(memory).causes.get(receiver, {}) for memory in (self._of_run, self._lasting))
+        return {**{kind: cause for kind, cause in approvals.items() if kind == "failed"}, **of_run, **lasting}
 
     def _remember(self, receiver: str, event: Event) -> None:
         memory = self._lasting if event.kind == "recovered" or event.kind in self._judged else self._of_run
@@ -82,23 +88,35 @@ class Telling:
         causes = run_events.told_after(told.causes.get(receiver, {}), event, self.events)
         try:
             memory.write(replace(told, causes={**told.causes, receiver: causes}))
+            if self._approvals and event.kind == "recovered" and "failed" in event.cause.split():
+                told = _read(self._approvals)
+                left = {kind: cause for kind, cause in told.causes.get(receiver, {}).items() if kind != "failed"}
+                self._approvals.write(replace(told, causes={**told.causes, receiver: left}))
         except ArtifactError as error:
             self.problems.append(str(error))
 
 
-def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool) -> Telling:
+def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = "") -> Telling:
     """At the end of a run of the pipeline, or of the DAG that asks.
 
     Args:
         mode: ``apply``, ``plan`` or ``approval``.
         is_whole: Whether the run looked at all topics.
+        approval: The DAG that asks, of which a good run of the pipeline ends what failed.
     """
     report = run_report(run, failed_tasks=failed_tasks)
     rejected = frozenset(read_rejections(run.home, run.environment))
     held = report.plan.with_gate(GateWord.HELD) if report.plan else ()
     asked = rejected.union(gated.digest for gated in held if gated.approvable)
     found = tuple(run_events.events_of_run(report, mode=mode, asked=asked))
-    return Telling(run, report, found, run_events.judged_by(report) if is_whole else frozenset())
+    if mode == "approval":
+        return Telling(run, report, _each_run(run, found), frozenset(("failed",)))
+    return Telling(run, report, found, run_events.judged_by(report) if is_whole else frozenset(), approval=approval)
+
+
+def _each_run(run: Run, found: Sequence[Event]) -> tuple[Event, ...]:
+    """Each question is another matter: the same failure of two of them has two causes."""
+    return tuple(replace(event, cause=f"{event.cause} {run.name}") for event in found)
 
 
 def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
@@ -111,7 +129,7 @@ def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
 
 
 def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
-    """While a person is asked, or after the answer: ``held``, ``approved`` or ``rejected``."""
+    """While a person is asked, or after the answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
     report = RunReport(environment=run.environment, run=run.name)
     event = Event(
         kind=kind,
@@ -136,17 +154,18 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     Args:
         reason: Airflow's, in a few words.
     """
-    left = _left_by(run)
+    left, is_whole = _left_by(run), not run.name.startswith("topic_approval_")
     event = Event(
         kind="failed",
         environment=run.environment,
         verdict=f"The run failed: run {run.name}: {reason}; {left}.",
-        cause=reason if left == NOTHING_SENT else f"{reason} {run.name}",  # what was sent is news each time
+        cause=reason
+        if is_whole and left == NOTHING_SENT
+        else f"{reason} {run.name}",  # what was sent is news each time
         run=run.name,
     )
     report, found = RunReport(environment=run.environment, run=run.name), () if _is_end_told(run) else (event,)
-    is_whole = not run.name.startswith("topic_approval_")
-    return Telling(run, report, found, frozenset(("failed",)) if found and is_whole else frozenset())
+    return Telling(run, report, found, frozenset(("failed",)) if found else frozenset())
 
 
 def _is_end_told(run: Run) -> bool:
@@ -172,8 +191,8 @@ def _left_by(run: Run) -> str:
     return f"{said}{unseen}"
 
 
-def _file_of(run: Run) -> Path:
-    return run.home / "told" / f"{run.name.partition('/')[0]}.json"
+def _file_of(run: Run, dag: str = "") -> Path:
+    return run.home / "told" / f"{dag or run.name.partition('/')[0]}.json"
 
 
 def _read(memory: MemoryFile[Told]) -> Told:

@@ -9,8 +9,9 @@ of now ask for the change. Each task checks the first and the third here, ``flow
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,21 +20,24 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context
 from airflow.sdk.configuration import conf
 from airflow.sdk.definitions.param import ParamsDict
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
+from airflow.sdk.timezone import utcnow
 
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import plural, printable
-from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.on_airflow import tasks
 from topicops.on_airflow.branches import SKIP, kinds_not_in, kinds_of
-from topicops.on_airflow.params import triggered_by
-from topicops.on_airflow.tasks import Flow, Site, XComValue, step
+from topicops.on_airflow.params import refuse_unknown_params, triggered_by
+from topicops.on_airflow.tasks import Flow, RefusedError, Site, XComValue, step
+from topicops.on_airflow.waiting import Patience, remind, replacement, withdraw
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow import Run
+    from topicops.flow.telling import Telling
     from topicops.model.plans.approval import Approval
     from topicops.model.runs.events import EventKind
 
@@ -42,9 +46,10 @@ log = logging.getLogger(__name__)
 
 HIGHEST_ASK = 1000
 HEADLINES = {
-    "approved": "Approved, and nothing was sent.",
-    "rejected": "Rejected: nothing was sent.",
-    "none": "Not answered: nothing was sent.",
+    "approved": "Approved, and nothing was sent",
+    "rejected": "Rejected: nothing was sent",
+    "withdrawn": "Withdrawn, and nothing was sent",
+    "none": "Not answered: nothing was sent",
 }
 """Of a run that sent nothing, by its answer."""
 NOBODY_IS_ASKED = {
@@ -100,9 +105,12 @@ def load(site: Site, context: Context) -> XComValue:
     """
     from topicops.flow.runs import questions
     from topicops.flow.runs.rejections import read_rejections
+    from topicops.flow.stopping import note_begin
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
+        refuse_unknown_params(context)
+        note_begin(run)
         questions.withdraw_question(run)
         asked = questions.asked_set(
             run,
@@ -153,11 +161,14 @@ class AskPerson(ApprovalOperator):
 
     Airflow keeps the text of a task's first question when the task is cleared. The person would read an old text then,
     so the task fails unless Airflow shows exactly this question.
+
+    While nobody answers, it wakes up now and then: a question whose set was replaced is withdrawn, and the task is
+    skipped; of one that waits for long the notifiers are told again.
     """
 
-    def __init__(self, *, site: Site, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.site = site
+    def __init__(self, *, site: Site, patience: Patience, **kwargs: Any) -> None:
+        super().__init__(response_timeout=patience.answer_within, **kwargs)
+        self.site, self.patience = site, patience
 
     def execute(self, context: Context) -> None:
         from topicops.flow.runs import questions
@@ -181,14 +192,56 @@ class AskPerson(ApprovalOperator):
                 f"new run of {context['ti'].dag_id}"
             )
         tell_of_question(run, self.site, context, link=self._address(context))
-        super().execute(context)
+        try:
+            super().execute(context)
+        except TaskAwaitingInput:
+            self._wait(utcnow())
 
-    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], asked_at: str = "", reminded: bool = False
+    ) -> Any:
+        """Take the answer, or look at the question again.
+
+        Args:
+            asked_at: In ISO form; empty: an earlier release of topicops has asked the question.
+            reminded: Whether the notifiers were told again. Their own memory may be on a disk that is full.
+        """
+        asked = datetime.fromisoformat(asked_at) if asked_at else None
+        if event.get("error_type") == "timeout" and asked and not self.patience.is_over(asked, utcnow()):
+            reminds = not reminded and self.patience.reminds(asked, utcnow())
+            if replaced := self._look(context, asked, reminds=reminds):
+                skip(f"the question is withdrawn: {replaced}; nothing is sent")
+            self._wait(asked, reminded=reminded or reminds)
         if "error" not in event:
             with step(self.site, context) as (_, run):
                 record_answer(run, event)
                 tell_of_answer(run, self.site, context)
         return super().execute_complete(context, event)
+
+    def _wait(self, asked_at: datetime, *, reminded: bool = False) -> NoReturn:
+        raise TaskAwaitingInput(
+            method_name="execute_complete",
+            kwargs={"asked_at": asked_at.isoformat(), "reminded": reminded},
+            timeout=self.patience.next_look(asked_at, utcnow()),
+        )
+
+    def _look(self, context: Context, asked_at: datetime, *, reminds: bool) -> str:
+        """What replaced the set of the question, which is withdrawn then; empty: the question waits on."""
+        from topicops.flow.runs import questions
+
+        try:
+            with step(self.site, context) as (_, run):
+                question = questions.read_question(run)
+                if question is None:
+                    return ""
+                if replaced := replacement(run, question.digests):
+                    withdraw(run, self.site, context, replaced)
+                elif reminds:
+                    remind(run, question, self.site, context, asked_at=asked_at, link=self._address(context))
+                return replaced
+        except AirflowException as error:  # an answer is judged by the newest held set in any case
+            log.warning("whether the question is out of date cannot be said, so it waits on: %s", error)
+            return ""
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
         """Nothing: ``given_approval`` judges the recorded choices, and what it does not understand approves nothing."""
@@ -267,13 +320,18 @@ def tell_of_question(run: Run, site: Site, context: Context, *, link: str) -> No
     question, plan = read_question(run), run.read_plan()
     if question is not None:
         named = listed_titles(plan, question.digests)
-        verdict = f"{plural(len(question.digests), 'change')} of {run.environment} wait for an approval: {named}"
+        waits = "waits" if len(question.digests) == 1 else "wait"
+        verdict = f"{plural(len(question.digests), 'change')} of {run.environment} {waits} for an approval: {named}"
         telling = partial(telling_of_answer, run, kind="held", verdict=verdict, changes=len(question.digests))
         tell(telling, site.options.notifiers, context, link=link)
 
 
-def tell_of_answer(run: Run, site: Site, context: Context) -> None:
-    """Tell the notifiers what was approved, and what was rejected."""
+def tell_of_answer(run: Run, site: Site, context: Context, *, unsent: str = "") -> None:
+    """Tell the notifiers what was approved, and what was rejected.
+
+    Args:
+        unsent: Why nothing was sent; empty: it is not known yet, or something was.
+    """
     from topicops.flow.runs.questions import decision_of, read_answer, read_question
     from topicops.flow.telling import telling_of_answer
     from topicops.on_airflow.notifying import tell
@@ -284,17 +342,24 @@ def tell_of_answer(run: Run, site: Site, context: Context) -> None:
         return
     decision, said = decision_of(question, answer), f": {answer.comment}" if answer.comment else ""
     kinds: Mapping[EventKind, Collection[str]] = {"approved": decision.approved, "rejected": decision.rejected}
+
+    def telling(kind: EventKind, digests: Collection[str]) -> Telling:
+        why = (unsent or replacement(run, digests)) if kind == "approved" else ""
+        nothing = f", and nothing was sent: {why}" if why else ""
+        verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}{nothing}"
+        return telling_of_answer(run, kind=kind, verdict=verdict, changes=len(digests))
+
     for kind, digests in kinds.items():
         if digests:
-            verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}"
-            telling = partial(telling_of_answer, run, kind=kind, verdict=verdict, changes=len(digests))
-            tell(telling, site.options.notifiers, context)
+            tell(partial(telling, kind, digests), site.options.notifiers, context)
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
     """The task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
 
     def change(site: Site, context: Context) -> XComValue:
+        from topicops.flow.runs.outcomes import ApplySummary, read_outcomes
+
         with step(site, context) as (_, run):
             given = approval_of(run, context)
             if isinstance(given, str):
@@ -302,9 +367,30 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
             if replaced := replacement(run, given.digests):
                 note_unsent(run, action, given.digests, OutcomeStatus.REFUSED, replaced)
                 skip(f"{replaced}: nothing is sent")
-        return tasks.send(site, context, action, approvals=(given,))
+        try:
+            return tasks.send(site, context, action, approvals=(given,))
+        except RefusedError:
+            with step(site, context) as (_, run):
+                outcomes = read_outcomes(run, (action,))
+            missed = [outcome for outcome in outcomes if outcome.status not in IN_PLACE]
+            if not (why := unasked(missed)):
+                raise
+            if len(missed) == len(outcomes):
+                skip(f"{why}: nothing is sent")
+            log.info("%s", why)
+            return ApplySummary.of(run, outcomes).to_xcom()
 
     return change
+
+
+def unasked(outcomes: Sequence[Outcome]) -> str:
+    """Why none of these changes was sent, if each is one that no file asks for any more; empty: for another reason."""
+    from topicops.steps.reporting.plans.plan_wording import some
+
+    if not outcomes or not all(outcome.is_unasked for outcome in outcomes):
+        return ""
+    named = some(f"{outcome.action} {outcome.topic}, because {outcome.message}" for outcome in outcomes)
+    return f"the files do not ask for it any more: {named}"
 
 
 def note_unsent(run: Run, action: Action, approved: Collection[str], status: OutcomeStatus, reason: str) -> None:
@@ -326,28 +412,42 @@ def skip(reason: str) -> NoReturn:
 
 
 def report(site: Site, context: Context) -> XComValue:
-    """Log the answer and report what was sent, or why nothing was."""
+    """Log the answer and report what was sent, or why nothing was.
+
+    Is skipped when an approval sent nothing because its set was replaced, or because the files do not ask for it any
+    more: that is no failure, and it must not look like success.
+    """
+    from topicops.flow.runs.outcomes import read_outcomes
+
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
+    has_ended = not was_sent and not tasks.failed_tasks(context)
     with step(site, context) as (flow, run):
         given, answer = approval_of(run, context), answer_of(run, context)
-        facts: XComValue = {"answer": answer, "replaced": "", **note_decision(run, given)}
-        replaced = "" if isinstance(given, str) or was_sent else replacement(run, given.digests)
-        asked_kinds = kinds_of(run.read_plan()) if was_sent else frozenset()
-        if replaced:
+        replaced = replacement(run, given.digests) if has_ended and not isinstance(given, str) else ""
+        facts: XComValue = {"answer": answer, "replaced": replaced, **note_decision(run, given)}
+        outcomes = read_outcomes(run)
+        unsent = replaced or (unasked(outcomes) if has_ended and answer == "approved" else "")
+        why = given if isinstance(given, str) else unsent
+        headline = f"{HEADLINES[answer]}: {why}." if unsent or answer == "withdrawn" else f"{HEADLINES[answer]}."
+        log.info("%s%s", f"{headline} " if has_ended else "", f"answer: {answer}{f'; {why}' if why else ''}")
+        remarks = [why] if why else []
+        if unsent:
             flow.report(run, failed_tasks=())
-    why = given if isinstance(given, str) else replaced
-    facts["replaced"] = replaced
-    log.info("answer: %s%s", answer, f"; {why}" if why else "")
-    remarks = [why] if why else []
-    if not was_sent and not tasks.failed_tasks(context):
-        with step(site, context) as (flow, run):
+            tell_of_answer(run, site, context, unsent=unsent)
+        if has_ended:
             flow.index_topics(run)
-            tasks.hand_over(flow.run_result(run, remarks=remarks, headline=HEADLINES[answer]), context)
+            tasks.hand_over(flow.run_result(run, remarks=remarks, headline=headline), context)
+    if unsent:
+        context["ti"].xcom_push(key="return_value", value=facts)  # Airflow keeps what a task returns that ends well
+        skip(headline)
+    if has_ended:
         return facts
     reported = tasks.report(site, context, remarks=remarks)
-    if unsent := [action for action in asked_kinds if states.get(action) == "skipped"]:
-        raise AirflowFailException(f"the set was replaced while it was being sent; not sent: {', '.join(unsent)}")
+    kinds = kinds_of(run.read_plan()) if was_sent else frozenset()
+    skipped = [kind for kind in kinds if states.get(kind) == "skipped"]
+    if late := [kind for kind in skipped if not unasked([o for o in outcomes if o.action == kind])]:
+        raise AirflowFailException(f"the set was replaced while it was being sent; not sent: {', '.join(late)}")
     return {**reported, **facts}
 
 
@@ -383,29 +483,30 @@ def approval_of(run: Run, context: Context) -> Approval | str:
     from topicops.flow.runs.questions import given_approval
 
     if tasks.task_states(context).get("approve") != "success":
-        return "the question has no answer"
+        return withdrawn_because(run, context) or "the question has no answer"
     return given_approval(run, run_after=context["dag_run"].run_after)
 
 
+def withdrawn_because(run: Run, context: Context) -> str:
+    """Why the question of this run was withdrawn; empty: it was not."""
+    from topicops.flow.runs.questions import read_answer, read_question
+
+    answer, question = read_answer(run), read_question(run)
+    is_skipped = tasks.task_states(context).get("approve") == "skipped"
+    is_of_question = answer is not None and question is not None and answer.question == question.digest
+    return answer.withdrawn if answer is not None and is_skipped and is_of_question else ""
+
+
 def answer_of(run: Run, context: Context) -> str:
-    """``approved``, ``rejected`` or ``none``."""
+    """``approved``, ``rejected``, ``withdrawn`` or ``none``."""
     from topicops.flow.runs.questions import decision_of, read_answer, read_question
 
     if not isinstance(approval_of(run, context), str):
         return "approved"
+    if withdrawn_because(run, context):
+        return "withdrawn"
     answer, question = read_answer(run), read_question(run)
     if answer is None or question is None or tasks.task_states(context).get("approve") != "success":
         return "none"
     decision = decision_of(question, answer)
     return "rejected" if decision.rejected and not decision.approved else "none"
-
-
-def replacement(run: Run, digests: Collection[str]) -> str:
-    """What replaced the set; empty while the newest held set still contains all of it."""
-    from topicops.flow.runs.held_changes import read_held
-
-    newest = read_held(run.home, run.environment)
-    if newest.covers(digests):
-        return ""
-    now_held = ", ".join(sorted(newest.addresses.values())) or "nothing"
-    return f"the set was replaced by that of {newest.found_by or 'no run'}, which holds {now_held}"

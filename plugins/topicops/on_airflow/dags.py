@@ -37,9 +37,9 @@ from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.assets import topics_alias
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import MODES, Options, known_fail_on, resolved
-from topicops.on_airflow.params import answer_within, digests_param, only_param, pipeline_params
-from topicops.on_airflow.reminding import reminder
+from topicops.on_airflow.params import digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site
+from topicops.on_airflow.waiting import patience
 
 if TYPE_CHECKING:
     from airflow.sdk import AssetAlias, BaseNotifier
@@ -198,7 +198,6 @@ def approval_dag(site: Site) -> DAG:
                 "", type="string", description="All that are held now, only if their set has this digest."
             ),
         },
-        deadline=reminder(site),
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
         **_shared(site),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
@@ -208,7 +207,7 @@ def approval_dag(site: Site) -> DAG:
             task_id="approve",
             site=site,
             subject=f"Send to {site.environment}?",
-            response_timeout=answer_within(),
+            patience=patience(),
             ignore_downstream_trigger_rules=False,
             retries=0,  # a timeout is an answer; a second try would ask again
             execution_timeout=None,

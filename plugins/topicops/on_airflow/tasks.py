@@ -155,6 +155,10 @@ class Site:
         return f"topic_approval_{self.environment}"
 
 
+class RefusedError(AirflowFailException):
+    """Changes were refused, and nothing worse happened."""
+
+
 @contextmanager
 def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
     """The steps and this run's folder; an error becomes an Airflow failure, with retries where they can help."""
@@ -459,7 +463,8 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
     counts = summary.counts
     if bad := {status: counts[status] for status in ("failed", "unknown", "refused", "not sent") if counts.get(status)}:
         words = ", ".join(f"{count} {status}" for status, count in bad.items())
-        kind = AirflowFailException if set(bad) == {"refused"} or stop.by_a_person else AirflowException
+        kind = RefusedError if set(bad) == {"refused"} else AirflowException
+        kind = AirflowFailException if stop.by_a_person else kind
         raise kind(f"{action}: {words}; {stop.reason or 'the log above and the report say why'}")
     return summary.to_xcom()
 
@@ -543,9 +548,8 @@ def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -
 
     mode = mode_of(context) if "mode" in context["params"] else "approval"
     is_whole = mode != "approval" and only_of(context) is None
-    tell(
-        lambda: telling_of_run(run, mode=mode, failed_tasks=failed, is_whole=is_whole), site.options.notifiers, context
-    )
+    telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed, is_whole=is_whole, approval=site.approval_id)
+    tell(telling, site.options.notifiers, context)
     note_end_told(run)
     if is_whole:
         count(run.environment, gauges_of(run_report(run, failed_tasks=failed)))

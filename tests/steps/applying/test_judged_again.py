@@ -87,6 +87,7 @@ def test_a_change_runs_only_if_its_file_still_asks_for_it(now: DesiredTopic | No
     else:
         assert fates(found)["orders"].startswith(f"refused: {fate}")
         assert found.without(found.outcomes(ACTIONS)).with_gate(GateWord.RUN) == ()
+        assert all(outcome.is_unasked for outcome in found.outcomes(ACTIONS))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,9 @@ def test_a_change_runs_only_if_its_file_still_asks_for_it(now: DesiredTopic | No
     ],
 )
 def test_a_delete_runs_only_while_its_tombstone_means_this_topic(now: DesiredTopic, code: str) -> None:
-    assert f"refused: {code}" in fates(judged(planned(GOES), now))["old"]
+    found = judged(planned(GOES), now)
+    assert f"refused: {code}" in fates(found)["old"]
+    assert [outcome.is_unasked for outcome in found.outcomes(ACTIONS)] == [code.startswith("its tombstone")]
 
 
 def test_a_change_that_is_in_effect_is_already_so_and_one_whose_topic_changed_is_refused() -> None:
@@ -108,6 +111,7 @@ def test_a_change_that_is_in_effect_is_already_so_and_one_whose_topic_changed_is
     live = replace(LIVE, topics={**LIVE.topics, "clicks": grown, "views": remade})
     found = fates(judged(plan, *WANTED, live=live))
     assert found["clicks"] == "already so: "
+    assert not any(outcome.is_unasked for outcome in judged(plan, *WANTED, live=live).outcomes(ACTIONS))
     assert found["views"].startswith("refused: the topic changed since the plan (TOP501): identity: planned ")
 
 

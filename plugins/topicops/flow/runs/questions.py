@@ -64,6 +64,8 @@ class Answer:
     comment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     """What the person chose, by field of the form."""
+    withdrawn: str = ""
+    """Why nobody is asked any more; empty: the question still counts."""
 
     @property
     def is_approval(self) -> bool:

@@ -8,7 +8,9 @@ from typing import Literal
 
 from topicops.model.json_types import FormatVersion
 
-EventKind = Literal["held", "approved", "rejected", "blocked", "applied", "failed", "unhealthy", "drift", "recovered"]
+EventKind = Literal[
+    "held", "approved", "rejected", "withdrawn", "blocked", "applied", "failed", "unhealthy", "drift", "recovered"
+]
 
 LASTING: tuple[EventKind, ...] = ("held", "blocked", "failed", "unhealthy", "drift")
 """Kinds that stay as they are from run to run, until their cause is gone."""

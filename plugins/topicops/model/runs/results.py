@@ -29,6 +29,13 @@ class OutcomeStatus(StrEnum):
     """Something before it stopped the run."""
 
 
+REPLACED = "the set was replaced by that of"
+"""How the message begins of a change that was approved after a newer set of held changes had come."""
+NO_FILE, PAUSED_NOW = "no file of environment", "its file pauses the topic"
+NO_TOMBSTONE, OTHER_VALUES = "its tombstone was removed or postponed", "its file asks for something else than the plan"
+UNASKED = (NO_FILE, PAUSED_NOW, NO_TOMBSTONE, OTHER_VALUES)
+"""How the message begins of a change that was refused only because the files do not ask for it any more."""
+
 IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 """The live topic is as the change would make it."""
 
@@ -45,6 +52,11 @@ class Outcome:
     """Why, and what next; old and new value field by field when refused. Empty when done."""
     sent: bool = False
     """Whether a mutating request was sent for it."""
+
+    @property
+    def is_unasked(self) -> bool:
+        """Refused only because the files do not ask for it any more."""
+        return self.status is OutcomeStatus.REFUSED and not self.sent and self.message.startswith(UNASKED)
 
     @classmethod
     def of(cls, gated: GatedChange, status: OutcomeStatus, message: str = "", *, sent: bool = False) -> Outcome:

@@ -26,14 +26,12 @@ from topicops.model.plans.changes import (
 )
 from topicops.model.plans.plan import Blocked, ChangeSet, GatedChange, Plan
 from topicops.model.printable import plural
-from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import NO_FILE, NO_TOMBSTONE, OTHER_VALUES, PAUSED_NOW, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
 from topicops.steps.log_directories import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
-
-OTHER_VALUES = "its file asks for something else than the plan (TOP501); plan again"
 
 Verdict = tuple[OutcomeStatus, str]
 """What a change came to without being sent, and why."""
@@ -171,12 +169,12 @@ def _obstacle(blocked: Blocked) -> str:
 def _why_unasked(change: Change, desired: Desired) -> str:
     topic = desired.topics.get(change.topic)
     if topic is None:
-        return f"no file of environment {desired.environment} asks for it (TOP501); plan again"
+        return f"{NO_FILE} {desired.environment} asks for it (TOP501); plan again"
     if topic.lifecycle is Lifecycle.PAUSED:
-        return f"its file pauses the topic (TOP501), {topic.location}: {topic.reason}; plan again after the pause"
+        return f"{PAUSED_NOW} (TOP501), {topic.location}: {topic.reason}; plan again after the pause"
     if isinstance(change, DeleteTopic):
-        return "its tombstone was removed or postponed: no file asks for the delete any more (TOP501)"
-    return OTHER_VALUES
+        return f"{NO_TOMBSTONE}: no file asks for the delete any more (TOP501)"
+    return f"{OTHER_VALUES} (TOP501); plan again"
 
 
 def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[int, str | None]) -> Iterator[str]:

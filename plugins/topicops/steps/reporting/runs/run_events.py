@@ -49,7 +49,7 @@ def events_of_run(report: RunReport, *, mode: str, asked: Collection[str] = ()) 
 
 
 def _failed(report: RunReport) -> Iterator[Event]:
-    missed = [outcome for outcome in report.outcomes if outcome.status not in IN_PLACE]
+    missed = report.missed
     unhealthy = sorted({check.topic for check in report.summary.unhealthy})
     if not (report.failed_tasks or report.problem or missed or unhealthy):
         return

@@ -15,7 +15,16 @@ from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
 from topicops.model.runs.facts import Facts
-from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, QualityResult, RunSummary, Verdict
+from topicops.model.runs.results import (
+    IN_PLACE,
+    REPLACED,
+    Check,
+    Outcome,
+    OutcomeStatus,
+    QualityResult,
+    RunSummary,
+    Verdict,
+)
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
@@ -82,6 +91,8 @@ class RunReport:
     """What validate found wrong, if the run ended there."""
     rejected: frozenset[str] = frozenset()
     """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
+    is_answer: bool = False
+    """Whether a person was asked in this run: what the files did not ask for any more by then is no failure."""
 
     @property
     def summary(self) -> RunSummary:
@@ -105,12 +116,16 @@ class RunReport:
         return self.facts_after or self.facts_before
 
     @property
+    def missed(self) -> tuple[Outcome, ...]:
+        """Of changes that should be in place, and are not."""
+        return tuple(o for o in self.outcomes if o.status not in IN_PLACE and not (self.is_answer and o.is_unasked))
+
+    @property
     def is_success(self) -> bool:
         """Nothing failed. Held, skipped and blocked changes are no failure, nor are problems from before the run."""
-        in_place = self.summary.count(*IN_PLACE) == len(self.outcomes)
         quality = not any(rule.is_critical_failure for rule in (*self.quality_before, *self.quality_after))
         ended = not (self.failed_tasks or self.problem or self.interrupted)
-        return in_place and quality and ended and not self.summary.unhealthy
+        return not self.missed and quality and ended and not self.summary.unhealthy
 
 
 def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
@@ -138,6 +153,8 @@ def _ending(report: RunReport) -> str:
         return _verified(report)
     if not report.outcomes:
         return "Nothing was applied" if report.plan and not report.plan.is_empty else "No changes"
+    if report.is_answer and all(o.is_unasked or o.message.startswith(REPLACED) for o in report.outcomes):
+        return f"Approved, and nothing was sent: {report.outcomes[0].message}"
     if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
         return f"Nothing was applied: {_counts(report)}"
     if summary.count(*IN_PLACE) < len(report.outcomes):
@@ -269,9 +286,9 @@ def next_steps(report: RunReport) -> Iterator[str]:
     """
     summary, again = report.summary, f"trigger {report.dag}"
     for status, advice in ADVICE.items():
-        if count := summary.count(status):
+        if count := sum(outcome.status is status for outcome in report.missed):
             yield f"{count} {advice}"
-    if summary.count(*ADVICE):
+    if report.missed:
         plan = again if report.dag else f"topicops plan --environment {report.environment} --out plan.json"
         yield f"Plan again: {plan}. The new plan has what is still to do, and nothing that is done."
     if summary.unhealthy:

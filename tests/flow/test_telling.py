@@ -1,0 +1,90 @@
+"""Who is told of what failed where a person was asked, and when that is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from topicops import flow
+from topicops.flow.telling import Telling, telling_of_failure, telling_of_run
+from topicops.model.runs.events import Event
+
+APPROVAL, PIPELINE = "topic_approval_local", "topic_pipeline_local"
+
+
+class Chat:
+    """One receiver, over several runs."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def hears(self, telling: Telling) -> list[str]:
+        return [f"{event.kind}: {event.verdict}" for event in telling.tell("chat", _take)]
+
+    def run(self, dag: str, run_id: str, *failed_tasks: str, is_whole: bool = True) -> list[str]:
+        run = flow.open_run(environment="local", topics=self.home, group=dag, run_id=run_id, home=self.home)
+        mode = "approval" if dag == APPROVAL else "apply"
+        return self.hears(
+            telling_of_run(run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=APPROVAL)
+        )
+
+    def broke(self, run_id: str) -> list[str]:
+        """An approval run that ended before its report."""
+        run = flow.open_run(environment="local", topics=self.home, group=APPROVAL, run_id=run_id, home=self.home)
+        return self.hears(telling_of_failure(run, f"run {run_id} broke", is_whole=False))
+
+
+def _take(event: Event) -> bool:
+    return True
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Chat:
+    return Chat(tmp_path)
+
+
+DELETE_FAILED = "failed: The run failed: delete failed."
+
+
+def test_a_failed_approval_is_over_with_the_next_good_run_of_the_pipeline(chat: Chat) -> None:
+    assert chat.run(APPROVAL, "1", "delete") == [DELETE_FAILED]
+    assert chat.run(APPROVAL, "1", "delete") == []
+    (over,) = chat.run(PIPELINE, "1")
+    assert over.startswith("recovered: Over: failed.")
+    assert chat.run(PIPELINE, "2") == []
+    assert chat.run(APPROVAL, "2") == []
+
+
+def test_a_failed_approval_is_over_with_the_next_good_approval(chat: Chat) -> None:
+    chat.run(APPROVAL, "1", "delete")
+    (over,) = chat.run(APPROVAL, "2")
+    assert over.startswith("recovered: Over: failed.")
+    assert chat.run(PIPELINE, "1") == []
+
+
+def test_an_approval_that_broke_before_its_report_is_over_in_the_same_way(chat: Chat) -> None:
+    assert chat.broke("1") == ["failed: The run failed: run 1 broke."]
+    assert chat.broke("2") == ["failed: The run failed: run 2 broke."]
+    (over,) = chat.run(PIPELINE, "1")
+    assert over.startswith("recovered: Over: failed.")
+
+
+def test_the_same_failure_of_another_question_is_told_again(chat: Chat) -> None:
+    assert chat.run(APPROVAL, "1", "approve") == chat.run(APPROVAL, "2", "approve") != []
+
+
+def test_a_failed_or_a_narrowed_run_of_the_pipeline_ends_nothing(chat: Chat) -> None:
+    chat.run(APPROVAL, "1", "delete")
+    assert chat.run(PIPELINE, "1", is_whole=False) == []
+    assert chat.run(PIPELINE, "2", "snapshot") == ["failed: The run failed: snapshot failed."]
+    (over,) = chat.run(PIPELINE, "3")
+    assert over.startswith("recovered: Over: failed.")
+    assert chat.run(PIPELINE, "4") == []
+
+
+def test_a_good_approval_does_not_end_what_failed_in_the_pipeline(chat: Chat) -> None:
+    chat.run(PIPELINE, "1", "snapshot")
+    assert chat.run(APPROVAL, "1") == []
+    (over,) = chat.run(PIPELINE, "2")
+    assert over.startswith("recovered: Over: failed.")
