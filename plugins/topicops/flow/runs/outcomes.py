@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import CountedSummary, Run, note, outcomes_file
+from topicops.flow.runs.run import PLAN_FILE, CountedSummary, Run, note, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UnrecordedError
 from topicops.model.plans.changes import ACTIONS, Action
@@ -57,7 +57,10 @@ def outcomes_so_far(run: Run) -> tuple[Outcome, ...]:
     """As ``read_outcomes``, and what a task has sent that ended before it could say what came of it."""
     outcomes = read_outcomes(run)
     known = {outcome.digest for outcome in outcomes}
-    return (*outcomes, *(found for found in _in_journals(run) if found.digest not in known))
+    lost = [found for found in _in_journals(run) if found.digest not in known]
+    # A run that was cleared has another plan by now; what it sent before is another's matter.
+    planned = {gated.digest for gated in run.read_plan().changes} if lost and run.store.has(PLAN_FILE) else frozenset()
+    return (*outcomes, *(found for found in lost if found.digest in planned))
 
 
 def _in_journals(run: Run) -> Iterator[Outcome]:
