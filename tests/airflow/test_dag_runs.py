@@ -271,7 +271,7 @@ def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("option", "approve", "report"),
     [
-        pytest.param("Approve", "success", "skipped", id="approved"),
+        pytest.param("Approve", "success", "skipped", id="approved", marks=pytest.mark.soak),
         pytest.param(None, "skipped", "success", id="not answered: the question is withdrawn"),
     ],
 )
