@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class RefusingFlow(ScriptedFlow):
         approvals: Sequence[Approval],
         lock_timeout_s: float,
         attempt: int,
+        started_by: str,
+        interrupted: Callable[[], bool],
     ) -> ApplySummary:
         done = [g for g in run.read_plan().changes if g.change.action in actions]
         outcomes = [

@@ -217,8 +217,9 @@ def test_what_nobody_thought_of_in_one_file_leaves_the_others_their_dags(
 
 
 def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
     good = {f"cluster_{number}": "{schedule: every 5m}" for number in range(18)}
     topics = topics_with(tmp_path, **good, broken="airflow: [kind")
     (topics / "environments/prod eu.yaml").write_text("kind: Environment\n", encoding="utf-8")

@@ -32,7 +32,7 @@ class Chat:
     def broke(self, run_id: str) -> list[str]:
         """An approval run that ended before its report."""
         run = flow.open_run(environment="local", topics=self.home, group=APPROVAL, run_id=run_id, home=self.home)
-        return self.hears(telling_of_failure(run, f"run {run_id} broke", is_whole=False))
+        return self.hears(telling_of_failure(run, "a task failed"))
 
 
 def _take(event: Event) -> bool:
@@ -51,7 +51,7 @@ def test_a_failed_approval_is_over_with_the_next_good_run_of_the_pipeline(chat: 
     assert chat.run(APPROVAL, "1", "delete") == [DELETE_FAILED]
     assert chat.run(APPROVAL, "1", "delete") == []
     (over,) = chat.run(PIPELINE, "1")
-    assert over.startswith("recovered: Over: failed.")
+    assert over.startswith("recovered: Over: a run that failed.")
     assert chat.run(PIPELINE, "2") == []
     assert chat.run(APPROVAL, "2") == []
 
@@ -59,15 +59,15 @@ def test_a_failed_approval_is_over_with_the_next_good_run_of_the_pipeline(chat: 
 def test_a_failed_approval_is_over_with_the_next_good_approval(chat: Chat) -> None:
     chat.run(APPROVAL, "1", "delete")
     (over,) = chat.run(APPROVAL, "2")
-    assert over.startswith("recovered: Over: failed.")
+    assert over.startswith("recovered: Over: a run that failed.")
     assert chat.run(PIPELINE, "1") == []
 
 
 def test_an_approval_that_broke_before_its_report_is_over_in_the_same_way(chat: Chat) -> None:
-    assert chat.broke("1") == ["failed: The run failed: run 1 broke."]
-    assert chat.broke("2") == ["failed: The run failed: run 2 broke."]
+    assert chat.broke("1") == ["failed: The run failed: run topic_approval_local/1: a task failed; nothing was sent."]
+    assert chat.broke("2") == ["failed: The run failed: run topic_approval_local/2: a task failed; nothing was sent."]
     (over,) = chat.run(PIPELINE, "1")
-    assert over.startswith("recovered: Over: failed.")
+    assert over.startswith("recovered: Over: a run that failed.")
 
 
 def test_the_same_failure_of_another_question_is_told_again(chat: Chat) -> None:
@@ -79,7 +79,7 @@ def test_a_failed_or_a_narrowed_run_of_the_pipeline_ends_nothing(chat: Chat) -> 
     assert chat.run(PIPELINE, "1", is_whole=False) == []
     assert chat.run(PIPELINE, "2", "snapshot") == ["failed: The run failed: snapshot failed."]
     (over,) = chat.run(PIPELINE, "3")
-    assert over.startswith("recovered: Over: failed.")
+    assert over.startswith("recovered: Over: a run that failed.")
     assert chat.run(PIPELINE, "4") == []
 
 
@@ -87,4 +87,4 @@ def test_a_good_approval_does_not_end_what_failed_in_the_pipeline(chat: Chat) ->
     chat.run(PIPELINE, "1", "snapshot")
     assert chat.run(APPROVAL, "1") == []
     (over,) = chat.run(PIPELINE, "2")
-    assert over.startswith("recovered: Over: failed.")
+    assert over.startswith("recovered: Over: a run that failed.")

@@ -159,11 +159,9 @@ WAYS: Mapping[str, Callable[[Story], None]] = {
     r"\d+ of unknown outcome: see first why the brokers give no clear answer\.": Story.fix_the_reasons,
     r"\d+ refused: the reason stands beside each\.": Story.nothing,
     r"\d+ not sent: the reason stands beside each\.": Story.nothing,
-    r"Plan again: topicops plan --environment local --out plan\.json\. .*": Story.plan_again,
-    r"[^:]+ not healthy: see to the brokers named, then run topicops verify --environment local\.": (
-        Story.see_to_the_brokers
-    ),
-    r"\d+ held: to run them too, apply with --approve \w+\.": Story.approve,
+    r"Plan again: trigger topic_pipeline_local\. .*": Story.plan_again,
+    r"[^:]+ not healthy: see to the brokers named, then trigger topic_pipeline_local\.": Story.see_to_the_brokers,
+    r"\d+ changes? held: answer the question in Airflow, Required Actions\.": Story.approve,
     r"\d+ held by a limit that no approval lifts: merge another limit, or fewer deletes\.": Story.merge_another_limit,
     r"\d+ skipped: a later run takes them up once the reason that the plan gives is gone\.": Story.merge_another_limit,
     r"\d+ blocked: the plan names the way out of each\.": Story.do_what_the_plan_says,

@@ -32,7 +32,7 @@ from topicops.on_airflow.pages.topics_reading import (
 DAG = "topic_pipeline_local"
 WELL = AirflowDag(
     dag_id=DAG,
-    next_run_at=now() + timedelta(minutes=12),
+    next_run_at=now() + timedelta(days=3, minutes=1),
     newest=AirflowRun(dag_id=DAG, run_id="manual__1", state="success", ended_at=now()),
 )
 
@@ -52,7 +52,7 @@ def test_an_environment_in_which_nothing_is_wrong_is_well(tmp_path: Path) -> Non
     found = healthy(tmp_path)
     assert end_of(found) == "well"
     text = Seen(environments_page([found])).text
-    for words in ("Of 1 environment: 1 well.", "5 healthy", "success", "in 12 min"):
+    for words in ("Of 1 environment: 1 well.", "5 healthy", "success", "in 3 days"):
         assert words in text
 
 

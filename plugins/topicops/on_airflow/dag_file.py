@@ -15,6 +15,7 @@ from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
 from topicops.on_airflow.notifying import tell_of_end, those_of_setting
+from topicops.on_airflow.watching import count_ages
 
 PROBLEMS_ID = "topic_problems"
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ def dags_of(topics: Path) -> dict[str, DAG]:
         dags += fleet_dags(named, topics)
     if dag_id in (None, PROBLEMS_ID) and problems:
         dags.append(problems_dag(problems))
+    if dag_id is None:
+        count_ages(named)
     return {dag.dag_id: dag for dag in dags}
 
 

@@ -40,6 +40,7 @@ from topicops.on_airflow.options import MODES, Options, known_fail_on, resolved
 from topicops.on_airflow.params import digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site
 from topicops.on_airflow.waiting import patience
+from topicops.on_airflow.watching import late_alert
 
 if TYPE_CHECKING:
     from airflow.sdk import AssetAlias, BaseNotifier
@@ -168,6 +169,7 @@ def pipeline_dag(site: Site) -> DAG:
         allowed_run_types=_ALL_BUT_BACKFILL,
         max_active_runs=1,
         params=pipeline_params(site.options.mode or MODES[0]),
+        deadline=late_alert(site),
         **_shared(site),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:

@@ -57,6 +57,7 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
 
         if "manually" in reason:
             time.sleep(TASKS_END_WITHIN_S)
+        notifying.begin_metrics()
         run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
         notifying.tell_of_end(run, reason, notifying.those_of_setting(), cast("Context", {}), logs=True)
     except Exception:  # the scheduler must not end with it

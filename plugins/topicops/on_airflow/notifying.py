@@ -144,6 +144,17 @@ def _page_of(event: Event) -> str:
     return tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
 
 
+def begin_metrics() -> None:
+    """Outside a task Airflow has not begun these metrics: in the DAG processor, the scheduler and the API server."""
+    from airflow.sdk.configuration import conf
+    from airflow.sdk.observability.metrics import stats_utils
+
+    stats.initialize(
+        factory=stats_utils.get_stats_factory(),
+        export_legacy_names=conf.getboolean("metrics", "legacy_names_on", fallback=True),
+    )
+
+
 def count(environment: str, counts: Mapping[str, float]) -> None:
     """Gauges ``topicops.<environment>.<name>``, by Airflow's own metrics: StatsD or OpenTelemetry."""
     for name, value in counts.items():

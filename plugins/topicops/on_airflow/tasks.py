@@ -267,6 +267,8 @@ def snapshot(site: Site, context: Context) -> XComValue:
         quiet = flow.look_for_quiet(run, mode=mode_or_drift(context), full_because=full)
         if quiet is None:
             return summary
+        if mode_or_drift(context) != "drift":
+            note_newest_good(run)
         if mode_or_drift(context) == "apply":
             note_plan_of(run, context)
         result = flow.run_result(run, headline=quiet.sentence)
@@ -533,6 +535,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         problems.append(f"the run is not good: {summary.summary}")
     if "unhealthy" in site.options.fail_on and not problems and (sick := unhealthy_sentence(run)):
         problems.append(f"airflow.failOn: {sick}")
+    if is_whole and not problems and only_of(context) is None:
+        note_newest_good(run)
     if problems:
         context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
@@ -568,6 +572,12 @@ def tell_of_failure(site: Site, context: Context) -> None:
     run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
     flow.index_topics(run)
     tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
+
+
+def note_newest_good(run: Run) -> None:
+    from topicops.flow.runs import newest_good
+
+    newest_good.note_newest_good(run)
 
 
 def verify_left(run: Run) -> Sequence[str]:

@@ -1,0 +1,70 @@
+"""That no good run comes any more is seen without a report: a metric with an age, and an alert on a late run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.scripted_flow import ScriptedFlow, report_of, site
+from fixtures.scripted_task import ScriptedTask, context
+from topicops.flow.runs.newest_good import NEVER_S, age_of_newest_good
+from topicops.model.runs.good_run import Quiet
+from topicops.on_airflow import dags_of, notifying, tasks
+from topicops.on_airflow.dags import pipeline_dag
+from topicops.on_airflow.watching import count_ages, tell_late
+from topicops.testing.builders import NOW
+
+
+@pytest.fixture
+def gauges(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    found: dict[str, float] = {}
+    monkeypatch.setattr(notifying.stats, "gauge", lambda name, value: found.update({name: value}))
+    return found
+
+
+def test_the_age_grows_until_a_run_is_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert age_of_newest_good(tmp_path, "local") == NEVER_S
+    with pytest.raises(Exception, match="not good"):
+        tasks.report(site(ScriptedFlow(tmp_path, report_summary=report_of(ok=False))), context(ScriptedTask()))
+    assert age_of_newest_good(tmp_path, "local") == NEVER_S
+    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask(), only="shop.*"))
+    assert age_of_newest_good(tmp_path, "local") == NEVER_S, "a part is no good run"
+    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    assert age_of_newest_good(tmp_path, "local") < 60
+    (tmp_path / "newest-good/local.json").write_text("no json", encoding="utf-8")
+    assert age_of_newest_good(tmp_path, "local") == NEVER_S, "what nobody can read is the worse case"
+
+
+def test_a_quiet_run_is_a_good_one(tmp_path: Path) -> None:
+    quiet = Quiet(sentence="Nothing differs.", run="r", full_check_at=NOW, commit=None)
+    tasks.snapshot(site(ScriptedFlow(tmp_path, quiet=quiet)), context(ScriptedTask()))
+    assert age_of_newest_good(tmp_path, "local") < 60
+
+
+def test_each_reading_of_the_dag_file_sends_the_age(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gauges: dict[str, float]
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    (tmp_path / "topics/environments").mkdir(parents=True)
+    (tmp_path / "topics/environments/dev.yaml").write_text("kind: Environment\n", encoding="utf-8")
+    dags_of(tmp_path / "topics")
+    assert gauges == {"topicops.dev.last_good_run_age_s": NEVER_S}
+    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    count_ages(["local"])
+    assert gauges["topicops.local.last_good_run_age_s"] < 60
+
+
+def test_a_late_run_is_told_by_a_deadline_where_a_setting_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pipeline_dag(site(ScriptedFlow(tmp_path))).deadline in (None, [])
+    monkeypatch.setenv("TOPICOPS_RUN_WITHIN", "30m")
+    monkeypatch.setenv("TOPICOPS_NOTIFY", "fixtures.writing_notifier:to_file")
+    monkeypatch.setenv("TOLD_TO", str(tmp_path / "told.txt"))
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    assert pipeline_dag(site(ScriptedFlow(tmp_path))).deadline
+    run = {"dag_id": "topic_pipeline_local", "dag_run_id": "r1"}
+    tell_late(environment="local", within="0:30:00", context={"dag_run": run})
+    said = (tmp_path / "told.txt").read_text(encoding="utf-8")
+    assert "it has not ended within 0:30:00; nothing was sent" in said
