@@ -58,9 +58,10 @@ def outcomes_so_far(run: Run) -> tuple[Outcome, ...]:
     outcomes = read_outcomes(run)
     known = {outcome.digest for outcome in outcomes}
     lost = [found for found in _in_journals(run) if found.digest not in known]
-    # A run that was cleared has another plan by now; what it sent before is another's matter.
-    planned = {gated.digest for gated in run.read_plan().changes} if lost and run.store.has(PLAN_FILE) else frozenset()
-    return (*outcomes, *(found for found in lost if found.digest in planned))
+    if lost and run.store.has(PLAN_FILE):  # a run that was cleared may have another plan by now
+        planned = {gated.digest for gated in run.read_plan().changes}
+        lost = [found for found in lost if found.digest in planned]
+    return (*outcomes, *lost)
 
 
 def _in_journals(run: Run) -> Iterator[Outcome]:
