@@ -1,4 +1,4 @@
-"""A run that a person marks as failed while it sends: it stops, somebody is told, each page says so, and the next verifies.
+"""A run that a person marks as failed while it sends: it stops, is told and shown, and the next run verifies first.
 
 A real Airflow, a real cluster; the create task stops itself when the first of its two requests was answered.
 """
