@@ -161,7 +161,7 @@ def test_an_approval_of_a_set_that_was_replaced_is_never_told_as_a_plain_approva
     task.states |= {"create": "skipped", "delete": "skipped"}
     with pytest.raises(AirflowSkipException):
         approval.report(site(flow, heard), context(task))
-    replaced = "the set was replaced by that of p/run-2, which holds delete topic.old-clicks"
+    replaced = "the set was replaced by that of p/run-2, which holds delete old-clicks"
     assert heard.heard == [
         ("approved", f"approved by admin (id 1): delete tmp-import, and nothing was sent: {replaced}")
     ]

@@ -20,7 +20,8 @@ from topicops.model.plans.plan import GateWord
 from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.app import build_app
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf
-from topicops.on_airflow.plugin import PREFIX, TopicopsPlugin
+from topicops.on_airflow.plugin import TopicopsPlugin
+from topicops.on_airflow.routes import PREFIX
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 

@@ -29,7 +29,7 @@ from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
-from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.edges.local.cluster import LocalCluster
-from topicops.on_airflow.plugin import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 CHANGES = ("create", "expand", "configure", "delete")
 
@@ -169,7 +169,7 @@ def an_approval_of_the_older_set_sends_nothing_and_names_the_newer(second: Story
     said = second.client.xcom(second.approval, older, "report")
     assert isinstance(said, dict)
     assert said["answer"] == "approved"
-    assert "which holds delete topic.second.orders" in said["replaced"]
+    assert "which holds delete second.orders" in said["replaced"]
 
 
 def no_answer_in_time_sends_nothing_and_fails(second: Story, question: str) -> None:

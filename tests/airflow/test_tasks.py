@@ -47,6 +47,7 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action
 from topicops.model.pull_requests.review import MOST_DIGESTS, REVIEW_KEY
 from topicops.model.pull_requests.run_result import RunResult
+from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
 from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.specs.environment import Risk
@@ -392,6 +393,29 @@ def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path)
     (tmp_path / "stops" / "local.json").write_text("no json", encoding="utf-8")
     tasks.pipeline_change("create")(site(flow), context(second))
     assert flow.was_stopped, "a stop that nobody can read must count as one"
+
+
+@pytest.mark.parametrize("fail_on", [frozenset(), frozenset({"unhealthy"})])
+def test_a_cluster_that_is_not_healthy_fails_the_run_only_where_the_file_says_so(
+    tmp_path: Path, fail_on: frozenset[str]
+) -> None:
+    flow = ScriptedFlow(tmp_path)
+    of_environment = replace(site(flow), options=replace(site(flow).options, fail_on=fail_on))
+    dead = UnhealthyPartitions(broker=2, rack=None, rule="Q12", partitions=398)
+    run = run_of(flow, ScriptedTask())
+    run.store.write_value(facts_file("before"), Facts(load=(), unhealthy=(dead,), has_states=True))
+    if not fail_on:
+        tasks.report(of_environment, context(ScriptedTask()))
+        return
+    with pytest.raises(AirflowFailException, match=r"airflow\.failOn: The cluster is not healthy: broker 2"):
+        tasks.report(of_environment, context(ScriptedTask()))
+
+
+def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False))
+    with pytest.raises(AirflowFailException):
+        tasks.report(site(flow), context(ScriptedTask(states={"create": "failed"})))
+    assert flow.indexed
 
 
 @dataclass
@@ -780,7 +804,7 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
     held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
         approval.approved_change("delete")(site(flow), context(task))
-    replaced = "the set was replaced by that of p/run-2, which holds delete topic.old-clicks"
+    replaced = "the set was replaced by that of p/run-2, which holds delete old-clicks"
     with pytest.raises(AirflowSkipException, match=f"Approved, and nothing was sent: {replaced}"):
         approval.report(site(flow), context(task))
     assert flow.sent == []

@@ -59,7 +59,7 @@ def replace_set(flow: ScriptedFlow) -> None:
     hold(flow.home, "delete topic.old-clicks", digest(OTHER_DELETE))
 
 
-REPLACED = "the set was replaced by that of topic_pipeline_local/run-2, which holds delete topic.old-clicks"
+REPLACED = "the set was replaced by that of topic_pipeline_local/run-2, which holds delete old-clicks"
 
 
 def woken(flow: ScriptedFlow, task: ScriptedTask, *, after: timedelta) -> TaskAwaitingInput:

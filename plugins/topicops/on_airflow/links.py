@@ -9,7 +9,7 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
 from topicops.on_airflow.branches import BranchStep
-from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
 
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey

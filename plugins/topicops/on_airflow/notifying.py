@@ -22,7 +22,7 @@ from airflow.sdk.observability import stats
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.runs.events import TROUBLE
 from topicops.on_airflow.links import tab_address
-from topicops.on_airflow.plugin import PLAN_ROUTE, QUALITY_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from airflow.plugins_manager import AirflowPlugin
 
 from topicops.on_airflow import listening
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-PREFIX = "/topicops"
 BELOW = f"{PREFIX.removeprefix('/')}/"
 """Begin of each address of ours: without a slash in front, browsers read it from the path below which Airflow is."""
-PLAN_ROUTE, QUALITY_ROUTE, TOPICS_ROUTE = "topicops-plan", "topicops-quality", "topicops-topics"
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:

@@ -192,7 +192,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
 def plan_address(ti: RuntimeTaskInstanceProtocol) -> str:
     """Where the plan of this run is shown; absolute where Airflow knows its own address."""
     from topicops.on_airflow.links import tab_address
-    from topicops.on_airflow.plugin import PLAN_ROUTE
+    from topicops.on_airflow.routes import PLAN_ROUTE
 
     return tab_address(ti.dag_id, ti.run_id, PLAN_ROUTE)
 

@@ -70,7 +70,9 @@ def replacement(run: Run, digests: Collection[str]) -> str:
     newest = read_held(run.home, run.environment)
     if newest.covers(digests):
         return ""
-    now_held = ", ".join(sorted(newest.addresses.values())) or "nothing"
+    now_held = (
+        ", ".join(sorted(address.replace(" topic.", " ", 1) for address in newest.addresses.values())) or "nothing"
+    )
     return f"{REPLACED} {newest.found_by or 'no run'}, which holds {now_held}"
 
 

@@ -44,7 +44,7 @@ function answerWords(question, state) {
   }
   if (state === "awaiting_input") return `Waits for an answer since ${shortTime(question && question.created_at)}.`;
   if (state === "failed") return "Nobody answered in time: nothing was sent.";
-  if (state === "skipped") return "Nobody was asked: the changes were due no more.";
+  if (state === "skipped") return "Nobody is asked: the changes are due no more, or a newer set replaced them.";
   return state ? "The question is being made ready." : "";
 }
 

@@ -1,0 +1,34 @@
+"""What a run sent and did not come to verify: the next run looks at it first."""
+
+from __future__ import annotations
+
+from fixtures.simulated import Simulated
+from topicops import flow
+from topicops.flow.quiet import _open_matters
+from topicops.flow.runs.unverified import unverified, unverified_of
+from topicops.flow.verifying import verify_left
+
+
+def test_what_was_sent_is_unverified_until_somebody_looked(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders")
+    simulated.workspace.topic("items")
+    first = simulated.planned("1")
+    simulated.apply(first)
+    assert sorted(unverified_of(first)) == ["items", "orders"]
+    assert not unverified(first), "not of an earlier run"
+    flow.verify(first)
+    assert not unverified_of(first)
+
+
+def test_the_next_run_verifies_what_an_earlier_one_left(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders")
+    simulated.workspace.topic("items")
+    first = simulated.planned("1")
+    simulated.apply(first)
+    simulated.cluster.hold_back(1)
+    second = simulated.planned("2")
+    assert any("2 topics changed by an earlier run and not verified yet" in matter for matter in _open_matters(second))
+    (sentence,) = verify_left(second)
+    assert sentence.startswith(f"run {first.name} changed 2 topics and did not verify them; now: ")
+    assert verify_left(second) == []
+    assert not any("not verified" in matter for matter in _open_matters(second))
