@@ -156,9 +156,9 @@ def _ending(report: RunReport) -> str:
     if report.is_answer and all(o.is_unasked or o.message.startswith(REPLACED) for o in report.outcomes):
         return f"Approved, and nothing was sent: {report.outcomes[0].message}"
     if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
-        return f"Nothing was applied: {_counts(report)}"
+        return f"Nothing was applied: {_counts(report)}{_one_reason(report)}"
     if summary.count(*IN_PLACE) < len(report.outcomes):
-        return f"Applied in part: {_counts(report)}"
+        return f"Applied in part: {_counts(report)}{_one_reason(report)}"
     if report.failed_tasks or report.problem:
         return f"Applied, and the run did not end as it should: {_counts(report)}"
     if summary.unhealthy:
@@ -324,11 +324,14 @@ def _held_lines(report: RunReport, left: Plan) -> list[str]:
 
 
 def _counts(report: RunReport) -> str:
-    """With the reason, where one reason explains all that is not in place."""
     counted = [(status, report.summary.count(status)) for status in OutcomeStatus]
-    said = ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
+    return ", ".join(f"{count} {status}" for status, count in counted if count) or "nothing was sent"
+
+
+def _one_reason(report: RunReport) -> str:
+    """Where one reason explains all that is not in place."""
     reasons = reasons_of(report.outcomes)
-    return f"{said} ({reasons[0].message})" if len(reasons) == 1 and reasons[0].message else said
+    return f" ({reasons[0].message})" if len(reasons) == 1 and reasons[0].message else ""
 
 
 def _verified(report: RunReport) -> str:
