@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ASKED_EVERY_S = 0.5
-"""Airflow's answer takes some milliseconds; waits ask many times in a second."""
+ASKED_EVERY_S = 0.05
+"""Airflow's answer takes some milliseconds; the loops of a wait ask many times in a second."""
 
 
 @dataclass(slots=True)
