@@ -158,7 +158,7 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     event = Event(
         kind="failed",
         environment=run.environment,
-        verdict=f"The run failed: run {run.name}: {reason}; {left}.",
+        verdict=f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.",
         cause=reason
         if is_whole and left == NOTHING_SENT
         else f"{reason} {run.name}",  # what was sent is news each time
@@ -179,7 +179,7 @@ def _left_by(run: Run) -> str:
     """What the run has sent, and what of it nobody has verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
-        left = unverified_of(run)
+        left = {outcome.topic for outcome in sent} & {*unverified_of(run)}
     except (TopicopsError, OSError) as error:
         return f"what it has sent cannot be read: {error}"
     if not sent:

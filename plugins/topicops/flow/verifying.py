@@ -158,7 +158,9 @@ def verify_left(run: Run) -> list[str]:
             f"{len(bad)} not healthy: {'; '.join(bad[:NAMED])}" if bad else "",
         ]
         said = ", ".join(filter(None, parts))
-        sentences.append(f"run {by} changed {plural(len(topics), 'topic')} and did not verify them; now: {said}")
+        sentences.append(
+            f"run {by} ended before it had verified {plural(len(topics), 'topic')} that it may have changed; now: {said}"
+        )
     note_verified_topics(run, left.keys())
     return sentences
 

@@ -57,12 +57,17 @@ class StopAsked:
         return "" if of_task == "running" else f"the task is {of_task or 'gone'} and no longer running in Airflow"
 
 
+def _word(state: object) -> str | None:
+    """Airflow gives a text or a member of an enum."""
+    return None if state is None else str(getattr(state, "value", state))
+
+
 def stop_asked(run: Run, ti: RuntimeTaskInstanceProtocol) -> StopAsked:
     """For the task that runs here."""
 
     def states() -> tuple[str | None, str | None]:
         of_tasks = ti.get_task_states(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id])
         of_task = of_tasks.get(ti.run_id, {}).get(ti.task_id)
-        return ti.get_dagrun_state(dag_id=ti.dag_id, run_id=ti.run_id), None if of_task is None else str(of_task)
+        return _word(ti.get_dagrun_state(dag_id=ti.dag_id, run_id=ti.run_id)), _word(of_task)
 
     return StopAsked(run, states)
