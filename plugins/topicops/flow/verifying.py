@@ -158,9 +158,8 @@ def verify_left(run: Run) -> list[str]:
             f"{len(bad)} not healthy: {'; '.join(bad[:NAMED])}" if bad else "",
         ]
         said = ", ".join(filter(None, parts))
-        sentences.append(
-            f"run {by} ended before it had verified {plural(len(topics), 'topic')} that it may have changed; now: {said}"
-        )
+        changed = f"{plural(len(topics), 'topic')} that it may have changed"
+        sentences.append(f"run {by} ended before it had verified {changed}; now: {said}")
     note_verified_topics(run, left.keys())
     return sentences
 

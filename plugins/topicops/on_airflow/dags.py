@@ -270,11 +270,10 @@ def _step(
         return step(site, get_current_context())
 
     operator = STEP_OPERATORS.get(task_id, PythonOperator)
-    args = {**DEFAULT_ARGS, **site.options.default_args}
-    fewer = {"retries": min(1, int(str(args["retries"])))} if task_id in LOOKING_BACK else {}
+    retries = int(str({**DEFAULT_ARGS, **site.options.default_args}["retries"]))
     return operator(
         task_id=task_id,
-        **fewer,
+        retries=min(1, retries) if task_id in LOOKING_BACK else retries,
         python_callable=run_step,
         trigger_rule=trigger_rule,
         outlets=[*outlets],
