@@ -37,6 +37,9 @@ def verdicts(told: Path, kind: str) -> list[str]:
 
 
 def test_a_marked_run_stops_is_told_shown_and_verified_by_the_next_one(stage: Stage, told: Path) -> None:
+    whole = stage.client.trigger(PIPELINE, {"mode": "plan"})  # so that the pages know the cluster
+    for _ in stage.client.follow(PIPELINE, whole, timeout_s=300):
+        pass
     run = stage.stopped_run()
     one, two, *_ = run.topics
     stage.ask("PATCH", f"/api/v2/dags/{PIPELINE}/dagRuns/{quote(run.run_id)}", {"state": "failed"})
