@@ -53,7 +53,7 @@ def test_an_applier_that_may_not_delete_does_all_else_and_says_what_it_lacks(
     assert applied.status == 6, applied.out + applied.err
     assert "Applied in part: 3 done, 1 failed" in applied.out
     assert (
-        "topic.owned.going delete: failed: TOPIC_AUTHORIZATION_FAILED (29): Broker: Topic authorization failed; "
+        "owned.going delete: failed: TOPIC_AUTHORIZATION_FAILED (29): Broker: Topic authorization failed; "
         "User:applier lacks Delete or Describe (a delete needs both) on owned.going (TOP804): grant it, or name a "
         "connection that has it as cluster.kafka.deleter"
     ) in applied.out

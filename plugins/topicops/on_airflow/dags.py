@@ -79,7 +79,10 @@ holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once
 _ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
 """A backfill would send the same changes once for each day of a range."""
 LOOKING_BACK = frozenset(("verify", "quality_after", "report"))
-"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon."""
+"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon.
+
+A DAG file of one's own may say otherwise.
+"""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
 """As in `validate`; the length is what Airflow allows for a tag."""
@@ -270,10 +273,11 @@ def _step(
         return step(site, get_current_context())
 
     operator = STEP_OPERATORS.get(task_id, PythonOperator)
-    retries = int(str({**DEFAULT_ARGS, **site.options.default_args}["retries"]))
+    fewer = {"retries": 1} if task_id in LOOKING_BACK else {}
+    retries = int(str({**DEFAULT_ARGS, **fewer, **site.options.default_args}["retries"]))
     return operator(
         task_id=task_id,
-        retries=min(1, retries) if task_id in LOOKING_BACK else retries,
+        retries=retries,
         python_callable=run_step,
         trigger_rule=trigger_rule,
         outlets=[*outlets],

@@ -11,6 +11,8 @@ from topicops.model.plans.changes import ACTIONS
 
 BEFORE_ANY_REQUEST = (
     "before write environment.json", "after write environment.json",
+    "before write audit-lines-before.json", "after write audit-lines-before.json",
+    "before write stop-noted.json", "after write stop-noted.json",
     "before write live.json", "after write live.json", "before write run.json", "after write run.json",
     "before write plan.json", "after write plan.json", "before lease", "after lease",
     "before write baseline-all.json", "after write baseline-all.json", "before confirm", "after confirm",
