@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ from topicops.model.errors import (
     ClusterUnreachableError,
     LoginRefusedError,
     MovedFilesError,
+    SpecError,
     TopicopsError,
     WrongTargetError,
 )
@@ -50,6 +52,7 @@ from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
 from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.waiting import patience
@@ -549,6 +552,20 @@ def test_the_page_of_a_run_is_told_where_the_forge_shows_its_commit(
     assert tasks.commit_address(task, tmp_path / "topics") == address
     tasks.keep_commit_address(run_of(ScriptedFlow(tmp_path), task), address)
     assert (run_of(ScriptedFlow(tmp_path), task).store.has("commit-address.txt")) == bool(address)
+
+
+def test_the_log_of_each_task_names_files_as_their_repository_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topics = tmp_path / "versions" / "topics"
+    found = Diagnostic(
+        code="TOP101", severity=Severity.ERROR, file=f"{os.path.relpath(topics)}/a.yaml", line=3, column=1, end_line=3,
+        end_column=2, summary="no owner",
+    )  # fmt: skip
+    flow = ScriptedFlow(tmp_path, problem=SpecError((found,)))
+    with pytest.raises(AirflowFailException):
+        tasks.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
+    assert "topics/a.yaml:3: TOP101 no owner" in [record.getMessage() for record in caplog.records]
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:

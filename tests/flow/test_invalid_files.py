@@ -36,9 +36,10 @@ def test_files_of_a_bundle_are_named_as_in_their_repository(tmp_path: Path) -> N
     read = os.path.relpath(topics)
     found = Diagnostic(
         code="TOP101", severity=Severity.ERROR, file=f"{read}/a.yaml", line=1, column=1, end_line=1, end_column=2,
-        summary="no owner",
+        summary=f"orders is defined in {read}/b.yaml too",
     )  # fmt: skip
-    assert [each.file for each in diagnostics_named(topics, (found,))] == ["topics/a.yaml"]
+    (named,) = diagnostics_named(topics, (found,))
+    assert (named.file, named.summary) == ("topics/a.yaml", "orders is defined in topics/b.yaml too")
     assert [each.file for each in diagnostics_named(Path("topics"), (replace(found, file="topics/a.yaml"),))] == [
         "topics/a.yaml"
     ]

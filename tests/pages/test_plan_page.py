@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import HOSTILE, write_run
+from fixtures.run_pages import HOSTILE, some_facts, write_run
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.rejections import Rejection
@@ -18,7 +18,7 @@ from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, o
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.runs.good_run import QUIET_FILE, Quiet
-from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.results import NO_FILE, Outcome, OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_filter import Filter
@@ -81,8 +81,26 @@ def test_what_went_wrong_comes_first_by_its_reason_with_the_next_step() -> None:
     )
     assert texts.index("What went wrong") < first < second < texts.index("Each of them")
     assert "Look at these first" not in texts
-    assert any("Then trigger topic_pipeline_local." in text for text in texts)
+    assert "Next: see to this reason, then trigger topic_pipeline_local." in texts
     assert "topicops plan" not in seen.text
+
+
+def test_what_was_approved_and_is_not_due_any_more_did_not_go_wrong() -> None:
+    plan = rich_plan()
+    held, unheld = (next(g for g in plan.changes if g.approvable is wanted) for wanted in (True, False))
+    message = f"{NO_FILE} local asks for it"
+    asked = decided(plan, approved=len(approvable(plan)))
+    assert "What went wrong" not in shown(plan, asked, Outcome.of(held, OutcomeStatus.REFUSED, message)).texts
+    for not_asked in (asked, None):
+        gated = unheld if not_asked else held
+        seen = shown(plan, not_asked, Outcome.of(gated, OutcomeStatus.REFUSED, message))
+        assert "What went wrong" in seen.texts
+
+
+def test_whose_topics_differ_says_of_when_that_is() -> None:
+    facts = some_facts(drift={("team-a", "shop"): 2, ("team-b", "pay"): 1})
+    seen = Seen(plan_page(PlanModel(run=RUN, plan=rich_plan(), facts=facts)))
+    assert any(text.endswith("by owner, as this run first read them") for text in seen.texts)
 
 
 def test_a_plan_that_went_well_has_no_such_section() -> None:
@@ -432,8 +450,8 @@ def test_each_rack_has_three_bars_with_their_numbers_beside_them() -> None:
     widths = [rect["width"] for rect in seen.all("rect") if rect.get("class") in ("bad", "warn", "calm")]
     assert widths == ["50.00", "100.00", "100.00", "0.00", "0.00", "50.00"]
     assert all(found["aria-hidden"] == "true" for found in seen.all("svg", cls="loss"))
-    assert seen.all("span", title="with rack r1 gone: 3 offline, 6 below min ISR (now 0 and 0)")
-    assert {"3", "6", "40", "20"} <= set(seen.texts)
+    assert {"3", " (before 0)", "6", "40", "20"} <= set(seen.texts)
+    assert "now" not in seen.text.split("If a rack is lost")[1].split()
 
 
 def test_where_racks_are_not_known_the_page_says_so_without_a_picture() -> None:

@@ -13,7 +13,7 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, results, some_facts, write_run
 from topicops.model.runs.facts import CAUSES, facts_file
 from topicops.model.runs.quality_rules import RULES
-from topicops.model.runs.results import QualityReport, QualityResult, quality_file
+from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import QualityModel, RunOf, read_quality
 from topicops.testing.builders import NOW
@@ -38,11 +38,17 @@ def _as_before(result: QualityResult) -> QualityResult:
 @pytest.mark.parametrize(
     ("report", "sentence"),
     [
-        pytest.param(quality_report("after", results("after")), r"All \d+ rules hold so far; the others", id="healthy"),
-        pytest.param(failing("Q12"), r"1 of \d+ rules fails, none critical\.", id="a warning"),
-        pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 critical\.", id="a critical one"),
-        pytest.param(failing("Q12", old=True), r"none critical, all as before the changes\.", id="old trouble"),
-        pytest.param(quality_report("after"), r"No rule was due\.", id="no rule at all"),
+        pytest.param(
+            quality_report("after", results("after")), r"All \d+ rules hold so far; those before the", id="healthy"
+        ),
+        pytest.param(failing("Q12"), r"1 of \d+ rules fails, none critical; those before the", id="a warning"),
+        pytest.param(failing("Q11", "Q12"), r"2 of \d+ rules fail, 1 critical; those before the", id="a critical one"),
+        pytest.param(failing("Q12", old=True), r"none critical, all as before the changes;", id="old trouble"),
+        pytest.param(
+            quality_report("after"),
+            r"No rule was due; those before the changes are not evaluated, or not yet\.",
+            id="no rule at all",
+        ),
     ],
 )
 def test_the_first_line_says_it_all(report: QualityReport, sentence: str) -> None:
@@ -119,7 +125,50 @@ def test_a_run_whose_last_rules_nobody_evaluated_is_not_shown_as_all_well(tmp_pa
     html = quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id="r1")))
     assert "r1, 2024-05-01 12:00:00 UTC: all rules hold" in html
     assert "r2, 2024-05-01 12:00:00 UTC: held so far; the rules after the changes were not evaluated" in html
-    assert "1 run more evaluated no rule" in Seen(html).text
+    assert "The last 2 runs of topic_pipeline_local with a result of the rules, oldest first" in Seen(html).text
+    assert "1 other run of topic_pipeline_local evaluated no rule" in Seen(html).text
+
+
+def test_a_run_with_a_failing_rule_says_too_which_rules_nobody_evaluated(tmp_path: Path) -> None:
+    write_run(tmp_path, DAG, "r1", suites=("before",), failing=("Q09",))
+    html = quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id="r1")))
+    assert "Q09 fail; the rules after the changes were not evaluated" in html
+    assert "The last run of topic_pipeline_local with a result of the rules" in Seen(html).text
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "suite", "is_whole"),
+    [
+        pytest.param("topic_approval_local", "after", True, id="an approval looks only after"),
+        pytest.param("topic_drift_local", "before", True, id="a drift run changes nothing"),
+        pytest.param(DAG, "after", False, id="a pipeline has both"),
+    ],
+)
+def test_what_a_dag_never_evaluates_is_not_missing(
+    tmp_path: Path, dag_id: str, suite: QualitySuite, is_whole: bool
+) -> None:
+    write_run(tmp_path, dag_id, "r1", suites=(suite,))
+    seen = Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=dag_id, run_id="r1"))))
+    (cell,) = seen.all("a", cls="sign")
+    assert cell["class"] == ("sign good" if is_whole else "sign calm")
+    assert ("A run of this DAG does not evaluate them." in seen.text) is is_whole
+    assert ("so far" in seen.text.split("rows looked at")[0]) is not is_whole
+
+
+def test_a_dag_whose_runs_evaluated_no_rule_says_how_many_there_are(tmp_path: Path) -> None:
+    for run_id in ("r1", "r2"):
+        write_run(tmp_path, DAG, run_id, suites=(), plan=rich_plan())
+    text = Seen(quality_page(read_quality(tmp_path, RunOf(dag_id=DAG, run_id="r1")))).text
+    assert "2 runs of topic_pipeline_local evaluated no rule" in text
+
+
+def test_facts_say_of_which_snapshot_they_are_and_when_it_was_judged(tmp_path: Path) -> None:
+    store = write_run(tmp_path, RUN.dag_id, RUN.run_id)
+    store.write_value(facts_file("before"), some_facts(unhealthy={2: 1}))
+    as_it_was = "the changes of this run, as the rules of 2024-05-01 12:00:00 UTC saw it."
+    assert f"As it was before {as_it_was}" in Seen(quality_page(read_quality(tmp_path, RUN))).texts
+    store.write_value(facts_file("after"), some_facts(unhealthy={3: 1}))
+    assert f"As it was after {as_it_was}" in Seen(quality_page(read_quality(tmp_path, RUN))).texts
 
 
 def test_the_strip_shows_thirty_runs_oldest_first_and_marks_the_one_that_is_open(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from fixtures.run_pages import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, write_index
 from topicops.edges.home.topic_index import write_topic_index
 from topicops.model.runs.history import TrendRun, Trends
+from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.on_airflow.pages.brokers_page import brokers_page
 from topicops.on_airflow.pages.topic_page import CAUSES_SHOWN, topic_page
@@ -189,11 +190,35 @@ def test_trends_say_of_when_they_are_and_which_rules_nobody_evaluated() -> None:
         TrendRun(run=f"r{n}", at=NOW, seconds=1.0, partitions=4, differing=12, waiting=0, changes=12 * n)
         for n in range(2)
     )
-    found = Trends(runs=runs, failed_rows={"Q01": {"r0": 0, "r1": 0}, "Q27": {"r0": 0}}, warnings=())
-    text = Seen(trends_page(TrendsModel(indexed=Indexed(environment="local"), trends=found))).text
+    rows = {rule.id: {"r0": 0, "r1": 0} for rule in RULES if rule.id not in ("Q02", "Q26", "Q27")}
+    found = Trends(runs=runs, failed_rows={**rows, "Q27": {"r0": 0}}, warnings=())
+    text = trends_text(found)
     assert "12 at 2024-05-01 12:00 UTC, before the 12 changes of that run" in text
     assert " now" not in text
-    assert "1 rule held in each run. 1 rule held, but not evaluated in up to 1 of 2 runs: Q27." in text
+    assert (
+        f"{len(rows)} rules held in each run. 1 rule was not evaluated in 1 of 2 runs, and held in the others: Q27."
+        in text
+    )
+    assert "2 rules were not evaluated in 2 of 2 runs: Q02, Q26." in text
+
+
+def test_a_number_of_trends_has_the_time_of_the_run_that_has_it() -> None:
+    older = TrendRun(run="r0", at=NOW, seconds=7.0, partitions=4, differing=12, waiting=0, changes=3)
+    newest = replace(older, run="r1", at=NOW + timedelta(hours=1), seconds=8.0, differing=None, changes=0)
+    text = trends_text(Trends(runs=(older, newest), failed_rows={}, warnings=()))
+    assert "12 at 2024-05-01 12:00 UTC, before the 3 changes of that run" in text
+    assert "4  at 2024-05-01 13:00 UTC; 4 to 4" in text
+
+
+def test_what_a_run_took_and_held_is_not_from_before_its_changes() -> None:
+    run = TrendRun(run="r0", at=NOW, seconds=7.0, partitions=4, differing=12, waiting=5, changes=3)
+    text = trends_text(Trends(runs=(run,), failed_rows={}, warnings=()))
+    assert "7  at 2024-05-01 12:00 UTC; 7 to 7" in text
+    assert "5  at 2024-05-01 12:00 UTC; 5 to 5" in text
+
+
+def trends_text(found: Trends) -> str:
+    return Seen(trends_page(TrendsModel(indexed=Indexed(environment="local"), trends=found))).text
 
 
 def test_trends_show_each_rule_that_failed_run_by_run() -> None:
@@ -205,11 +230,11 @@ def test_trends_show_each_rule_that_failed_run_by_run() -> None:
     )
     found = Trends(runs=runs, failed_rows={"Q12": {"r0": 0, "r1": 4}, "Q01": {"r0": 0}}, warnings=())
     html = trends_page(TrendsModel(indexed=Indexed(environment="local"), trends=found))
-    assert "Q12 failed in 1 of 3 runs" in html
+    assert "Q12 failed in 1 of 3 runs, not evaluated in 1" in html
     assert "13:00 UTC: 4 rows failed" in html
     assert "14:00 UTC: not evaluated" in html
     assert "partitions: 102 at 2024-05-01 14:00 UTC, at most 102, at least 100" in html
-    assert "1 rule held, but not evaluated in up to 2 of 3 runs: Q01." in Seen(html).text
+    assert "1 rule was not evaluated in 2 of 3 runs, and held in the others: Q01." in Seen(html).text
 
 
 def test_no_history_is_told(home: Path) -> None:

@@ -182,7 +182,10 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         with told_waits(log.info):
             yield flow, run
     except NO_RETRY as error:
-        for diagnostic in error.diagnostics if isinstance(error, SpecError) else ():
+        from topicops.flow.runs.run import diagnostics_named
+
+        found = diagnostics_named(site.topics, error.diagnostics) if isinstance(error, SpecError) else ()
+        for diagnostic in found:
             log.warning("%s:%d: %s %s", diagnostic.file, diagnostic.line, diagnostic.code, diagnostic.summary)
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:

@@ -282,7 +282,10 @@ def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
 
 
 def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The same problems; files that are not below the working folder are named from the root of their repository."""
+    """The same problems; files that are not below the working folder are named from the root of their repository.
+
+    Also in the sentences, which may name another file.
+    """
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
 
@@ -291,11 +294,17 @@ def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagno
         return tuple(found)
     named = name_in_repository(topics)
 
-    def of(file: str) -> str:
-        return named + file.removeprefix(read) if file.startswith(read) else file
+    def of(text: str) -> str:
+        return text.replace(read, named)
 
     return tuple(
-        replace(each, file=of(each.file), note=replace(each.note, file=of(each.note.file)) if each.note else None)
+        replace(
+            each,
+            file=of(each.file),
+            summary=of(each.summary),
+            help=of(each.help),
+            note=replace(each.note, file=of(each.note.file), text=of(each.note.text)) if each.note else None,
+        )
         for each in found
     )
 

@@ -276,7 +276,7 @@ class TrendRun:
     waiting: int | None
     """Changes that are held, and topics that are blocked."""
     changes: int = 0
-    """That it sent after it had read the cluster: its numbers are from before them."""
+    """That it had to make after it had read the cluster: its numbers are from before them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -12,14 +12,14 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
-from topicops.model.runs.results import IN_PLACE
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 from topicops.on_airflow.pages.frame import STATIC, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, number, table, tag, together
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
-from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
+from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, worst_losses
 from topicops.steps.reporting.plans.plan_wording import (
     final_hold_line,
     final_line,
@@ -30,7 +30,6 @@ from topicops.steps.reporting.plans.plan_wording import (
     summary_line,
 )
 from topicops.steps.reporting.runs.outcome_reasons import reasons_of
-from topicops.steps.reporting.runs.run_report import ADVICE
 
 CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""
@@ -40,6 +39,13 @@ _LOSSES_HEAD = ("rack lost", "offline", "below min ISR", "leaders that move")
 _CHANGES_HEAD = ("change", "what", "risk", "state")
 _BLOCKED_HEAD = ("topic", "what its file asks for", "why not", "way out")
 _DIAGNOSTICS_HEAD = ("place", "code", "what is wrong")
+_NEXT: Mapping[OutcomeStatus, str] = {
+    OutcomeStatus.UNKNOWN: "find out why the brokers give no clear answer",
+    OutcomeStatus.FAILED: "remove this reason",
+    OutcomeStatus.REFUSED: "see to this reason",
+    OutcomeStatus.NOT_SENT: "see to this reason",
+}
+"""What to do about changes that are not in place, before a new run plans again."""
 _EVERYTHING = Filter()
 
 
@@ -212,8 +218,12 @@ def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedCh
 
 
 def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
+    """Not what was approved and is not due any more: no file asks for it, so nothing is left to do."""
     outcome = model.outcomes.get(gated.digest)
-    return outcome is not None and outcome.status not in IN_PLACE
+    if outcome is None or outcome.status in IN_PLACE:
+        return False
+    was_asked = model.question is not None and gated.digest in model.question.digests
+    return not (was_asked and outcome.is_unasked)
 
 
 def _wrong(model: PlanModel, plan: Plan, wrong: Sequence[GatedChange]) -> Iterator[Html | None]:
@@ -224,11 +234,11 @@ def _wrong(model: PlanModel, plan: Plan, wrong: Sequence[GatedChange]) -> Iterat
     yield tag("h2", "What went wrong")
     for reason in reasons:
         topics = some(f"{outcome.action} {outcome.topic}" for outcome in reason.outcomes)
-        advice = ADVICE[reason.status].partition(": ")[2]
-        said = f"Next: {advice} Then trigger topic_pipeline_{model.run.environment}."
+        said = f"Next: {_NEXT[reason.status]}, then trigger topic_pipeline_{model.run.environment}."
         yield tag("section", tag("p", tag("strong", str(reason))), tag("p", topics), tag("p", said), cls="card bad")
-    order = [outcome.digest for reason in reasons for outcome in reason.outcomes]
-    yield _changes("Each of them", model, plan, sorted(wrong, key=lambda gated: order.index(gated.digest)))
+    by_digest = {gated.digest: gated for gated in wrong}
+    ordered = [by_digest[outcome.digest] for reason in reasons for outcome in reason.outcomes]
+    yield _changes("Each of them", model, plan, ordered)
 
 
 def _blocked(plan: Plan, chosen: Filter) -> Html | None:
@@ -286,7 +296,7 @@ def _owners(facts: Facts | None) -> Html | None:
     if len(found) <= 1:
         return None
     rows = [[owner, domain, *(f"{counts.get(name, 0):,}" for name in DRIFT_CLASSES)] for owner, domain, counts in found]
-    return together(tag("h2", OWNERS_TITLE), table(OWNERS_HEAD, rows))
+    return together(tag("h2", f"{OWNERS_TITLE}, as this run first read them"), table(OWNERS_HEAD, rows))
 
 
 def _losses(plan: Plan) -> Html | None:
@@ -305,7 +315,7 @@ def _loss_cells(found: RackLossTable, row: RackLossRow) -> Iterator[Html | str]:
     """Partitions that are offline or below their minimum are on one scale; leaders, which only move, on their own."""
     hurt = _most(count for other in found.racks for count in (other.after.offline, other.after.below_min_isr))
     moved = _most(other.after.moved_leaders for other in found.racks)
-    yield together(tag("span", row.rack, title=loss_row(row)), tag("div", plural(row.brokers, "broker"), cls="muted"))
+    yield together(tag("span", row.rack), tag("div", plural(row.brokers, "broker"), cls="muted"))
     yield _loss_cell(row.before.offline, row.after.offline, of=hurt, tone="bad")
     yield _loss_cell(row.before.below_min_isr, row.after.below_min_isr, of=hurt, tone="warn")
     yield _loss_cell(row.before.moved_leaders, row.after.moved_leaders, of=moved, tone="calm")
@@ -317,7 +327,8 @@ def _loss_cell(before: int, after: int, *, of: int, tone: str) -> Html:
     picture = tag(
         "svg", filled, cls="bar loss", viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true"
     )  # fmt: skip
-    return together(picture, number(after), tag("span", f" (now {before:,})", cls="muted") if before != after else None)
+    was = tag("span", f" (before {before:,})", cls="muted") if before != after else None
+    return together(picture, number(after), was)
 
 
 def _balance(plan: Plan) -> Html | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
 from topicops.model.printable import plural
-from topicops.model.runs.facts import Facts
-from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, RunQuality
+from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
 from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
 from topicops.steps.why_commands import MOST, why_command
 
-_SUITES = {
+_SUITES: Mapping[QualitySuite, tuple[str, str]] = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
     "after": ("After the changes", "Is the result healthy?"),
 }
@@ -39,45 +38,53 @@ def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html |
         (result for report in reports for result in report.failed),
         key=lambda result: (not result.is_critical_failure, result.is_pre_existing),
     )
-    suites = [_suite(suite, report) for suite, report in (("before", model.before), ("after", model.after))]
+    suites = [_suite(model.run, "before", model.before), _suite(model.run, "after", model.after)]
     cards = [tag("h2", "What fails"), *(_card(result, model.run.environment) for result in failing)] if failing else []
-    return [_verdict(reports), _strip(model), *cards, *_facts(model.facts), *suites]
+    return [_verdict(model.run, reports), _strip(model), *cards, *_facts(model), *suites]
 
 
-def _verdict(reports: Sequence[QualityReport]) -> Html:
+def _verdict(run: RunOf, reports: Sequence[QualityReport]) -> Html:
     """The overall result in one line, with environment, cluster and time."""
     results = [result for report in reports for result in report.results]
     newest = max(reports, key=lambda report: report.checked_at)
     rows = sum(result.rows_checked for result in results)
     where = f"{newest.environment}, cluster {newest.cluster_id}; {_moment(newest.checked_at)}; {rows:,} rows looked at"
-    tone = _tone(results)
-    verdict = _sentence(results, is_whole=len(reports) == len(_SUITES))
+    missing = _missing(run, reports)
+    tone = _tone(results, missing)
+    verdict = _sentence(results, missing)
     sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", verdict, cls="verdict")
     return together(sentence, tag("p", where, cls="muted"))
 
 
-def _sentence(results: Sequence[QualityResult], *, is_whole: bool) -> str:
+def _missing(run: RunOf, reports: Iterable[QualityReport | None]) -> str:
+    """``after the changes``: which rules of the run have no result; empty: each has one."""
+    found = {report.suite for report in reports if report}
+    return " and ".join(f"{suite} the changes" for suite in run.suites if suite not in found)
+
+
+def _sentence(results: Sequence[QualityResult], missing: str) -> str:
+    rest = f"; those {missing} are not evaluated, or not yet" if missing else ""
     failed = [result for result in results if not result.success]
     if not results:
-        return "No rule was due."
+        return f"No rule was due{rest}."
     if not failed:
-        rest = "" if is_whole else " so far; the others are not evaluated, or not yet"
-        return f"All {len(results)} rules hold{rest}."
+        return f"All {len(results)} rules hold{' so far' if missing else ''}{rest}."
     critical = sum(result.is_critical_failure for result in failed)
     old = sum(result.is_pre_existing for result in failed)
     parts = [f"{len(failed)} of {len(results)} rules {'fails' if len(failed) == 1 else 'fail'}"]
     parts += [f"{critical or 'none'} critical"]
     parts += [f"{'all' if old == len(failed) else old} as before the changes"] if old else []
-    return f"{', '.join(parts)}."
+    return f"{', '.join(parts)}{rest}."
 
 
 # ---- one suite ----
 
 
-def _suite(suite: str, report: QualityReport | None) -> Html:
+def _suite(run: RunOf, suite: QualitySuite, report: QualityReport | None) -> Html:
     title, about = _SUITES[suite]
     if report is None:
-        return together(tag("h2", title), tag("p", f"{about} Not evaluated, or not yet.", cls="muted"))
+        why = "Not evaluated, or not yet." if suite in run.suites else "A run of this DAG does not evaluate them."
+        return together(tag("h2", title), tag("p", f"{about} {why}", cls="muted"))
     has_past = suite == "after"
     head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
     rows = [_rule_row(result, has_past=has_past) for result in report.results]
@@ -160,41 +167,50 @@ def _since(example: FailingRow) -> Html | str:
 # ---- facts ----
 
 
-def _facts(facts: Facts | None) -> list[Html | None]:
+def _facts(model: QualityModel) -> list[Html | None]:
     """Which brokers have unhealthy partitions, and who holds what; nothing of the first when all are healthy."""
+    facts = model.facts
     if facts is None:
         return []
+    as_of = tag("p", f"As it was {_read_when(model)}.", cls="muted")
     unhealthy = [(name, lines(map(cause_words, group))) for name, group in unhealthy_by_broker(facts)]
     load = tag("details", tag("summary", "Load of brokers and racks"), table(LOAD_HEAD, load_rows(facts), cls="rows"))
-    return [*_unhealthy(unhealthy), load if facts.load else None]
+    if not unhealthy:
+        return [as_of, load] if facts.load else []
+    title = tag("h2", "Unhealthy partitions, by broker")
+    return [title, as_of, table(("broker", "partitions"), unhealthy), load if facts.load else None]
 
 
-def _unhealthy(rows: Sequence[tuple[str, Html]]) -> list[Html]:
-    return [tag("h2", "Unhealthy partitions, by broker"), table(("broker", "partitions"), rows)] if rows else []
+def _read_when(model: QualityModel) -> str:
+    """``before the changes, as the rules of 2026-11-25 17:05:37 UTC saw it``."""
+    report = model.after if model.facts_when == "after" else model.before
+    seen = f", as the rules of {_moment(report.checked_at)} saw it" if report else ""
+    return f"{model.facts_when} the changes of this run{seen}"
 
 
 # ---- the last runs ----
 
 
 def _strip(model: QualityModel) -> Html | None:
+    runs = plural(model.without_rules, "other run" if model.history else "run")
+    rest = f"{runs} of {model.run.dag_id} evaluated no rule: quiet, ended before the rules, or only begun."
+    without = tag("p", rest, cls="muted") if model.without_rules else None
     if not model.history:
-        return None
+        return without
     cells = [_strip_cell(model.run, run) for run in reversed(model.history)]
     legend = tag(
         "p",
         *(together(tag("span", _SIGNS[tone], cls=f"sign {tone}"), f" {word}  ") for tone, word in _LEGEND),
         cls="muted legend",
     )
-    title = tag("h2", f"Runs of {model.run.dag_id}{', oldest first' if len(cells) > 1 else ''}")
-    rest = f"{plural(model.without_rules, 'run')} more evaluated no rule: quiet, ended before the rules, or only begun."
-    return together(
-        title, tag("ol", *cells, cls="strip"), legend, tag("p", rest, cls="muted") if model.without_rules else None
-    )
+    last, order = ("last run", "") if len(cells) == 1 else (f"last {len(cells)} runs", ", oldest first")
+    title = tag("h2", f"The {last} of {model.run.dag_id} with a result of the rules{order}")
+    return together(title, tag("ol", *cells, cls="strip"), legend, without)
 
 
 _LEGEND = (
     ("good", "all hold"),
-    ("calm", "held so far, those after the changes not evaluated"),
+    ("calm", "held so far, others not evaluated"),
     ("warn", "a warning"),
     ("bad", "a critical rule fails"),
 )
@@ -205,10 +221,11 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     failed = ", ".join(result.rule for result in results if not result.success)
     name = next(report.run for report in (run.after, run.before) if report)
     group, _, run_id = name.partition("/")
-    is_whole = run.after is not None or group.startswith("topic_drift_")
-    held = "all rules hold" if is_whole else "held so far; the rules after the changes were not evaluated"
-    words = f"{run_id}, {_moment(run.checked_at)}: {f'{failed} fail' if failed else held}"
-    tone = "calm" if not failed and not is_whole else _tone(results)
+    missing = _missing(shown, (run.before, run.after))
+    rest = f"; the rules {missing} were not evaluated" if missing else ""
+    said = f"{failed} fail" if failed else "held so far" if missing else "all rules hold"
+    words = f"{run_id}, {_moment(run.checked_at)}: {said}{rest}"
+    tone = _tone(results, missing)
     is_shown = (group, run_id) == (shown.dag_id, shown.run_id)
     return tag(
         "li",
@@ -224,14 +241,14 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     )
 
 
-def _tone(results: Iterable[QualityResult]) -> str:
-    """The tone of the worst result."""
+def _tone(results: Iterable[QualityResult], missing: str = "") -> str:
+    """The tone of the worst result; never that of a success while results are missing."""
     found = list(results)
     if any(result.is_critical_failure for result in found):
         return "bad"
     if any(not result.success for result in found):
         return "warn"
-    return "good" if found else "calm"
+    return "good" if found and not missing else "calm"
 
 
 def _moment(at: datetime) -> str:

@@ -69,6 +69,13 @@ class RunOf:
         return match is not None and match["kind"] == "approval"
 
     @property
+    def suites(self) -> tuple[QualitySuite, ...]:
+        """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
+        match = _OURS.fullmatch(self.dag_id)
+        one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
+        return one.get(match["kind"] if match else "", ("before", "after"))
+
+    @property
     def approval_dag(self) -> str:
         return f"topic_approval_{self.environment}"
 
@@ -82,6 +89,8 @@ class QualityModel:
     after: QualityReport | None = None
     facts: Facts | None = None
     """Of the newest snapshot."""
+    facts_when: FactsWhen = "before"
+    """Which of the run's snapshots that is."""
     history: tuple[RunQuality, ...] = ()
     """The last runs of the DAG that evaluated a rule, newest first."""
     without_rules: int = 0
@@ -150,11 +159,13 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
     if run.environment is None:
         return QualityModel(run=run)
     reading = _Reading(_opened(home, run.dag_id, run.run_id))
+    after = reading.facts("after")
     return QualityModel(
         run=run,
         before=reading.quality("before"),
         after=reading.quality("after"),
-        facts=reading.facts("after") or reading.facts("before"),
+        facts=after or reading.facts("before"),
+        facts_when="after" if after else "before",
         history=quality_history(home, run.dag_id),
         without_rules=runs_without_rules(home, run.dag_id),
         quiet=reading.quiet(),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.model.printable import plural
 from topicops.model.runs.history import Trends
+from topicops.model.runs.quality_rules import RULES
 from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_frame import topics_document
 from topicops.on_airflow.pages.topics_reading import TrendsModel
@@ -29,17 +30,26 @@ def _lines(found: Trends) -> Iterator[Html]:
     first, last = found.runs[0].at, found.runs[-1].at
     about = f"The last {plural(len(found.runs), 'full run')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC."
     yield tag("p", f"{about} Runs that found nothing different and ended early are not in it.", cls="muted")
-    series: Mapping[str, Sequence[float | None]] = {
+    of_cluster: Mapping[str, Sequence[float | None]] = {
         "partitions": [run.partitions for run in found.runs],
         "topics that differ from their files": [run.differing for run in found.runs],
+    }
+    of_runs: Mapping[str, Sequence[float | None]] = {
         "changes held or blocked": [run.waiting for run in found.runs],
         "seconds from reading the cluster to the end": [run.seconds for run in found.runs],
     }
-    for name, values in series.items():
-        yield _line(found, name, values)
+    for name, values in of_cluster.items():
+        yield _line(found, name, values, is_of_cluster=True)
+    for name, values in of_runs.items():
+        yield _line(found, name, values, is_of_cluster=False)
 
 
-def _line(found: Trends, name: str, values: Sequence[float | None]) -> Html:
+def _line(found: Trends, name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
+    """The last value stands beside the time of the run that has it.
+
+    Args:
+        is_of_cluster: The values are of the cluster before the changes of their run.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return together(tag("h2", name), tag("p", "not known of these runs", cls="muted"))
@@ -50,8 +60,10 @@ def _line(found: Trends, name: str, values: Sequence[float | None]) -> Html:
         for place, value in enumerate(values)
         if value is not None
     )
-    newest, last, most = found.runs[-1], known[-1], max(known)
-    sent = f", before the {plural(newest.changes, 'change')} of that run" if newest.changes else ""
+    newest = next(run for run, value in zip(reversed(found.runs), reversed(values), strict=True) if value is not None)
+    last, most = known[-1], max(known)
+    is_older = is_of_cluster and newest.changes
+    sent = f", before the {plural(newest.changes, 'change')} of that run" if is_older else ""
     when = f"at {newest.at:%Y-%m-%d %H:%M} UTC{sent}"
     label = f"{name}: {last:,.0f} {when}, at most {most:,.0f}, at least {min(known):,.0f}"
     dot = points.rpartition(" ")[2].split(",")
@@ -80,16 +92,18 @@ def _heat_map(found: Trends) -> Iterator[Html]:
 
 
 def _others(found: Trends, failing: Mapping[str, object]) -> str:
-    """Of the rules that failed nowhere: how many held in each run, and which were not evaluated in each."""
-    others = {rule: by_run for rule, by_run in found.failed_rows.items() if rule not in failing}
-    in_part = {rule: len(found.runs) - len(by_run) for rule, by_run in others.items() if len(by_run) < len(found.runs)}
-    held = plural(len(others) - len(in_part), "other rule" if failing else "rule")
-    said = f"{held} held in each run."
-    if in_part:
-        missed = f"{max(in_part.values())} of {plural(len(found.runs), 'run')}"
-        said += f" {plural(len(in_part), 'rule')} held, but not evaluated in up to {missed}: "
-        said += f"{', '.join(sorted(in_part))}."
-    return said
+    """Of the rules that failed nowhere: how many held in each run, and which were not evaluated in each or in any."""
+    runs = len(found.runs)
+    rules = {*found.failed_rows, *(rule.id for rule in RULES)} - failing.keys()
+    missed = {rule: runs - len(found.failed_rows.get(rule, {})) for rule in sorted(rules)}
+    held = sum(not count for count in missed.values())
+    said = [f"{plural(held, 'other rule' if failing else 'rule')} held in each run."]
+    for count in sorted(set(missed.values()) - {0}):
+        names = [rule for rule in missed if missed[rule] == count]
+        was, where = "was" if len(names) == 1 else "were", f"{count} of {plural(runs, 'run')}"
+        in_others = ", and held in the others" if count < runs else ""
+        said.append(f"{plural(len(names), 'rule')} {was} not evaluated in {where}{in_others}: {', '.join(names)}.")
+    return " ".join(said)
 
 
 def _heat_row(found: Trends, rule: str, by_run: Mapping[str, int]) -> Html:
@@ -102,7 +116,9 @@ def _heat_row(found: Trends, rule: str, by_run: Mapping[str, int]) -> Html:
         title = tag("title", f"{run.at:%Y-%m-%d %H:%M} UTC: {said}")
         cells.append(tag("rect", title, x=place * _CELL, y=0, width=_CELL - 1, height=_CELL + 4, cls=f"heat-{tone}"))
     bad = sum(bool(count) for count in by_run.values())
-    label = f"{rule} failed in {bad} of {plural(len(found.runs), 'run')}"
+    missed = len(found.runs) - len(by_run)
+    rest = f", not evaluated in {missed}" if missed else ""
+    label = f"{rule} failed in {bad} of {plural(len(found.runs), 'run')}{rest}"
     width = len(found.runs) * _CELL
     return tag(
         "svg", *cells, viewBox=f"0 0 {width} {_CELL + 4}", width=width, height=_CELL + 4, role="img", aria_label=label

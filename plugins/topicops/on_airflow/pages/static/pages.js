@@ -52,21 +52,37 @@ function shortTime(text) {
   return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "a while";
 }
 
-// While the run goes on: which task runs, and the page once more every few seconds, unless somebody types.
+// While the run goes on: which task runs, and the page once more every few seconds, unless somebody is busy with it.
 async function tellGoingOn(line) {
   const get = async (path) => {
     const answer = await fetch(line.dataset.api + path, { headers: { Accept: "application/json" } });
     return answer.ok ? answer.json() : null;
   };
-  const run = await get("");
-  if (!run || !["queued", "running"].includes(run.state)) return;
-  const found = (await get("/taskInstances?state=running&limit=50")) || { task_instances: [] };
-  const names = found.task_instances.map((task) => task.task_id).join(", ");
-  line.textContent = `This run goes on${names ? `: ${names} runs` : ""}. What follows is what it has left so far.`;
-  setTimeout(() => {
-    if (document.activeElement && document.activeElement.id === "search") return;
+  const found = await Promise.all([get(""), get("/taskInstances?state=running&limit=50")]).catch(() => []);
+  const [run, tasks] = found;
+  const goesOn = run && ["queued", "running"].includes(run.state);
+  const wentOn = line.dataset.wentOn;
+  if (!goesOn && !wentOn) return;
+  if (run && wentOn && !isBusy()) {
     document.location.reload();
-  }, 5000);
+    return;
+  }
+  line.dataset.wentOn = "yes";
+  line.textContent = goingOnWords(run, goesOn, (tasks && tasks.task_instances) || []);
+  setTimeout(() => tellGoingOn(line), 5000);
+}
+
+function goingOnWords(run, goesOn, tasks) {
+  if (!run) return "Airflow does not say whether this run still goes on. What follows may be older.";
+  if (!goesOn) return "This run has ended. What follows may be older: load this page again.";
+  const names = tasks.map((task) => task.task_id).join(", ");
+  return `This run goes on${names ? `: ${names} runs` : ""}. What follows is what it has left so far.`;
+}
+
+// Somebody types or reads what a reload would close, or the page is behind another one.
+function isBusy() {
+  const types = document.activeElement && document.activeElement.id === "search";
+  return types || document.hidden || Boolean(document.querySelector("details[open]")) || String(getSelection()) !== "";
 }
 
 // Enter in the search field opens the same page with other words; without the script the links beside it stay.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
     groups: dict[tuple[OutcomeStatus, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if outcome.status not in IN_PLACE:
-            groups[outcome.status, outcome.message.replace(outcome.topic, "the topic")].append(outcome)
+            groups[outcome.status, _without_name(outcome)].append(outcome)
     found = [Reason(status, message, tuple(each)) for (status, message), each in groups.items()]
     return sorted(found, key=lambda reason: (_ORDER.index(reason.status), -len(reason.outcomes)))
+
+
+def _without_name(outcome: Outcome) -> str:
+    """Only the whole name is replaced: ``test`` is a part of other words and of other names."""
+    name = rf"(?<![\w.-])(?:topic\.)?{re.escape(outcome.topic)}(?![\w-]|\.\w)"
+    return re.sub(name, "the topic", outcome.message)
