@@ -453,6 +453,16 @@ def test_a_pattern_that_matches_no_topic_is_no_good_news(
     step(site(flow), context(ScriptedTask(), only="payments.l*"))
 
 
+def test_a_run_in_mode_plan_judges_leaders_and_replicas_too_unless_they_were_judged_in_this_state(
+    tmp_path: Path,
+) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    assert "quality_after" not in tasks.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    flow.judged = "topic_pipeline_local/before"
+    skipped = tasks.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    assert "the rules held in this very state" in skipped["quality_after"]
+
+
 def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     tasks.gate(site(flow), context(ScriptedTask(), mode=None))
