@@ -76,6 +76,13 @@ def test_what_keeps_newer_facts_away_is_named(tmp_path: Path, dag: AirflowDag, w
     assert words in Seen(environments_page([found])).text
 
 
+def test_no_run_is_overdue_while_another_goes_on(tmp_path: Path) -> None:
+    going = AirflowRun(dag_id=DAG, run_id="long", state="running", started_at=now())
+    found = healthy(tmp_path, replace(WELL, next_run_at=now() - timedelta(hours=2), newest=going))
+    assert "overdue" not in Seen(environments_page([found])).text
+    assert end_of(found) == "well"
+
+
 def test_an_environment_that_was_never_read_is_missed(tmp_path: Path) -> None:
     text = Seen(environments_page([model(tmp_path, AirflowDag(dag_id=DAG, has_schedule=False))])).text
     for words in ("Of 1 environment: 1 never read.", "never ran", "when somebody starts it"):

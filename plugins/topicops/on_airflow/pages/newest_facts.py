@@ -62,7 +62,7 @@ def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
         return
     if pipeline.is_paused:
         yield News("warn", "paused", together(f"{pipeline.dag_id} is paused, so no run comes. Unpause it in Airflow."))
-    elif pipeline.next_run_at is not None and now() - pipeline.next_run_at > OVERDUE_AFTER:
+    elif _is_overdue(pipeline) and pipeline.next_run_at:
         said = f"A run was due at {moment(pipeline.next_run_at)} and has not come. Look at Airflow's scheduler."
         yield News("bad", "run overdue", together(said))
     fetched = pipeline.files_fetched_at
@@ -71,6 +71,13 @@ def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
             f"The files may be old: Airflow fetched them last at {moment(fetched)}. See the log of the DAG processor."
         )
         yield News("warn", "files old", together(said))
+
+
+def _is_overdue(pipeline: AirflowDag) -> bool:
+    """A run that goes on keeps the next one waiting: then none is overdue."""
+    if pipeline.next_run_at is None or (pipeline.newest and pipeline.newest.goes_on):
+        return False
+    return now() - pipeline.next_run_at > OVERDUE_AFTER
 
 
 def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
