@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 
+_NAME = re.compile(r"[\w.-]+")
+"""What may be a topic's name, with a full stop that may follow it."""
 _ORDER = (OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT)
 
 
@@ -38,5 +40,10 @@ def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
 
 def _without_name(outcome: Outcome) -> str:
     """Only the whole name is replaced: ``test`` is a part of other words and of other names."""
-    name = rf"(?<![\w.-])(?:topic\.)?{re.escape(outcome.topic)}(?![\w-]|\.\w)"
-    return re.sub(name, "the topic", outcome.message)
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found[0].rstrip(".")
+        is_topic = name.removeprefix("topic.") == outcome.topic or name == outcome.topic
+        return f"the topic{found[0][len(name) :]}" if is_topic else found[0]
+
+    return _NAME.sub(replaced, outcome.message)
