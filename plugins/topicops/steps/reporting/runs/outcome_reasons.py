@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 
-_NAME = re.compile(r"[\w.-]+")
+_WHOLE_NAME = re.compile(r"[\w.-]+")
 """What may be a topic's name, with a full stop that may follow it."""
 _ORDER = (OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT)
 
@@ -46,4 +46,4 @@ def _without_name(outcome: Outcome) -> str:
         is_topic = name.removeprefix("topic.") == outcome.topic or name == outcome.topic
         return f"the topic{found[0][len(name) :]}" if is_topic else found[0]
 
-    return _NAME.sub(replaced, outcome.message)
+    return _WHOLE_NAME.sub(replaced, outcome.message)
