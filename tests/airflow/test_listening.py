@@ -15,12 +15,13 @@ from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
 from fixtures.scripted_flow import CREATE
+from fixtures.writing_notifier import to_file
 from topicops.edges.home.journal import FileJournal
 from topicops.flow.runs.run import Run, open_run
 from topicops.flow.telling import note_end_told
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
-from topicops.on_airflow import listening
+from topicops.on_airflow import listening, notifying
 from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_success, tell_of_end
 from topicops.on_airflow.plugin import TopicopsPlugin
 
@@ -65,6 +66,12 @@ def test_nothing_is_told_twice_that_the_report_has_told(told: Path, tmp_path: Pa
     note_end_told(run_in(tmp_path))
     tell_of_end("local", DAG, "r1", "a task failed")
     assert not lines(told)
+
+
+def test_a_notifier_of_a_dag_file_is_another_receiver_than_one_of_the_setting(told: Path, tmp_path: Path) -> None:
+    notifying.tell_of_end(run_in(tmp_path), "a task failed", [to_file()], {})
+    tell_of_end("local", DAG, "r1", "a task failed")
+    assert len(lines(told)) == 2, "each of them hears of it"
 
 
 def test_a_home_that_nobody_can_write_or_read_stops_no_alarm(told: Path, tmp_path: Path) -> None:

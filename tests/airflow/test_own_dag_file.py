@@ -115,6 +115,7 @@ def test_each_environment_runs_when_and_how_its_file_says(tmp_path: Path, monkey
         pytest.param("airflow " * 3, "apply", id="nothing of that name"),
         pytest.param("{schedule: every 7m}", "apply", id="a schedule that is none"),
         pytest.param("{mode: ~}", "apply", id="a null"),
+        pytest.param("{mode: ''}", "plan", id="an empty text"),
         pytest.param(f"spec: {{airflow: {'[' * 30_000}", "plan", id="nested deeper than the parser's stack"),
         pytest.param(f"spec: {{airflow: {{}}, at: {'{a: ' * 20}1{'}' * 20}}}", "plan", id="nested too deep elsewhere"),
         pytest.param(
@@ -141,7 +142,7 @@ def test_a_file_that_cannot_be_read_leaves_its_dags_standing(
 
 
 @pytest.mark.parametrize(
-    "written", ["spec: {airflow: [", "{schedule: every 7m}", "{schedule: nonee}", "{mode: [apply]}"]
+    "written", ["spec: {airflow: [", "{schedule: every 7m}", "{schedule: nonee}", "{schedule: ''}", "{mode: [apply]}"]
 )
 def test_a_file_that_cannot_say_when_its_runs_come_gets_a_run_each_hour(tmp_path: Path, written: str) -> None:
     pipeline = dags_of(topics_with(tmp_path, dev=written))["topic_pipeline_dev"]

@@ -463,6 +463,13 @@ def test_a_run_in_mode_plan_judges_leaders_and_replicas_too_unless_they_were_jud
     assert "the rules held in this very state" in skipped["quality_after"]
 
 
+@pytest.mark.parametrize("given", [[], None])
+def test_a_form_that_names_no_change_asks_about_all_that_are_held(tmp_path: Path, given: list[str] | None) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
+    tasks.gate(site(flow), context(ScriptedTask()))
+    assert approval.load(site(flow), context(approval_task(), digests=given))["digests"] == [digest(DELETE)]
+
+
 def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     tasks.gate(site(flow), context(ScriptedTask(), mode=None))

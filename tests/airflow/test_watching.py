@@ -19,6 +19,8 @@ from topicops.testing.builders import NOW
 @pytest.fixture
 def gauges(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     found: dict[str, float] = {}
+    monkeypatch.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
+    monkeypatch.setattr("topicops.on_airflow.watching.begin_metrics", lambda: None)
     monkeypatch.setattr(notifying.stats, "gauge", lambda name, value: found.update({name: value}))
     return found
 
@@ -53,6 +55,14 @@ def test_each_reading_of_the_dag_file_sends_the_age(
     tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
     count_ages(["local"])
     assert gauges["topicops.local.last_good_run_age_s"] < 60
+
+
+def test_without_metrics_no_reading_of_the_dag_file_looks_for_an_age(
+    gauges: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__METRICS__STATSD_ON", "False")
+    count_ages(["local"])
+    assert not gauges
 
 
 def test_a_late_run_is_told_by_a_deadline_where_a_setting_asks_for_it(

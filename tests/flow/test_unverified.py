@@ -5,7 +5,7 @@ from __future__ import annotations
 from fixtures.simulated import Simulated
 from topicops import flow
 from topicops.flow.quiet import _open_matters
-from topicops.flow.runs.unverified import unverified, unverified_of
+from topicops.flow.runs.unverified import note_not_sent, note_unverified, unverified, unverified_of
 from topicops.flow.verifying import verify_left
 
 
@@ -18,6 +18,14 @@ def test_what_was_sent_is_unverified_until_somebody_looked(simulated: Simulated)
     assert not unverified(first), "not of an earlier run"
     flow.verify(first)
     assert not unverified_of(first)
+
+
+def test_what_an_earlier_run_left_stays_when_a_later_one_sends_nothing_to_it(simulated: Simulated) -> None:
+    first, second = simulated.opened("1"), simulated.opened("2")
+    note_unverified(first, ["orders"])
+    note_unverified(second, ["orders", "items"])
+    note_not_sent(second, ["orders", "items"])
+    assert unverified(second) == {"orders": first.name}
 
 
 def test_the_next_run_verifies_what_an_earlier_one_left(simulated: Simulated) -> None:

@@ -148,14 +148,15 @@ def test_a_topic_changed_since_is_not_shown_as_it_was(tmp_path: Path) -> None:
     shown = replace(found, indexed=replace(found.indexed, later=(later,)))
     text = Seen(topics_page(shown)).text
     assert all(
-        words in text for words in ("What follows is older than the changes of", "(other): it changed 1 topic (1 done)")
+        words in text
+        for words in ("What follows is older than the changes of", "(other): it sent changes of 1 topic (1 done)")
     )
     broken = replace(found, indexed=replace(found.indexed, later_problem="x.jsonl: cannot be read"))
     assert "Nobody can say what was changed since: x.jsonl: cannot be read" in Seen(topics_page(broken)).text
 
 
 def test_an_unreadable_index_is_trouble_and_not_never_read() -> None:
-    found = EnvironmentModel(indexed=Indexed(environment="local", problem="local.sqlite: damaged."))
+    found = EnvironmentModel(indexed=Indexed(environment="local", problem="local.sqlite: damaged.", is_unreadable=True))
     assert end_of(found) == "in trouble"
 
 

@@ -33,7 +33,7 @@ from topicops.flow.runs.outcomes import (
     write_outcomes,
 )
 from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_specs, safety_notes
-from topicops.flow.runs.unverified import note_unverified, note_verified_topics
+from topicops.flow.runs.unverified import note_not_sent, note_unverified
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
@@ -212,7 +212,7 @@ class _Sending:
                         questions=questions,
                     )
                 )
-            note_verified_topics(self.run, {outcome.topic for outcome in into if not outcome.sent})
+            note_not_sent(self.run, {outcome.topic for outcome in into if not outcome.sent})
             note(self.run, _controller_note(epoch_before, reader))
             if any(outcome.sent for outcome in into):
                 _show_audit_end(self.run, audit)

@@ -58,16 +58,17 @@ def airflow_part(file: Path) -> Mapping[str, str]:
         return {}
     if not isinstance(part, Fields):
         raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping")
-    texts = {name.text: _text(value, may_be_list=name.text == "failOn") for name, value in part.entries}
+    written = [(name.text, value) for name, value in part.entries if not (isinstance(value, Text) and value.is_null)]
+    texts = {name: _text(value, may_be_list=name == "failOn") for name, value in written}
     if None in texts.values():
         raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping of texts")
-    return {name: text for name, text in texts.items() if text}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def _text(value: Node, *, may_be_list: bool) -> str | None:
     """Of a text, or of a list of texts; None: it is something else."""
     if isinstance(value, Text):
-        return "" if value.is_null else value.text
+        return value.text
     if may_be_list and isinstance(value, Items) and all(isinstance(item, Text) for item in value.items):
         return ",".join(item.text for item in value.items if isinstance(item, Text))
     return None

@@ -50,7 +50,7 @@ def run_report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
     """All that the run has left in its folder so far."""
-    outcomes, both = outcomes_so_far(run), (read_facts(run, "before"), read_facts(run, "after"))
+    outcomes, before, after = outcomes_so_far(run), read_facts(run, "before"), read_facts(run, "after")
     return RunReport(
         environment=run.environment,
         run=run.name,
@@ -59,8 +59,8 @@ def run_report(
         checks=_read(run, "checks.json", tuple[Check, ...]),
         quality_before=_quality_results(run, "before"),
         quality_after=_quality_results(run, "after"),
-        facts_before=both[0],
-        facts_after=both[1],
+        facts_before=before,
+        facts_after=after,
         failed_tasks=tuple(failed_tasks),
         problem=problem,
         interrupted=interrupted,
@@ -68,7 +68,7 @@ def run_report(
         notes=notes_of(run),
         rejected=left_out(run),
         diagnostics=_read(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]),
-        topics=_described(run) if any(facts and facts.unhealthy for facts in both) else frozenset(),
+        topics=_described(run) if any(facts and facts.unhealthy for facts in (before, after)) else frozenset(),
         is_answer=run.store.has(ANSWER),
     )
 

@@ -12,7 +12,7 @@ from topicops.flow.reporting import run_report
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import Run
-from topicops.flow.runs.unverified import unverified_of
+from topicops.flow.runs.unverified import unverified, unverified_of
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
@@ -155,13 +155,13 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
         reason: Airflow's, in a few words.
     """
     left, is_whole = _left_by(run), not run.name.startswith("topic_approval_")
+    # A question is another matter each time, and so is what was sent.
+    cause = reason if is_whole and left == NOTHING_SENT else f"{reason} {run.name}"
     event = Event(
         kind="failed",
         environment=run.environment,
         verdict=f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.",
-        cause=reason
-        if is_whole and left == NOTHING_SENT
-        else f"{reason} {run.name}",  # what was sent is news each time
+        cause=cause,
         run=run.name,
     )
     report, found = RunReport(environment=run.environment, run=run.name), () if _is_end_told(run) else (event,)
@@ -179,7 +179,7 @@ def _left_by(run: Run) -> str:
     """What the run has sent, and what of it nobody has verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
-        left = {outcome.topic for outcome in sent} & {*unverified_of(run)}
+        left = {outcome.topic for outcome in sent} & {*unverified_of(run), *unverified(run)}
     except (TopicopsError, OSError) as error:
         return f"what it has sent cannot be read: {error}"
     if not sent:

@@ -11,7 +11,6 @@ from topicops.edges.home.audit_files import lines_of_topic, read_audit_log
 from topicops.edges.home.topic_index import (
     TopicIndex,
     indexed_environments,
-    later_words,
     topic_index_path,
     write_topic_index,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "index_of",
     "index_topics",
     "indexed_environments",
-    "later_words",
     "life_of_topic",
     "note_look",
 ]

@@ -76,16 +76,18 @@ def _apply_and_verify(
     run: Run, approvals: Sequence[Approval], lock_timeout_s: float, interrupted: Callable[[], bool]
 ) -> ExitStatus:
     note_begin(run)
-    is_asked = interrupted
-    interrupted = lambda: is_asked() or bool(stop_reason(run))  # noqa: E731
-    apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=interrupted)
+
+    def is_stopped() -> bool:
+        return interrupted() or bool(stop_reason(run))
+
+    apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=is_stopped)
     outcomes = read_outcomes(run)
     with unrecorded_once_sent(outcomes):
         if outcomes:
-            verify_or_note_failure(run, interrupted=interrupted)
-        report(run, interrupted=interrupted())
-        note_verified(run, interrupted=interrupted())
-        return apply_exit_status(run_report(run, interrupted=interrupted()).summary)
+            verify_or_note_failure(run, interrupted=is_stopped)
+        report(run, interrupted=is_stopped())
+        note_verified(run, interrupted=is_stopped())
+        return apply_exit_status(run_report(run, interrupted=is_stopped()).summary)
 
 
 def verify_plan(run: Run, saved: Plan) -> ExitStatus:

@@ -115,7 +115,7 @@ def load(site: Site, context: Context) -> XComValue:
         asked = questions.asked_set(
             run,
             run_after=context["dag_run"].run_after,
-            wanted=context["params"]["digests"],
+            wanted=context["params"]["digests"] or (),
             held_set=context["params"]["held_set"],
             started_by=triggered_by(context),
         )

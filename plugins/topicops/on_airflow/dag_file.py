@@ -14,7 +14,7 @@ from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
-from topicops.on_airflow.notifying import tell_of_end, those_of_setting
+from topicops.on_airflow.notifying import tell_setting_of_end
 from topicops.on_airflow.watching import count_ages
 
 PROBLEMS_ID = "topic_problems"
@@ -76,5 +76,5 @@ def say(problems: Sequence[str], run_id: str) -> None:
     from topicops.flow import open_run
 
     run = open_run(environment="all environments", topics=Path(), group=PROBLEMS_ID, run_id=run_id)
-    tell_of_end(run, "; ".join(problems), those_of_setting(), {}, logs=True)
+    tell_setting_of_end(run, "; ".join(problems))
     raise AirflowFailException("; ".join(problems))

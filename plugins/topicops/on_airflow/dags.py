@@ -200,7 +200,9 @@ def approval_dag(site: Site) -> DAG:
         allowed_run_types=_ALL_BUT_BACKFILL,
         schedule=None,
         params={
-            "digests": digests_param("The held changes to ask about; none: all that are held now."),
+            "digests": digests_param(
+                "Changes to ask about", "The 64 digits of each held change. Empty: all that are held now."
+            ),
             "held_set": Param(
                 "", type="string", description="All that are held now, only if their set has this digest."
             ),

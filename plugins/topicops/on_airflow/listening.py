@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from airflow.listeners import hookimpl
 from sqlalchemy import select
@@ -20,7 +20,7 @@ from topicops.on_airflow.dag_ids import environment_of
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
-    from airflow.sdk import Context
+    from sqlalchemy.orm import Session
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ TASKS_END_WITHIN_S = 20.0
 """How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
 LONGEST_NOTE = 900
 """Characters; Airflow takes 1,000."""
-RESULT = "result"
 
 
 @hookimpl
@@ -59,7 +58,7 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
             time.sleep(TASKS_END_WITHIN_S)
         notifying.begin_metrics()
         run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
-        notifying.tell_of_end(run, reason, notifying.those_of_setting(), cast("Context", {}), logs=True)
+        notifying.tell_setting_of_end(run, reason)
     except Exception:  # the scheduler must not end with it
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
 
@@ -79,13 +78,15 @@ def _write_note(dag_run: DagRun, reason: str) -> None:
         log.exception("run %s of %s has no note", dag_run.run_id, dag_run.dag_id)
 
 
-def _headline(session: object, dag_run: DagRun) -> str:
+def _headline(session: Session, dag_run: DagRun) -> str:
     """Of the run's result, which its last task has handed over for CI; empty: none has."""
     from airflow.models.xcom import XComModel
 
-    found = session.scalars(  # type: ignore[attr-defined]  # a session of SQLAlchemy
+    from topicops.model.pull_requests.run_result import RESULT_KEY
+
+    found = session.scalars(
         select(XComModel).where(
-            XComModel.dag_id == dag_run.dag_id, XComModel.run_id == dag_run.run_id, XComModel.key == RESULT
+            XComModel.dag_id == dag_run.dag_id, XComModel.run_id == dag_run.run_id, XComModel.key == RESULT_KEY
         )
     ).first()
     value = XComModel.deserialize_value(found) if found else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict
 from functools import partial
@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import Context
+from airflow.sdk.configuration import conf
 from airflow.sdk.observability import stats
 
 from topicops.model.errors import TopicopsError, UsageError
@@ -57,40 +58,44 @@ def tell(
         log.error("nobody is told of this run: %s", error)  # noqa: TRY400  a sentence for people
         return
     found.tell(THE_LOG, _to_log)
-    _tell_each(found, (*notifiers, *those_of_setting()), context, link)
+    _tell_each(found, (*_receivers(notifiers), *_those_of_setting()), context, link)
 
 
-def tell_of_end(
-    run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context, *, logs: bool = False
-) -> None:
-    """Tell these notifiers, and nobody else, of a run that failed; nothing if its report has told of it.
+def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
+    """Tell the notifiers of a DAG file of a run that failed; nothing if its report has told of it.
 
     Args:
         reason: Airflow's, in a few words.
-        logs: Whether the log and the metrics are told too.
     """
     from topicops.flow.telling import telling_of_failure
 
+    _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
+
+
+def tell_setting_of_end(run: Run, reason: str) -> None:
+    """As ``tell_of_end``, the log and the notifiers of the setting: for who has neither DAG file nor task."""
+    from topicops.flow.telling import telling_of_failure
+
     found = telling_of_failure(run, reason)
-    if logs:
-        found.tell(THE_LOG, _to_log)
-    _tell_each(found, notifiers, context, "")
+    found.tell(THE_LOG, _to_log)
+    _tell_each(found, _those_of_setting(), cast("Context", {}))
 
 
-def _tell_each(found: Telling, notifiers: Sequence[BaseNotifier], context: Context, link: str) -> None:
-    for name, notifier in _receivers(notifiers):
+def _tell_each(found: Telling, receivers: Iterable[tuple[str, BaseNotifier]], context: Context, link: str = "") -> None:
+    for name, notifier in receivers:
         found.tell(name, partial(_notify, notifier, context, link))
     for problem in found.problems:
         log.error("what was told cannot be remembered, so it may be told again: %s", problem)
 
 
-def those_of_setting() -> Sequence[BaseNotifier]:
-    """What ``TOPICOPS_NOTIFY`` makes; nothing, and a line in the log, when it makes no notifier."""
+def _those_of_setting() -> Iterator[tuple[str, BaseNotifier]]:
+    """With names of their own: a notifier of a DAG file, of the same class, is another receiver."""
     try:
-        return notifiers_of_setting()
+        made = notifiers_of_setting()
     except UsageError as error:
         log.error("nobody is told: %s", error)  # noqa: TRY400  a sentence for people
-        return ()
+        return
+    yield from ((f"{SETTING} {name}", notifier) for name, notifier in _receivers(made))
 
 
 def notifiers_of_setting() -> Sequence[BaseNotifier]:
@@ -144,9 +149,14 @@ def _page_of(event: Event) -> str:
     return tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
 
 
+def metrics_are_on() -> bool:
+    """Whether Airflow sends metrics anywhere."""
+    ways = ("statsd_on", "statsd_datadog_enabled", "otel_on")
+    return any(conf.getboolean("metrics", way, fallback=False) for way in ways)
+
+
 def begin_metrics() -> None:
     """Outside a task Airflow has not begun these metrics: in the DAG processor, the scheduler and the API server."""
-    from airflow.sdk.configuration import conf
     from airflow.sdk.observability.metrics import stats_utils
 
     stats.initialize(

@@ -71,8 +71,9 @@ def pipeline_params(mode: str) -> dict[str, Param]:
             description="All digits of the commit that the files must be of. Empty: the newest that Airflow has.",
         ),
         "approved": digests_param(
+            "Approved changes",
             "Changes that may run although they need an approval: the 64 digits of each, one in a line. The Plan tab "
-            "has them. Usually you answer the question in Required Actions instead."
+            "has them. Usually you answer the question in Required Actions instead.",
         ),
         "reviews": reviews_param(),
     }
@@ -88,10 +89,8 @@ def only_param() -> Param:
     )
 
 
-def digests_param(description: str) -> Param:
-    return Param(
-        [], type=["null", "array"], items=HEX_64, title="Approved changes", section=FOR_CI, description=description
-    )
+def digests_param(title: str, description: str) -> Param:
+    return Param([], type=["null", "array"], items=HEX_64, title=title, section=FOR_CI, description=description)
 
 
 def reviews_param() -> Param:
@@ -136,6 +135,11 @@ def answer_within() -> timedelta:
 def mode_of(context: Context) -> str:
     """``plan`` or ``apply``; ``plan`` where the form was left empty."""
     return str(context["params"]["mode"] or MODES[0])
+
+
+def mode_or(context: Context, other: str) -> str:
+    """The mode of a run of the pipeline; of a DAG that has no mode the other word."""
+    return mode_of(context) if "mode" in context["params"] else other
 
 
 def refuse_unknown_params(context: Context) -> None:

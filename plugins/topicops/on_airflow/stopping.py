@@ -24,7 +24,7 @@ class StopAsked:
     """True from the first time on that a stop was asked for, or that nobody can say.
 
     Args:
-        state_of_run: Airflow's word for this run, and for this task.
+        states: Gives Airflow's word for this run, and for this task.
     """
 
     run: Run

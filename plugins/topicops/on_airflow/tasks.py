@@ -43,6 +43,7 @@ from topicops.on_airflow.params import (
     approvals_by_review,
     commit_within,
     mode_of,
+    mode_or,
     only_of,
     pinned_commit,
     refuse_unknown_params,
@@ -265,23 +266,18 @@ def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
-        left = verify_left(run)
+        left, mode = verify_what_is_left(run), mode_or(context, "drift")
         full = full_because(context) or next(iter(left), "")
-        quiet = flow.look_for_quiet(run, mode=mode_or_drift(context), full_because=full)
+        quiet = flow.look_for_quiet(run, mode=mode, full_because=full)
         if quiet is None:
             return summary
-        if mode_or_drift(context) != "drift":
+        if mode != "drift":
             note_newest_good(run)
-        if mode_or_drift(context) == "apply":
+        if mode == "apply":
             note_plan_of(run, context)
         result = flow.run_result(run, headline=quiet.sentence)
         hand_over(replace(result, commit=quiet.commit), context)
         return {**summary, QUIET: quiet.sentence}
-
-
-def mode_or_drift(context: Context) -> str:
-    """``plan`` or ``apply``; ``drift`` in the DAG that has no mode."""
-    return mode_of(context) if "mode" in context["params"] else "drift"
 
 
 def full_because(context: Context) -> str:
@@ -553,7 +549,7 @@ def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -
     from topicops.on_airflow.notifying import count, tell
     from topicops.steps.reporting.runs.run_events import gauges_of
 
-    mode = mode_of(context) if "mode" in context["params"] else "approval"
+    mode = mode_or(context, "approval")
     is_whole = mode != "approval" and only_of(context) is None
     telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed, is_whole=is_whole, approval=site.approval_id)
     tell(telling, site.options.notifiers, context)
@@ -573,8 +569,8 @@ def tell_of_failure(site: Site, context: Context) -> None:
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
-    flow.index_topics(run)
     tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
+    flow.index_topics(run)
 
 
 def note_newest_good(run: Run) -> None:
@@ -583,7 +579,7 @@ def note_newest_good(run: Run) -> None:
     newest_good.note_newest_good(run)
 
 
-def verify_left(run: Run) -> Sequence[str]:
+def verify_what_is_left(run: Run) -> Sequence[str]:
     """Verify what earlier runs changed and did not come to verify; the sentences are in the log and in the report."""
     from topicops.flow.runs.run import note
     from topicops.flow.verifying import verify_left

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from topicops.on_airflow.notifying import SETTING, begin_metrics, count, tell_of_end, those_of_setting
+from topicops.on_airflow.notifying import SETTING, begin_metrics, count, metrics_are_on, tell_setting_of_end
 from topicops.on_airflow.params import duration_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ NEVER = "0s"
 
 
 def count_ages(environments: Collection[str]) -> None:
-    """The gauge ``topicops.<environment>.last_good_run_age_s`` of each environment."""
+    """The gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
+
+    Without metrics nothing is imported for it: a DAG file is parsed every half minute.
+    """
+    if not metrics_are_on():
+        return
     from topicops.flow.runs.newest_good import age_of_newest_good
     from topicops.flow.runs.run import home_folder
 
@@ -56,4 +61,4 @@ def tell_late(*, environment: str, within: str, context: Mapping[str, Any]) -> N
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=environment, topics=Path(), group=dag_run["dag_id"], run_id=dag_run["dag_run_id"])
-    tell_of_end(run, f"it has not ended within {within}", those_of_setting(), {}, logs=True)
+    tell_setting_of_end(run, f"it has not ended within {within}")

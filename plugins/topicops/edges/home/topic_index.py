@@ -40,11 +40,11 @@ from topicops.model.runs.topic_index import (
     TopicsPage,
     TopicsWanted,
     Word,
+    later_words,
 )
 
 T = TypeVar("T")
 NONE_LATER: Mapping[str, OutcomeStatus] = MappingProxyType({})
-_NOT_WELL = (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
 OWNERS_SHOWN = 12
 _SCHEMA = """
 CREATE TABLE head (value TEXT NOT NULL);
@@ -232,9 +232,7 @@ class TopicIndex:
         with self._open() as connection:
             connection.executescript(_LATER)
             for name, status in later.items():
-                words: tuple[Word, ...] = (
-                    ("change failed", "changed since") if status in _NOT_WELL else ("changed since",)
-                )
+                words = later_words(status)
                 connection.execute(
                     "INSERT INTO later SELECT id, name, ?, ? FROM topics WHERE name = ?",
                     (",".join(words), RANKS[words[0]], name),
@@ -321,11 +319,6 @@ def _words(text: str) -> tuple[Word, ...]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def later_words(outcome: OutcomeStatus) -> tuple[Word, ...]:
-    """Of a topic that was changed after it was read, the gravest first."""
-    return ("change failed", "changed since") if outcome in _NOT_WELL else ("changed since",)
 
 
 @contextmanager

@@ -28,6 +28,13 @@ Word = Literal[
 """
 RANKS: Mapping[Word, int] = {word: rank for rank, word in enumerate(get_args(Word))}
 
+
+def later_words(outcome: OutcomeStatus) -> tuple[Word, ...]:
+    """Of a topic that was changed after it was read, the gravest first."""
+    has_failed = outcome in (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
+    return ("change failed", "changed since") if has_failed else ("changed since",)
+
+
 TROUBLE: frozenset[Word] = frozenset(("offline", "under min ISR", "under-replicated"))
 Order = Literal["trouble", "name", "partitions", "owner", "changed"]
 
@@ -113,6 +120,11 @@ class IndexHead:
     looked_at: datetime | None = None
     """When a later run found nothing different; None: none has."""
     format_version: FormatVersion = "1.0"
+
+    @property
+    def known_at(self) -> datetime:
+        """When the cluster was last seen to be so."""
+        return self.looked_at or self.read_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
-from topicops.flow.runs.run import now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
-from topicops.model.runs.topic_index import BrokerTotals, TopicsPage
+from topicops.model.runs.topic_index import BrokerTotals, IndexHead, TopicsPage
 from topicops.on_airflow.pages.markup import Html, number, pill, table, tag, together
 from topicops.on_airflow.pages.plan_page import bar
 from topicops.on_airflow.pages.topics_frame import broker_link, pager, topic_link, topics_document
-from topicops.on_airflow.pages.topics_reading import BrokersModel, Indexed
+from topicops.on_airflow.pages.topics_reading import BrokersModel
 
 _HEAD = ("broker", "rack", "replicas", "leaders", "not in sync here")
 NO_RACK = "no rack"
@@ -22,26 +21,26 @@ NO_RACK = "no rack"
 def brokers_page(model: BrokersModel) -> str:
     """All brokers; or one of them, or one rack, where the model names it."""
     head, totals = model.indexed.head, model.totals or {}
-    live = head.live if head else None
-    if live is None:
+    if head is None:
         return topics_document("Brokers", model.indexed, "brokers")
+    live = head.live
     if model.chosen is not None:
         return topics_document(f"Broker {model.chosen}", model.indexed, "", *_broker(model, live, totals))
     if model.rack is not None:
         members = {b: found for b, found in totals.items() if _rack(live, b) == model.rack}
         nothing = tag("p", "No broker of this cluster is in a rack of this name.", cls="empty")
-        body = [_summary(model.indexed, live, members), _brokers(live, members, totals)] if members else [nothing]
+        body = [_summary(head, members), _brokers(live, members, totals)] if members else [nothing]
         return topics_document(f"Rack {model.rack}", model.indexed, "", *body)
-    body = [_summary(model.indexed, live, totals), _brokers(live, totals, totals), *_racks(live, totals)]
+    body = [_summary(head, totals), _brokers(live, totals, totals), *_racks(live, totals)]
     return topics_document("Brokers", model.indexed, "brokers", *body)
 
 
-def _summary(indexed: Indexed, live: ClusterSnapshot, totals: Mapping[int, BrokerTotals]) -> Html:
+def _summary(head: IndexHead, totals: Mapping[int, BrokerTotals]) -> Html:
+    live = head.live
     gone = [broker for broker in totals if broker not in live.brokers]
     missing = sum(found.missing for found in totals.values())
     names = f" ({', '.join(map(str, gone))})" if gone else ""
-    read_at = (indexed.head.looked_at or indexed.head.read_at) if indexed.head else now()
-    verdict = f"At {read_at:%H:%M}: {plural(len(totals) - len(gone), 'broker')} registered"
+    verdict = f"At {head.known_at:%H:%M}: {plural(len(totals) - len(gone), 'broker')} registered"
     verdict += f", {len(gone)} with replicas not registered{names}" if gone else ""
     verdict += f"; {plural(missing, 'replica')} not in sync." if missing else "; all replicas in sync."
     controller = "" if live.controller_id is None else f"Controller: {live.controller_id}. "

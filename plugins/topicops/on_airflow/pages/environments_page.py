@@ -10,7 +10,7 @@ from topicops.model.printable import plural
 from topicops.model.runs.topic_index import Word
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
 from topicops.on_airflow.pages.markup import Html, document, pill, table, tag, together
-from topicops.on_airflow.pages.newest_facts import age, news, run_link
+from topicops.on_airflow.pages.newest_facts import A_RUN_GOES_ON, age, news, run_link
 from topicops.on_airflow.pages.topics_frame import TONES
 from topicops.on_airflow.pages.topics_reading import EnvironmentModel
 
@@ -33,8 +33,8 @@ def environments_page(environments: Sequence[EnvironmentModel], import_errors: i
             "Airflow for the right to read the DAGs topic_pipeline_…"
         )
         return document("Topics", head, *_unread(import_errors), tag("p", nothing, cls="empty"), static="static/").text
-    ends = {model.indexed.environment: end_of(model) for model in environments}
-    worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[model.indexed.environment]), _name(model)))
+    ends = {_name(model): end_of(model) for model in environments}
+    worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[_name(model)]), _name(model)))
     rows = ([*_row(model, ends[_name(model)])] for model in worst_first)
     body = [tag("p", _verdict(Counter(ends.values())), cls="verdict"), *_unread(import_errors)]
     return document("Topics", head, *body, table(_HEAD, rows, cls="environments"), static="static/").text
@@ -42,7 +42,7 @@ def environments_page(environments: Sequence[EnvironmentModel], import_errors: i
 
 def end_of(model: EnvironmentModel) -> str:
     """One word of ``_ENDS``: what cannot be read, or was never read, is never well."""
-    tones = {found.tone for found in news(model.indexed, _BELOW) if found.words != "a run goes on"}
+    tones = {found.tone for found in news(model.indexed, _BELOW) if found.words != A_RUN_GOES_ON}
     tones |= {TONES[word] for word, count in model.words.items() if count}
     if "bad" in tones:
         return "in trouble"
@@ -73,8 +73,8 @@ def _row(model: EnvironmentModel, end: str) -> Iterator[Html | str | None]:
     tone = {"in trouble": "bad", "well": "good"}.get(end, "warn")
     link = tag("a", _name(model), href=f"dags/{quote(indexed.dag_id)}/topics", cls="topic")
     yield together(link, tag("div", pill(end, tone)))
-    yield together(*_wrong(model)) if head or list(news(indexed, _BELOW)) else "not known"
-    yield "never read" if head is None else f"read {age(head.looked_at or head.read_at)}"
+    yield together(*_wrong(model))
+    yield "never read" if head is None else f"read {age(head.known_at)}"
     yield _newest(indexed.pipeline)
     approval = f"topic_approval_{_name(model)}/{model.question}"
     yield together("an answer: ", run_link(approval, _BELOW)) if model.question else None
@@ -83,8 +83,11 @@ def _row(model: EnvironmentModel, end: str) -> Iterator[Html | str | None]:
 
 def _wrong(model: EnvironmentModel) -> Iterator[Html]:
     """What makes the row what it is: sentences in few words, then the states of its topics with their counts."""
-    for found in news(model.indexed, _BELOW):
+    told = list(news(model.indexed, _BELOW))
+    for found in told:
         yield together(pill(found.words, found.tone), " ")
+    if model.indexed.head is None and not told:
+        yield together("not known")
     shown = {word: model.words.get(word, 0) for word, tone in TONES.items() if tone in ("bad", "warn")}
     for word, count in shown.items():
         if count:

@@ -15,6 +15,7 @@ from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
 from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_reading import Indexed
 
+A_RUN_GOES_ON = "a run goes on"
 OVERDUE_AFTER = timedelta(minutes=10)
 FETCHED_WITHIN = timedelta(minutes=20)
 """Airflow fetches a bundle every five minutes where nobody says otherwise."""
@@ -47,13 +48,13 @@ def news(indexed: Indexed, below: str) -> Iterator[News]:
     if indexed.later_problem:
         said = f"Nobody can say what was changed since: {indexed.later_problem}"
         yield News("bad", "changes not known", together(said))
-    if indexed.problem and "no run has read" not in indexed.problem:
+    if indexed.is_unreadable:
         yield News("bad", "facts not readable", together(indexed.problem))
     for later in indexed.later:
         yield News("warn", "changed since", _sent(later, below))
     for run in runs:
         if run.goes_on:
-            yield News("warn", "a run goes on", _goes_on(run, below))
+            yield News("warn", A_RUN_GOES_ON, _goes_on(run, below))
     yield from _keeps_away(pipeline)
 
 
@@ -86,7 +87,7 @@ def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
     if head is None or run.name == head.run:
         return True
     began = run.started_at
-    return run.goes_on or began is None or began > (head.looked_at or head.read_at)
+    return run.goes_on or began is None or began > head.known_at
 
 
 def _failed(run: AirflowRun, indexed: Indexed, below: str) -> Html:
@@ -102,12 +103,12 @@ def _goes_on(run: AirflowRun, below: str) -> Html:
 def _sent(later: LaterRun, below: str) -> Html:
     counts = Counter(later.outcomes.values())
     said = ", ".join(f"{count:,} {status.value}" for status, count in counts.items())
-    topics = plural(len(later.outcomes), "topic") if later.outcomes else "an unknown number of topics"
+    sent = f"sent changes of {plural(len(later.outcomes), 'topic')}" if later.outcomes else "may have sent changes"
     when = f"; the last answer came at {moment(later.last_at)}" if later.last_at else ""
     end = " It still sends, or it ended in the middle." if later.is_open else ""
     return together(
-        "What follows is older than the changes of ", run_link(later.run, below), f" ({later.environment}): it changed "
-        f"{topics}{f' ({said})' if said else ''}{when}.{end}",
+        "What follows is older than the changes of ", run_link(later.run, below), f" ({later.environment}): it "
+        f"{sent}{f' ({said})' if said else ''}{when}.{end}",
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ A page may be opened before, during or long after its run, so it reports each ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -43,11 +42,10 @@ from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.good_run import QUIET_FILE
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.model.specs.diagnostics import Diagnostic
+from topicops.on_airflow.dag_ids import environment_of, kind_of
 from topicops.steps.reporting.runs.run_report import carried_out
 
 T = TypeVar("T")
-
-_OURS = re.compile(r"topic_(?P<kind>pipeline|approval|drift)_(?P<environment>[\w.-]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +58,17 @@ class RunOf:
     @property
     def environment(self) -> str | None:
         """None: the DAG is not one of topicops."""
-        match = _OURS.fullmatch(self.dag_id)
-        return match["environment"] if match else None
+        return environment_of(self.dag_id)
 
     @property
     def is_approval(self) -> bool:
-        match = _OURS.fullmatch(self.dag_id)
-        return match is not None and match["kind"] == "approval"
+        return kind_of(self.dag_id) == "approval"
 
     @property
     def suites(self) -> tuple[QualitySuite, ...]:
         """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
-        match = _OURS.fullmatch(self.dag_id)
         one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
-        return one.get(match["kind"] if match else "", ("before", "after"))
+        return one.get(kind_of(self.dag_id) or "", ("before", "after"))
 
     @property
     def approval_dag(self) -> str:

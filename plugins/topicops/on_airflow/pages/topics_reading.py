@@ -8,13 +8,21 @@ from pathlib import Path
 
 from topicops.flow.history import trends
 from topicops.flow.later_changes import known_clusters, later_changes
-from topicops.flow.topic_index import TopicIndex, index_of, later_words, life_of_topic
+from topicops.flow.topic_index import TopicIndex, index_of, life_of_topic
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.history import Trends
 from topicops.model.runs.later_changes import LaterRun, outcomes_of
 from topicops.model.runs.results import OutcomeStatus
-from topicops.model.runs.topic_index import BrokerTotals, IndexedTopic, IndexHead, TopicsPage, TopicsWanted, Word
+from topicops.model.runs.topic_index import (
+    BrokerTotals,
+    IndexedTopic,
+    IndexHead,
+    TopicsPage,
+    TopicsWanted,
+    Word,
+    later_words,
+)
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
 from topicops.on_airflow.pages.forge_links import line_address
 
@@ -33,6 +41,8 @@ class Indexed:
     """None: there is no index, or it is damaged."""
     problem: str = ""
     """Why there is none."""
+    is_unreadable: bool = False
+    """There is one, and nobody can read it."""
     later: tuple[LaterRun, ...] = ()
     """What was sent to the cluster after it was read."""
     later_problem: str = ""
@@ -113,9 +123,10 @@ def read_environments(
     home: Path, environments: Iterable[str], dags: DagsOf, questions: Mapping[str, str]
 ) -> tuple[EnvironmentModel, ...]:
     """Each of these environments, also one that no run has read."""
-    clusters, found = known_clusters(home), []
-    for environment in environments:
-        index, indexed = _indexed(home, environment, dags, clusters)
+    names, clusters, found = list(environments), known_clusters(home), []
+    known = dags([dag_id for name in names for dag_id in _dag_ids(name)])
+    for environment in names:
+        index, indexed = _indexed(home, environment, lambda ids: {i: known[i] for i in ids if i in known}, clusters)
         words: Mapping[Word, int] = {}
         if indexed.head is not None:
             words = index.words(indexed.outcomes)
@@ -174,15 +185,20 @@ def read_trends(home: Path, environment: str, dags: DagsOf = no_dags) -> TrendsM
         return TrendsModel(indexed=indexed, problem="No run of this environment has left a history yet.")
 
 
+def _dag_ids(environment: str) -> list[str]:
+    return [f"topic_{kind}_{environment}" for kind in ("pipeline", "approval", "drift")]
+
+
 def _indexed(
     home: Path, environment: str, dags: DagsOf, clusters: Mapping[str, str | None] | None = None
 ) -> tuple[TopicIndex, Indexed]:
     index = index_of(home, environment)
-    known = dags([f"topic_{kind}_{environment}" for kind in ("pipeline", "approval", "drift")])
+    known = dags(_dag_ids(environment))
     try:
         indexed = Indexed(environment=environment, head=index.head(), dags=known)
     except ArtifactError as error:
-        return index, Indexed(environment=environment, problem=f"{error}.", dags=known)
+        found = Indexed(environment=environment, problem=f"{error}.", dags=known)
+        return index, replace(found, is_unreadable=index.path.exists())
     try:
         return index, replace(indexed, later=later_changes(home, indexed.head, clusters)) if indexed.head else indexed
     except ArtifactError as error:

@@ -99,6 +99,17 @@ def test_a_file_with_an_error_is_named_with_its_place() -> None:
     assert "topics/a.yaml:3: TOP101 no owner; 1 more" in headline(report(plan=None, problem="x", diagnostics=wrong))
 
 
+def test_a_headline_names_only_topics_of_the_files_that_a_rule_of_their_partitions_names() -> None:
+    def failing(rule: str, topic: str) -> QualityResult:
+        return replace(RULE, rule=rule, examples=(FailingRow(row={"topic": topic}),))
+
+    rules = (failing("Q12", "shop.sick"), failing("Q06", "shop.well"), failing("Q27", "of.others"))
+    topics = frozenset(("shop.sick", "shop.well"))
+    said = headline(report(facts_before=dead(3, 2), quality_before=rules, topics=topics))
+    assert "partitions of shop.sick are not healthy" in said
+    assert "shop.well" not in said
+
+
 def test_a_rule_is_said_in_words_with_its_first_topic() -> None:
     row = FailingRow(row={"topic": "shop.orders"})
     told = events(report(quality_before=(replace(RULE, rows_failed=4, examples=(row,)),)))

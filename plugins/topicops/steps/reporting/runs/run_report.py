@@ -14,7 +14,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural, printable
-from topicops.model.runs.facts import Facts
+from topicops.model.runs.facts import CAUSES, Facts
 from topicops.model.runs.results import (
     IN_PLACE,
     REPLACED,
@@ -367,12 +367,11 @@ def _remarks(report: RunReport) -> str:
 
 
 def _health_remark(report: RunReport) -> str:
-    """Whose topics they are; the facts count partitions and know no topics, the failing rules name some."""
-    rows = [row.row for rule in report.quality_after or report.quality_before for row in rule.examples]
-    named = {str(row["topic"]) for row in rows if row.get("topic")}
-    ours = named & set(report.topics) if named else None
-    if ours:
-        return f"partitions of {', '.join(sorted(ours)[:3])}{' and others' if len(named) > 3 else ''} are not healthy"
+    """Whose topics they are; the facts count partitions and know no topics, the rules about them name some."""
+    rules = [rule for rule in report.quality_after or report.quality_before if rule.rule in CAUSES]
+    rows = [row.row for rule in rules for row in rule.examples]
+    if ours := {str(row["topic"]) for row in rows if row.get("topic")} & report.topics:
+        return f"partitions of {', '.join(sorted(ours)[:3])}{' and others' if len(ours) > 3 else ''} are not healthy"
     return "partitions of the cluster are not healthy"
 
 
