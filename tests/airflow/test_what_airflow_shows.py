@@ -15,10 +15,8 @@ import httpx
 import pytest
 
 from fixtures.airflow_watch import Watch
-from fixtures.live import until
 from fixtures.stopped_runs import ENVIRONMENT, PIPELINE, TOPIC, Stage, stage_for_kills
 from fixtures.topic_project import TOMBSTONE
-from topicops.edges.airflow_client import AirflowError
 from topicops.edges.local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
