@@ -36,15 +36,23 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
 TAB = f"iframe[src*='{PREFIX.removeprefix('/')}/']"
 PLAIN_DAG = """
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 from airflow.providers.standard.operators.empty import EmptyOperator
 
-with DAG("plain", schedule=None, is_paused_upon_creation=False):
+FORM = {
+    "mode": Param("plan", type=["null", "string"], enum=["plan", "apply", None], title="A", section="S", description="d"),
+    "only": Param(None, type=["null", "string"], title="B", section="S", description="d"),
+    "list": Param([], type=["null", "array"], title="C", section="T", description="d"),
+}
+with DAG("plain", schedule=None, is_paused_upon_creation=False, params=FORM):
     EmptyOperator(task_id="only")
 """
 TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3", "rack?name=r1", "trends")
 SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
 """Where to keep the pictures, for whoever wants to look at them; else they go with the test's folder."""
+
+AXE = os.environ.get("TOPICOPS_AXE")
+needs_axe = pytest.mark.skipif(not AXE, reason="TOPICOPS_AXE names no axe.min.js; it is in the npm package axe-core")
 
 pytestmark = [
     pytest.mark.soak,
@@ -367,3 +375,43 @@ def test_the_topics_pages_have_a_dark_side(site: Site, browser: Browser) -> None
         browser.screenshot(site.pictures / f"dark-{page[:5]}.png")
         browser.run("document.documentElement.className = 'light'")
         assert dark != browser.run("return getComputedStyle(document.body).backgroundColor")
+
+
+@needs_axe
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_breaks_a_rule_of_wcag(site: Site, browser: Browser, theme: str) -> None:
+    axe = Path(AXE or "").read_text(encoding="utf-8")
+    as_role(browser, site, "admin")
+    browser.prefer(theme)
+    runs = [site.page("plan", site.held), site.page("plan", site.failed), site.page("quality", site.failing)]
+    pages = [*runs, *map(site.topics, TOPICS_PAGES), f"{site.airflow.url}{PREFIX}/topics"]
+    for page in pages:
+        browser.open(page)
+        assert browser.violations(axe) == [], page
+
+
+@needs_axe
+@pytest.mark.parametrize("dag_id", [PIPELINE, "topic_approval_local"])
+def test_no_text_of_the_form_breaks_a_rule_of_wcag_that_airflow_s_own_form_keeps(
+    site: Site, browser: Browser, dag_id: str
+) -> None:
+    axe = Path(AXE or "").read_text(encoding="utf-8")
+    as_role(browser, site, "admin")
+    rules = {name: {line.partition(":")[0] for line in form_violations(browser, site, name, axe)}
+             for name in ("plain", dag_id)}  # fmt: skip
+    assert rules[dag_id] - rules["plain"] == set()
+
+
+def form_violations(browser: Browser, site: Site, dag_id: str, axe: str) -> list[str]:
+    browser.open(f"{site.airflow.url}/dags/{dag_id}")
+    browser.wait_for_text("Trigger")
+    browser.run("[...document.querySelectorAll('button')].find(b => b.innerText.trim() == 'Trigger').click()")
+    browser.wait_for(lambda: browser.run("return !!document.querySelector('[role=dialog]')"), "the form")
+    browser.wait_for_text("Advanced Options")
+    closed = "[role=dialog] [data-part=item-trigger][aria-expanded=false]"
+    browser.run(f"document.querySelectorAll('{closed}').forEach(section => section.click())")
+    browser.wait_for(lambda: not browser.run(f"return document.querySelectorAll('{closed}').length"), "all sections")
+    browser.screenshot(site.pictures / f"form-{dag_id}.png")
+    found = browser.violations(axe, "[role=dialog]")
+    print(dag_id, *found, sep="\n")
+    return found

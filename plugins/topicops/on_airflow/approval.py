@@ -116,7 +116,7 @@ def load(site: Site, context: Context) -> XComValue:
             run,
             run_after=context["dag_run"].run_after,
             wanted=context["params"]["digests"] or (),
-            held_set=context["params"]["held_set"],
+            held_set=context["params"]["held_set"] or "",
             started_by=triggered_by(context),
         )
         summary = plan_of(asked.digests, flow, run)

@@ -37,7 +37,7 @@ from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.assets import topics_alias
 from topicops.on_airflow.links import STEP_OPERATORS
 from topicops.on_airflow.options import MODES, Options, known_fail_on, resolved
-from topicops.on_airflow.params import digests_param, only_param, pipeline_params
+from topicops.on_airflow.params import FOR_CI, digests_param, only_param, pipeline_params
 from topicops.on_airflow.tasks import Site
 from topicops.on_airflow.waiting import patience
 from topicops.on_airflow.watching import late_alert
@@ -204,7 +204,11 @@ def approval_dag(site: Site) -> DAG:
                 "Changes to ask about", "The 64 digits of each held change. Empty: all that are held now."
             ),
             "held_set": Param(
-                "", type="string", description="All that are held now, only if their set has this digest."
+                None,
+                type=["null", "string"],
+                title="Held set",
+                section=FOR_CI,
+                description="All that are held now, only if their set has this digest. Empty: whatever their set is.",
             ),
         },
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
