@@ -27,7 +27,8 @@ from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.processes import kill
 from topicops.model.runs.results import OutcomeStatus
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
+soak = pytest.mark.soak
 ACCIDENTS, ASKED = "accidents", "asked"
 SETTINGS = {
     ACCIDENTS: """\
@@ -123,6 +124,7 @@ def places(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
         "PYTHONPATH": with_tests_on_path()["PYTHONPATH"],
         "TOPICOPS_NOTIFY": "fixtures.writing_notifier:to_file",
         "TOLD_TO": str(told),
+        "TOPICOPS_CHECK_QUESTION_EVERY": "20s",
     }
     znodes = KazooClient(local_cluster.zookeeper_hosts, timeout=60)
     with ExitStack() as stack:
@@ -143,8 +145,8 @@ def places(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
                 home=home, told_in=told,
             )  # fmt: skip
             found[name] = Place(story, watch, home)
-            found[name].describe(2)
-            found[name].good_run()
+        found[ACCIDENTS].describe(2)
+        found[ACCIDENTS].good_run()
         yield found
         remove_topics(stories)
 
@@ -152,6 +154,7 @@ def places(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 def place(places: dict[str, Place]) -> Iterator[Place]:
     """Each accident is over with the next good run."""
+    places[ACCIDENTS].watch.found.clear()
     yield places[ACCIDENTS]
     places[ACCIDENTS].good_run()
 
@@ -163,6 +166,7 @@ def place(places: dict[str, Place]) -> Iterator[Place]:
 @pytest.mark.parametrize(
     ("what", "accident"), [("disk full", filled), ("home read-only", read_only)], ids=["full", "read-only"]
 )
+@soak
 def test_a_home_that_takes_nothing_is_told(place: Place, what: str, accident: Callable[[Path], ExitStack]) -> None:
     place.describe()
     with accident(place.home):
@@ -172,6 +176,7 @@ def test_a_home_that_takes_nothing_is_told(place: Place, what: str, accident: Ca
         place.watch.look()
 
 
+@soak
 def test_a_repository_that_is_gone_is_told(place: Place) -> None:
     story = place.story
     assert story.repository
@@ -189,6 +194,7 @@ def test_a_repository_that_is_gone_is_told(place: Place) -> None:
         away.rename(bare)
 
 
+@soak
 def test_an_environment_file_that_is_broken_is_told(place: Place) -> None:
     path = place.story.project.topics / f"environments/{ACCIDENTS}.yaml"
     good = path.read_text(encoding="utf-8")
@@ -213,6 +219,7 @@ def test_a_run_that_is_marked_as_failed_is_told(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
+@soak
 def test_a_worker_that_is_killed_again_and_again_is_told(place: Place) -> None:
     place.describe()
     since, run_id = time.monotonic(), place.trigger()
@@ -224,6 +231,7 @@ def test_a_worker_that_is_killed_again_and_again_is_told(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
+@soak
 def test_what_a_run_did_while_the_api_server_was_away_is_told(place: Place) -> None:
     run_id = place.in_the_middle_of_create()
     since = time.monotonic()
@@ -253,6 +261,7 @@ def test_a_broker_that_is_dead_is_told_in_mode_plan(place: Place) -> None:
 # ---- nothing that is shown is false ----
 
 
+@soak
 def test_a_broker_that_is_killed_during_create(place: Place) -> None:
     broker = min(place.watch.cluster.broker_ports)
     run_id = place.in_the_middle_of_create()
@@ -264,6 +273,7 @@ def test_a_broker_that_is_killed_during_create(place: Place) -> None:
         place.watch.start_broker(broker)
 
 
+@soak
 def test_a_zookeeper_that_stops_for_forty_seconds_during_create(place: Place) -> None:
     run_id = place.in_the_middle_of_create()
     place.watch.cluster.pause_zookeeper()
@@ -275,6 +285,7 @@ def test_a_zookeeper_that_stops_for_forty_seconds_during_create(place: Place) ->
     place.watch.look_after_the_end()
 
 
+@soak
 def test_a_create_that_is_cleared_afterwards(place: Place) -> None:
     names = place.describe(3)
     run_id = place.trigger()
@@ -286,8 +297,10 @@ def test_a_create_that_is_cleared_afterwards(place: Place) -> None:
     assert sorted(done) == sorted(names)
 
 
+@soak
 def test_a_topic_file_in_a_wrong_folder(place: Place) -> None:
-    wrong = place.story.project.topics / "environments/orders.yaml"
+    wrong = place.story.project.topics / "tests/deeper/orders.yaml"
+    wrong.parent.mkdir()
     wrong.write_text(TOPIC.format(name="accidents.orders"), encoding="utf-8")
     place.story.project.publish()
     try:
@@ -295,12 +308,13 @@ def test_a_topic_file_in_a_wrong_folder(place: Place) -> None:
         assert place.state_after(run_id) == "failed"
         place.watch.look_after_the_end()
         page = place.watch.read(f"/topicops/dags/{place.watch.pipeline}/plan?run_id={quote(run_id, safe='')}")
-        assert "topics/environments/orders.yaml:" in page
+        assert "topics/tests/deeper/orders.yaml:" in page
     finally:
         wrong.unlink()
         place.story.project.publish()
 
 
+@soak
 def test_params_without_sense_are_refused(place: Place) -> None:
     with pytest.raises(Exception, match="mode"):
         place.trigger(mode="perhaps")
@@ -311,9 +325,11 @@ def test_params_without_sense_are_refused(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
+@soak
 def test_an_outdated_question_ends_and_only_the_newest_is_answered(places: dict[str, Place]) -> None:
     place = places[ASKED]
-    one, two = sorted(place.watch.topics)
+    one, two = place.describe(2)
+    place.good_run()
     place.story.project.write(one, TOMBSTONE)
     assert place.state_after(place.trigger()) == "success"
     first = place.story.newest_question()

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from topicops import flow
+from topicops.flow.reporting import note_problem, run_report
 from topicops.flow.telling import Telling, telling_of_failure, telling_of_run
 from topicops.model.runs.events import Event
+from topicops.steps.reporting.runs.run_report import headline
 
 APPROVAL, PIPELINE = "topic_approval_local", "topic_pipeline_local"
 
@@ -88,3 +90,18 @@ def test_a_good_approval_does_not_end_what_failed_in_the_pipeline(chat: Chat) ->
     assert chat.run(APPROVAL, "1") == []
     (over,) = chat.run(PIPELINE, "2")
     assert over.startswith("recovered: Over: a run that failed.")
+
+
+def test_why_a_task_failed_is_told_and_is_in_the_headline(chat: Chat) -> None:
+    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    note_problem(run, "snapshot", "ZooKeeper at zk:2181 does not answer.\nIt was asked three times.")
+    told = chat.run("topic_pipeline_local", "1", "snapshot")
+    assert told == ["failed: The run failed: ZooKeeper at zk:2181 does not answer; snapshot failed."]
+    said = headline(run_report(run, failed_tasks=("snapshot",)))
+    assert said == "The run did not end as it should: ZooKeeper at zk:2181 does not answer."
+
+
+def test_why_a_task_failed_that_was_well_in_a_later_try_is_not_told(chat: Chat) -> None:
+    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    note_problem(run, "snapshot", "ZooKeeper does not answer")
+    assert chat.run("topic_pipeline_local", "1", "create") == ["failed: The run failed: create failed."]

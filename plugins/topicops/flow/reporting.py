@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -46,6 +47,22 @@ class ReportSummary(Summary):
     blocked: int
 
 
+def note_problem(run: Run, task: str, problem: str) -> None:
+    """Keep why a task failed, if the run's folder takes it."""
+    with suppress(ArtifactError, OSError):
+        run.store.write_text(_problem_file(task), problem)
+
+
+def _problem_file(task: str) -> str:
+    return f"problem-{task}.txt"
+
+
+def _problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
+    """Of the first task that failed and has one; empty: none has."""
+    files = (_problem_file(task) for task in failed_tasks)
+    return next((run.store.read_text(file) for file in files if run.store.has(file)), "")
+
+
 def run_report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
@@ -62,7 +79,7 @@ def run_report(
         facts_before=before,
         facts_after=after,
         failed_tasks=tuple(failed_tasks),
-        problem=problem,
+        problem=problem or _problem_of(run, failed_tasks),
         interrupted=interrupted,
         source=_source(run),
         notes=notes_of(run),

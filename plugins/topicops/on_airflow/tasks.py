@@ -180,7 +180,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
             pinned=pinned_commit(context),
         )
         keep_to_one_home(run, ti)
-        with told_waits(log.info):
+        with told_waits(log.info), noted_problem(run, ti.task_id):
             yield flow, run
     except NO_RETRY as error:
         from topicops.flow.runs.run import diagnostics_named
@@ -191,6 +191,19 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:
         raise AirflowException(str(error)) from error
+
+
+@contextmanager
+def noted_problem(run: Run, task_id: str) -> Iterator[None]:
+    """The report, the note and the message of the run say why the task failed."""
+    from topicops.flow.reporting import note_problem
+
+    try:
+        yield
+    except TopicopsError as error:
+        if not isinstance(error, SpecError):  # its problems are in the run's folder, each with its place
+            note_problem(run, task_id, str(error))
+        raise
 
 
 def plan_address(ti: RuntimeTaskInstanceProtocol) -> str:

@@ -9,7 +9,7 @@ from itertools import chain
 
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
-from topicops.model.printable import plural
+from topicops.model.printable import first_line_of, plural
 from topicops.model.runs.events import LASTING, TROUBLE, Event, EventKind
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus, QualityResult
@@ -56,7 +56,7 @@ def _failed(report: RunReport) -> Iterator[Event]:
     parts = [
         "; ".join(map(str, reasons_of(missed)[:NAMED])),
         first_problem(report),
-        report.problem,
+        first_line_of(report.problem).rstrip("."),
         f"{_named(report.failed_tasks)} failed" if report.failed_tasks else "",
         _named([f"{outcome.action} {outcome.topic}" for outcome in missed]),
         f"not healthy after the changes: {_named(unhealthy)}" if unhealthy else "",

@@ -13,7 +13,7 @@ from topicops.model.choices import Source
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.printable import markdown, plural, printable
+from topicops.model.printable import first_line_of, markdown, plural, printable
 from topicops.model.runs.facts import CAUSES, Facts
 from topicops.model.runs.results import (
     IN_PLACE,
@@ -148,7 +148,8 @@ def _ending(report: RunReport) -> str:
     if report.interrupted:
         return f"Interrupted: {_counts(report)}"
     if (report.failed_tasks or report.problem) and not report.outcomes:
-        return f"The run did not end as it should{f': {problem}' if (problem := first_problem(report)) else ''}"
+        problem = first_problem(report) or first_line_of(report.problem).rstrip(".")
+        return f"The run did not end as it should{f': {problem}' if problem else ''}"
     if not report.outcomes and (report.checks or report.plan is None):
         return _verified(report)
     if not report.outcomes:
