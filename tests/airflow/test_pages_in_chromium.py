@@ -40,7 +40,7 @@ from airflow.sdk import DAG, Param
 from airflow.providers.standard.operators.empty import EmptyOperator
 
 FORM = {
-    "mode": Param("plan", type=["null", "string"], enum=["plan", "apply", None], title="A", section="S", description="d"),
+    "mode": Param("plan", type=["null", "string"], enum=["plan", None], title="A", section="S", description="d"),
     "only": Param(None, type=["null", "string"], title="B", section="S", description="d"),
     "list": Param([], type=["null", "array"], title="C", section="T", description="d"),
 }
@@ -412,6 +412,4 @@ def form_violations(browser: Browser, site: Site, dag_id: str, axe: str) -> list
     browser.run(f"document.querySelectorAll('{closed}').forEach(section => section.click())")
     browser.wait_for(lambda: not browser.run(f"return document.querySelectorAll('{closed}').length"), "all sections")
     browser.screenshot(site.pictures / f"form-{dag_id}.png")
-    found = browser.violations(axe, "[role=dialog]")
-    print(dag_id, *found, sep="\n")
-    return found
+    return browser.violations(axe, "[role=dialog]")
