@@ -122,8 +122,13 @@ def test_a_failed_run_has_airflow_s_reason_in_its_note_and_tells_in_a_thread(
     monkeypatch.setattr(listening.threading, "Thread", lambda **given: Started(started, given["args"]))
     dag_run.note = "found by a run"
     on_dag_run_failed(dag_run, "task_failure")
-    assert dag_run.note == "found by a run\n\ntask_failure"
-    assert started == [("local", DAG, "noted", "task_failure")]
+    assert dag_run.note == "found by a run\n\na task failed"
+    assert started == [("local", DAG, "noted", "a task failed")]
+    monkeypatch.setattr(listening, "_failed_tasks", lambda session, run: {"snapshot", "validate"})
+    on_dag_run_failed(dag_run, "task_failure")
+    assert started[-1] == ("local", DAG, "noted", "snapshot, validate failed")
+    on_dag_run_failed(dag_run, "marked by a person")
+    assert started[-1] == ("local", DAG, "noted", "marked by a person")
 
 
 class Started:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from topicops.flow.runs.newest_good import NEVER_S, age_of_newest_good
 from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow import dags_of, notifying, tasks
 from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.watching import count_ages, tell_late
+from topicops.on_airflow.watching import count_ages, silent, tell_late
 from topicops.testing.builders import NOW
 
 
@@ -78,3 +80,40 @@ def test_a_late_run_is_told_by_a_deadline_where_a_setting_asks_for_it(
     tell_late(environment="local", within="0:30:00", context={"dag_run": run})
     said = (tmp_path / "told.txt").read_text(encoding="utf-8")
     assert "it has not ended within 0:30:00; nothing was sent" in said
+
+
+def test_an_environment_without_a_good_run_for_days_is_a_problem_that_airflow_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    (tmp_path / "topics/environments").mkdir(parents=True)
+    for name, schedule in (("local", "'@hourly'"), ("by-hand", "null")):
+        text = f"kind: Environment\nspec: {{airflow: {{schedule: {schedule}, mode: plan}}}}\n"
+        (tmp_path / f"topics/environments/{name}.yaml").write_text(text, encoding="utf-8")
+    assert "topic_problems" not in dags_of(tmp_path / "topics"), "neither ever had a good run"
+
+    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    last = tmp_path / "newest-good/local.json"
+    shutil.copy(last, tmp_path / "newest-good/by-hand.json")
+    assert "topic_problems" not in dags_of(tmp_path / "topics")
+
+    for path in last.parent.iterdir():
+        os.utime(path, (path.stat().st_mtime - 4 * 86400,) * 2)
+    (problem,) = silent(["local"])
+    assert problem.startswith("local has had no good run since ")
+    assert "paused" in problem
+    assert "topic_problems" in dags_of(tmp_path / "topics")
+    monkeypatch.setenv("TOPICOPS_GOOD_RUN_WITHIN", "5d")
+    assert "topic_problems" not in dags_of(tmp_path / "topics")
+    monkeypatch.setenv("TOPICOPS_GOOD_RUN_WITHIN", "0s")
+    assert [*silent(["local"])] == []
+
+
+def test_what_runs_by_hand_alone_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    (tmp_path / "topics/environments").mkdir(parents=True)
+    text = "kind: Environment\nspec: {airflow: {schedule: null, mode: plan}}\n"
+    (tmp_path / "topics/environments/local.yaml").write_text(text, encoding="utf-8")
+    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    os.utime(tmp_path / "newest-good/local.json", (0, 0))
+    assert "topic_problems" not in dags_of(tmp_path / "topics")

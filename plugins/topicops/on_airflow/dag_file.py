@@ -15,7 +15,7 @@ from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
 from topicops.on_airflow.notifying import tell_setting_of_end
-from topicops.on_airflow.watching import count_ages
+from topicops.on_airflow.watching import count_ages, silent
 
 PROBLEMS_ID = "topic_problems"
 log = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     """The DAGs by id: one set for each file in ``<topics>/environments/``, and one DAG for all.
 
     In the process of a task these are only the DAGs of its own environment. An environment whose DAGs cannot be made
-    is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why.
+    is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why. So it does
+    while an environment has had no good run for days.
 
     Raises:
         UsageError: A setting, which counts for all environments, is no schedule or no mode.
@@ -36,6 +37,8 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     dags = [dag for name in wanted for dag in _dags_or_none(name, topics, problems)]
     if dag_id in (None, FLEET_ID):
         dags += fleet_dags(named, topics)
+    if dag_id in (None, PROBLEMS_ID):
+        problems += silent(name for name in named if _has_schedule(dags, f"topic_pipeline_{name}"))
     if dag_id in (None, PROBLEMS_ID) and problems:
         dags.append(problems_dag(problems))
     if dag_id is None:
@@ -53,8 +56,12 @@ def _dags_or_none(environment: str, topics: Path, problems: list[str]) -> Iterat
         problems.append(f"{printable(environment)} has no DAGs: {type(error).__name__}: {printable(str(error))}")
 
 
+def _has_schedule(dags: Sequence[DAG], dag_id: str) -> bool:
+    return any(dag.dag_id == dag_id and dag.schedule is not None for dag in dags)
+
+
 def problems_dag(problems: Sequence[str]) -> DAG:
-    """``topic_problems``: it is only there while an environment has no DAGs, and fails each hour with the reason."""
+    """``topic_problems``: there while something keeps runs from coming; it fails each hour with the reason."""
     with DAG(
         dag_id=PROBLEMS_ID,
         dag_display_name="all environments: problems",
@@ -63,7 +70,7 @@ def problems_dag(problems: Sequence[str]) -> DAG:
         max_active_runs=1,
         is_paused_upon_creation=False,
         tags=list(TAGS),
-        doc_md="Some environments have no DAGs. The task says which, and why.",
+        doc_md="Some environments have no DAGs, or no good run for days. The task says which, and why.",
     ) as dag:
         PythonOperator(
             task_id="say", python_callable=lambda: say(problems, get_current_context()["ti"].run_id), retries=0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 TASKS_END_WITHIN_S = 20.0
 """How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
+MOST_NAMED = 5
 LONGEST_NOTE = 900
 """Characters; Airflow takes 1,000."""
 
@@ -43,8 +45,9 @@ def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
     environment = environment_of(dag_run.dag_id)
     if environment is None:
         return
-    _write_note(dag_run, msg)
-    about = (environment, dag_run.dag_id, dag_run.run_id, msg or "a task failed")
+    reason = _reason(dag_run, msg)
+    _write_note(dag_run, reason)
+    about = (environment, dag_run.dag_id, dag_run.run_id, reason)
     threading.Thread(target=tell_of_end, args=about, name=f"tell of {dag_run.run_id}", daemon=True).start()
 
 
@@ -61,6 +64,27 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
         notifying.tell_setting_of_end(run, reason)
     except Exception:  # the scheduler must not end with it
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
+
+
+def _reason(dag_run: DagRun, msg: str) -> str:
+    """Airflow's sentence; where it has only the word ``task_failure``, which tasks failed."""
+    if msg not in ("", "task_failure"):
+        return msg
+    session = object_session(dag_run)
+    try:
+        with session.no_autoflush if session else nullcontext():
+            names = sorted(_failed_tasks(session, dag_run)) if session else []
+    except Exception:  # the scheduler must not end with it
+        log.exception("nobody can say which tasks of %s failed", dag_run.run_id)
+        names = []
+    return f"{', '.join(names[:MOST_NAMED])} failed" if names else "a task failed"
+
+
+def _failed_tasks(session: Session, dag_run: DagRun) -> set[str]:
+    from airflow.models.taskinstance import TaskInstance
+
+    of_run = (TaskInstance.dag_id == dag_run.dag_id, TaskInstance.run_id == dag_run.run_id)
+    return set(session.scalars(select(TaskInstance.task_id).where(*of_run, TaskInstance.state == "failed")))
 
 
 def _write_note(dag_run: DagRun, reason: str) -> None:

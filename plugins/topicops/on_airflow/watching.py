@@ -1,12 +1,13 @@
-"""Does anybody notice when no good run comes any more? A metric with its age, and an alert on a run that takes long.
+"""Does anybody notice when no good run comes any more? A metric with its age, a DAG that fails, an alert on a late run.
 
-Both need no report that worked. The metric is sent each time Airflow reads the DAG file, whether runs come or not.
+None needs a report that worked. The metric is sent each time Airflow reads the DAG file, whether runs come or not.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from topicops.on_airflow.tasks import Site
 
 AGE = "last_good_run_age_s"
-NEVER = "0s"
+NEVER, GOOD_RUN_WITHIN = "0s", "3d"
 
 
 def count_ages(environments: Collection[str]) -> None:
@@ -36,6 +37,29 @@ def count_ages(environments: Collection[str]) -> None:
     begin_metrics()
     for environment in environments:
         count(environment, {AGE: age_of_newest_good(home_folder(), environment)})
+
+
+def silent(environments: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each that had a good run and has none any more. Raises ``UsageError``.
+
+    The age is that of a file, because a DAG file is parsed every half minute: to read it would take imports.
+
+    Args:
+        environments: Those whose pipeline has a schedule.
+    """
+    within, home = duration_of("TOPICOPS_GOOD_RUN_WITHIN", GOOD_RUN_WITHIN), os.environ.get("TOPICOPS_HOME")
+    if not within or not home:
+        return
+    for environment in environments:
+        try:
+            last = datetime.fromtimestamp(Path(home, "newest-good", f"{environment}.json").stat().st_mtime, UTC)
+        except OSError:
+            continue  # it never had one, which the first page says
+        if datetime.now(UTC) - last > within:
+            yield (
+                f"{environment} has had no good run since {last:%Y-%m-%d %H:%M} UTC: see whether its pipeline is "
+                "paused, whether its runs fail, and whether Airflow fetches the newest files"
+            )
 
 
 def late_alert(site: Site) -> DeadlineAlert | None:
