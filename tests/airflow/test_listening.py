@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,11 @@ from fixtures.scripted_flow import CREATE
 from fixtures.writing_notifier import to_file
 from topicops.edges.home.journal import FileJournal
 from topicops.flow.runs.run import Run, open_run
-from topicops.flow.telling import note_end_told
+from topicops.flow.telling import note_end_told, telling_of_run
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.on_airflow import listening, notifying
-from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_success, tell_of_end
+from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_running, on_dag_run_success, tell_of_end
 from topicops.on_airflow.plugin import TopicopsPlugin
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -80,6 +81,21 @@ def test_a_home_that_nobody_can_write_or_read_stops_no_alarm(told: Path, tmp_pat
     tell_of_end("local", DAG, "r1", "a task failed")
     (event,) = lines(told)
     assert event["kind"] == "failed"
+
+
+def test_what_was_told_while_nobody_could_write_is_told_as_over_by_the_next_good_run(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening.threading, "Thread", AtOnce)
+    run = DagRun(dag_id=DAG, run_id="r2")
+    (tmp_path / "told").write_text("in the way", encoding="utf-8")
+    tell_of_end("local", DAG, "r1", "a task failed")
+    on_dag_run_running(run, "")
+    (tmp_path / "told").unlink()
+    on_dag_run_running(run, "")
+    good = partial(telling_of_run, run_in(tmp_path), mode="apply", failed_tasks=(), is_whole=True)
+    notifying.tell(good, [], {})
+    assert [event["kind"] for event in lines(told)] == ["failed", "recovered"]
 
 
 def test_the_scheduler_does_not_end_with_our_problem(
@@ -148,3 +164,13 @@ def test_a_dag_of_somebody_else_is_none_of_our_business(dag_run: DagRun, monkeyp
 
 def test_the_plugin_brings_the_listener() -> None:
     assert TopicopsPlugin.listeners == [listening]
+
+
+class AtOnce:
+    """A thread that does its work when it is started, in the thread of the test."""
+
+    def __init__(self, *, target: Callable[..., None], args: tuple[object, ...], **_: object) -> None:
+        self._work = partial(target, *args)
+
+    def start(self) -> None:
+        self._work()

@@ -63,6 +63,7 @@ class Telling:
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
         """Why what was told cannot be remembered."""
+        self._unsaved: list[tuple[str, Event]] = []
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
     def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
@@ -94,6 +95,14 @@ class Telling:
                 self._approvals.write(replace(told, causes={**told.causes, receiver: left}))
         except ArtifactError as error:
             self.problems.append(str(error))
+            self._unsaved.append((receiver, event))
+
+    def remember(self) -> bool:
+        """Write down what was told and could not be written then; returns whether all is written now."""
+        unsaved, self._unsaved = self._unsaved, []
+        for receiver, event in unsaved:
+            self._remember(receiver, event)
+        return not self._unsaved
 
 
 def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = "") -> Telling:

@@ -23,13 +23,24 @@ if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
     from sqlalchemy.orm import Session
 
+    from topicops.flow.telling import Telling
+
 log = logging.getLogger(__name__)
 
 TASKS_END_WITHIN_S = 20.0
 """How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
+_NOT_WRITTEN: dict[str, Telling] = {}
+"""By DAG. A scheduler that ends forgets it; then nobody is told that the trouble is over."""
 MOST_NAMED = 5
 LONGEST_NOTE = 900
 """Characters; Airflow takes 1,000."""
+
+
+@hookimpl
+def on_dag_run_running(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airflow's signature
+    """Remember what was told of an earlier run, if that could not be written."""
+    if dag_run.dag_id in _NOT_WRITTEN:
+        threading.Thread(target=remember, args=(dag_run.dag_id,), name="remember what was told", daemon=True).start()
 
 
 @hookimpl
@@ -61,9 +72,18 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
             time.sleep(TASKS_END_WITHIN_S)
         notifying.begin_metrics()
         run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
-        notifying.tell_setting_of_end(run, reason)
+        told = notifying.tell_setting_of_end(run, reason)
+        if told.problems:
+            _NOT_WRITTEN[dag_id] = told
     except Exception:  # the scheduler must not end with it
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
+
+
+def remember(dag_id: str) -> None:
+    """Write down what was told while the disk was full, so that the next good run tells that it is over."""
+    told = _NOT_WRITTEN.pop(dag_id, None)
+    if told and not told.remember():
+        _NOT_WRITTEN.setdefault(dag_id, told)
 
 
 def _reason(dag_run: DagRun, msg: str) -> str:

@@ -72,13 +72,14 @@ def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], contex
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
 
 
-def tell_setting_of_end(run: Run, reason: str) -> None:
+def tell_setting_of_end(run: Run, reason: str) -> Telling:
     """As ``tell_of_end``, the log and the notifiers of the setting: for who has neither DAG file nor task."""
     from topicops.flow.telling import telling_of_failure
 
     found = telling_of_failure(run, reason)
     found.tell(THE_LOG, _to_log)
     _tell_each(found, _those_of_setting(), cast("Context", {}))
+    return found
 
 
 def _tell_each(found: Telling, receivers: Iterable[tuple[str, BaseNotifier]], context: Context, link: str = "") -> None:
