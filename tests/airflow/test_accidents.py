@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 from kazoo.client import KazooClient
 
@@ -106,12 +105,6 @@ class Place:
         name = f"{self.watch.pipeline}/{run_id}"
         until(lambda: sum(line.run == name for line in self.watch.audit()) >= 3, timeout_s=RUN_S)
         return run_id
-
-    def kill_its_tasks(self, run_id: str) -> None:
-        path = f"/api/v2/dags/{self.watch.pipeline}/dagRuns/{quote(run_id)}/taskInstances?state=running"
-        for task in httpx.Response(200, text=self.watch.read(path)).json()["task_instances"]:
-            if task["pid"]:
-                os.kill(task["pid"], 9)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +207,7 @@ def test_an_environment_file_that_is_broken_is_told(place: Place) -> None:
 def test_a_run_that_is_marked_as_failed_is_told(place: Place) -> None:
     run_id = place.in_the_middle_of_create()
     since = time.monotonic()
-    place.watch.ask("PATCH", f"/api/v2/dags/{place.watch.pipeline}/dagRuns/{quote(run_id)}", {"state": "failed"})
+    place.watch.mark_as_failed(run_id)
     place.is_told("run marked as failed", "failed", run_id, since=since, at_least="not verified")
     place.watch.look_after_the_end()
 
@@ -225,7 +218,7 @@ def test_a_worker_that_is_killed_again_and_again_is_told(place: Place) -> None:
     since, run_id = time.monotonic(), place.trigger()
     ends = since + RUN_S
     while place.story.client.run_state(place.watch.pipeline, run_id) not in ENDED and time.monotonic() < ends:
-        place.kill_its_tasks(run_id)
+        place.watch.kill_its_tasks(run_id)
         time.sleep(1.0)
     place.is_told("each task process killed", "failed", run_id, since=since, at_least="nothing was sent")
     place.watch.look_after_the_end()

@@ -9,9 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
-import httpx
 import pytest
 
 from fixtures.airflow_watch import Watch
@@ -101,7 +99,7 @@ class Life:
     def strike(self, kind: str, run_id: str, rng: random.Random) -> None:
         """Kill something, and bring back what does not come back by itself."""
         if kind == "task":
-            self._kill_task(run_id)
+            self.watch.kill_its_tasks(run_id)
         elif kind == "broker":
             broker = rng.choice(sorted(self.stage.cluster.broker_ports))
             self.watch.kill_broker(broker)
@@ -109,20 +107,11 @@ class Life:
             self.watch.look_after_the_end()
             self.watch.start_broker(broker)
         elif kind == "mark":
-            path = f"/api/v2/dags/{PIPELINE}/dagRuns/{quote(run_id)}"
-            self.stage.ask("PATCH", path, {"state": "failed"})
+            self.watch.mark_as_failed(run_id)
         else:
             self.stage.kill(kind)
             time.sleep(rng.uniform(0, 8))
             self.stage.airflow.start_again(kind)
-
-    def _kill_task(self, run_id: str) -> None:
-        """The newest process that carries out a task of the run, if one does."""
-        path = f"/api/v2/dags/{PIPELINE}/dagRuns/{quote(run_id)}/taskInstances?state=running"
-        found = httpx.Response(200, text=self.stage.ask("GET", path)).json()["task_instances"]
-        for task in found:
-            log.info("kill -9 of %s, process %s", task["task_id"], task["pid"])
-            os.kill(task["pid"], 9)
 
     def end(self) -> None:
         for topic in self.partitions:
