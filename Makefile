@@ -46,7 +46,7 @@ test-versions: setup  ## Run the script of releases on all releases (TOPICOPS_KA
 test-cases: setup  ## Run the case tables
 	$(PYTEST) $(IN_PARALLEL) -m "cases and not soak" $(MORE)
 
-soak: setup  ## Run all long tests: faults, counts, a real Airflow (two hours)
+soak: setup  ## Run all long tests: faults, counts, a real Airflow (three hours)
 	$(PYTEST) -m soak --timeout 1200 $(MORE)
 
 soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which; else the commit)
