@@ -95,9 +95,6 @@ class Place:
         log.info("%s | %.0f s | %s", *self.table[-1])
         assert at_least in words()[-1]
 
-    def wait_for_task(self, run_id: str, task_id: str, state: str = "running") -> None:
-        self.story.client.wait_for_task(self.watch.pipeline, run_id, task_id, state, timeout_s=RUN_S)
-
     def in_the_middle_of_create(self) -> str:
         """A run that has sent some of its many creates, and not all."""
         self.describe(CREATES)
