@@ -42,11 +42,18 @@ class HalfDead:
         self.admin.create_topics([new])[topic].result(30)
 
     def fail_disk(self) -> None:
-        """A file in its place: the broker notices when it makes a log there."""
+        """A file in its place: the broker notices when it makes a log there.
+
+        A create is answered before the brokers make the logs; a disk without a log of the topic takes no replica along.
+        """
+        until(lambda: all(self.has_log(partition) for partition in range(4)))
         shutil.move(self.disk, self.disk.with_name("away"))
         self.disk.write_text("")
         self.make("noticed", *[(BROKER,)] * 4)
         until(lambda: self.told().failed == (str(self.disk),))
+
+    def has_log(self, partition: int) -> bool:
+        return any(self.disk.parent.glob(f"*/orders-{partition}"))
 
     def told(self) -> LogDirectories:
         """The broker's answer, once it gives one: while a disk fails it may be silent for seconds."""
