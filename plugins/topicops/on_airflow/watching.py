@@ -53,8 +53,11 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
     for environment in environments:
         try:
             last = datetime.fromtimestamp(Path(home, "newest-good", f"{environment}.json").stat().st_mtime, UTC)
-        except OSError:
+        except FileNotFoundError:
             continue  # it never had one, which the first page says
+        except OSError as error:
+            yield f"{environment}: nobody knows when its last good run was: {error.filename}: {error.strerror}"
+            continue
         if datetime.now(UTC) - last > within:
             yield (
                 f"{environment} has had no good run since {last:%Y-%m-%d %H:%M} UTC: see whether its pipeline is "
