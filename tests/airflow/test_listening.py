@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.on_airflow import listening, notifying
 from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_running, on_dag_run_success, tell_of_end
+from topicops.on_airflow.pages.airflow_dag import AirflowDag
 from topicops.on_airflow.plugin import TopicopsPlugin
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -124,7 +126,8 @@ def dag_run() -> Iterator[DagRun]:
         session.rollback()
 
 
-def test_the_note_of_a_run_is_what_it_came_to(dag_run: DagRun) -> None:
+def test_the_note_of_a_run_is_what_it_came_to(dag_run: DagRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_look_at_files", lambda _: None)
     on_dag_run_success(dag_run, "")
     assert dag_run.note is None, "no task has handed over a result"
     with create_session() as session:
@@ -139,12 +142,41 @@ def test_a_failed_run_has_airflow_s_reason_in_its_note_and_tells_in_a_thread(
     dag_run.note = "found by a run"
     on_dag_run_failed(dag_run, "task_failure")
     assert dag_run.note == "found by a run\n\na task failed"
-    assert started == [("local", DAG, "noted", "a task failed")]
+    assert started == [("local", DAG, "noted", "a task failed"), (DAG, "noted")]
     monkeypatch.setattr(listening, "_failed_tasks", lambda session, run: {"snapshot", "validate"})
     on_dag_run_failed(dag_run, "task_failure")
-    assert started[-1] == ("local", DAG, "noted", "snapshot, validate failed")
+    assert started[-2] == ("local", DAG, "noted", "snapshot, validate failed")
     on_dag_run_failed(dag_run, "marked by a person")
-    assert started[-1] == ("local", DAG, "noted", "marked by a person")
+    assert started[-2] == ("local", DAG, "noted", "marked by a person")
+
+
+def test_files_that_airflow_does_not_fetch_are_told_once_and_so_is_their_end(
+    told: Path, dag_run: DagRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening.threading, "Thread", AtOnce)
+    pipeline = AirflowDag(dag_id=DAG, files_fetched_at=datetime.now(UTC) - timedelta(minutes=21))
+    known = {DAG: pipeline}
+    monkeypatch.setattr("topicops.on_airflow.pages.airflow_runs.dags_of", lambda _: known)
+    on_dag_run_success(dag_run, "")
+    on_dag_run_success(dag_run, "")
+    known.clear()
+    on_dag_run_success(dag_run, "")
+    known[DAG] = replace(pipeline, files_fetched_at=None)
+    on_dag_run_success(dag_run, "")
+    assert [event["kind"] for event in lines(told)] == ["outdated"], "once; and what is not known is not over"
+    assert "Airflow fetched the files last at " in lines(told)[0]["verdict"]
+
+    known[DAG] = replace(pipeline, files_fetched_at=datetime.now(UTC))
+    on_dag_run_success(dag_run, "")
+    on_dag_run_success(dag_run, "")
+    over = [event["verdict"] for event in lines(told)[1:]]
+    assert over == ["Over: files that Airflow does not fetch. Airflow fetches the files again."]
+
+
+def test_a_good_run_says_nothing_of_files_that_are_not_fetched(told: Path, tmp_path: Path) -> None:
+    notifying.tell_setting_of_files(run_in(tmp_path), datetime.now(UTC))
+    notifying.tell(partial(telling_of_run, run_in(tmp_path), mode="apply", failed_tasks=(), is_whole=True), [], {})
+    assert [event["kind"] for event in lines(told)] == ["outdated"]
 
 
 class Started:

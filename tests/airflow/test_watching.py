@@ -10,10 +10,11 @@ import pytest
 from fixtures.scripted_flow import ScriptedFlow, report_of, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.runs.newest_good import NEVER_S, age_of_newest_good
+from topicops.flow.runs.run import open_run
 from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow import dags_of, notifying, tasks
 from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.watching import count_ages, silent, tell_late
+from topicops.on_airflow.watching import count_ages, gone, silent, tell_late
 from topicops.testing.builders import NOW
 
 
@@ -107,6 +108,40 @@ def test_an_environment_without_a_good_run_for_days_is_a_problem_that_airflow_sh
     assert "topic_problems" not in dags_of(tmp_path / "topics")
     monkeypatch.setenv("TOPICOPS_GOOD_RUN_WITHIN", "0s")
     assert [*silent(["local"])] == []
+
+
+def test_an_environment_whose_file_is_gone_is_a_problem_that_airflow_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    bundle = tmp_path / "bundles/ours"
+    parsed, in_a_run = bundle / "tracking_repo/topics", bundle / "versions/0f3a/topics"
+    describe(parsed.parent, "null")
+    run = open_run(environment="local", topics=in_a_run, group="topic_pipeline_local", run_id="1")
+    tasks.note_newest_good(run, in_a_run)
+    last = tmp_path / "newest-good/local.json"
+    assert "topic_problems" not in dags_of(parsed)
+
+    (parsed / "environments/local.yaml").unlink()
+    assert [*dags_of(parsed)] == ["topic_problems"]
+    (problem,) = gone([], parsed)
+    assert problem.startswith("local has no DAGs any more: environments/local.yaml is gone, and its last good run")
+    assert problem.endswith(f"delete {last}")
+    assert [*gone([], tmp_path / "other/topics")] == [], "of another folder of files"
+
+    last.write_text("no json", encoding="utf-8")
+    (problem,) = gone([], parsed)
+    assert "whether its file was taken away cannot be said" in problem
+    last.unlink()
+    assert [*dags_of(parsed)] == []
+
+
+def test_an_age_that_nobody_can_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    (tmp_path / "newest-good").mkdir()
+    (tmp_path / "newest-good/local.json").symlink_to("local.json")
+    (problem,) = silent(["local"])
+    assert problem.startswith("local: nobody knows when its last good run was: ")
 
 
 def test_what_runs_by_hand_alone_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

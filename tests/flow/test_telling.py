@@ -101,6 +101,14 @@ def test_why_a_task_failed_is_told_and_is_in_the_headline(chat: Chat) -> None:
     assert said == "The run did not end as it should: ZooKeeper at zk:2181 does not answer."
 
 
+def test_why_a_task_failed_and_nobody_can_read_it_is_told_so(chat: Chat) -> None:
+    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    note_problem(run, "snapshot", "ZooKeeper does not answer")
+    run.store.path("problem-snapshot.txt").write_bytes(b"\xff")
+    (told,) = chat.run("topic_pipeline_local", "1", "snapshot")
+    assert "why it failed cannot be read: " in told
+
+
 def test_why_a_task_failed_that_was_well_in_a_later_try_is_not_told(chat: Chat) -> None:
     run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
     note_problem(run, "snapshot", "ZooKeeper does not answer")

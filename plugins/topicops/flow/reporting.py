@@ -59,8 +59,13 @@ def _problem_file(task: str) -> str:
 
 def _problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
     """Of the first task that failed and has one; empty: none has."""
-    files = (_problem_file(task) for task in failed_tasks)
-    return next((run.store.read_text(file) for file in files if run.store.has(file)), "")
+    for file in map(_problem_file, failed_tasks):
+        try:
+            if run.store.has(file):
+                return run.store.read_text(file)
+        except ArtifactError as error:
+            return f"why it failed cannot be read: {error}"
+    return ""
 
 
 def run_report(

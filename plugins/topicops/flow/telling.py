@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.memory_file import MemoryFile
@@ -48,15 +49,24 @@ class Telling:
     """The events of one run, and what each receiver knows of them."""
 
     def __init__(
-        self, run: Run, report: RunReport, found: Sequence[Event], judged: Collection[EventKind], *, approval: str = ""
+        self,
+        run: Run,
+        report: RunReport,
+        found: Sequence[Event],
+        judged: Collection[EventKind],
+        *,
+        approval: str = "",
+        now_so: str = "",
     ) -> None:
         """
         Args:
             judged: The lasting kinds that this run could see; empty for a run that sees a part only.
             approval: The DAG that asks: a run that judged the whole and did not fail ends what failed there.
+            now_so: What is so when a trouble is over; empty: the report's headline.
         """
         self.events = tuple(found)
-        self._over = run_events.recovered(report, found, judged)
+        over = run_events.recovered(report, found, judged)
+        self._over = replace(over, verdict=now_so or over.verdict)
         self._run, self._judged = run, judged
         self._rules = run_events.evaluated_rules(report) if judged else frozenset[str]()
         self._lasting = MemoryFile(_file_of(run), Told)
@@ -175,6 +185,24 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     )
     report, found = RunReport(environment=run.environment, run=run.name), () if _is_end_told(run) else (event,)
     return Telling(run, report, found, frozenset(("failed",)) if found else frozenset())
+
+
+def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
+    """At the end of a run, good or not: whether Airflow still fetches the files that runs read.
+
+    Args:
+        fetched_at: When it did last, if that is too long ago; None: it does.
+    """
+    said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
+    event = Event(
+        kind="outdated",
+        environment=run.environment,
+        verdict=f"{said}: runs do not know what was changed since. See the log of the DAG processor.",
+        cause="not fetched",
+        run=run.name,
+    )
+    report, found = RunReport(environment=run.environment, run=run.name), (event,) if fetched_at else ()
+    return Telling(run, report, found, frozenset(("outdated",)), now_so="Airflow fetches the files again.")
 
 
 def _is_end_told(run: Run) -> bool:

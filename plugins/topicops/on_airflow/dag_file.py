@@ -15,7 +15,7 @@ from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
 from topicops.on_airflow.notifying import tell_setting_of_end
-from topicops.on_airflow.watching import count_ages, silent
+from topicops.on_airflow.watching import count_ages, gone, silent
 
 PROBLEMS_ID = "topic_problems"
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def dags_of(topics: Path) -> dict[str, DAG]:
 
     In the process of a task these are only the DAGs of its own environment. An environment whose DAGs cannot be made
     is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why. So it does
-    while an environment has had no good run for days.
+    while an environment has had no good run for days, or its file is gone.
 
     Raises:
         UsageError: A setting, which counts for all environments, is no schedule or no mode.
@@ -38,6 +38,7 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     if dag_id in (None, FLEET_ID):
         dags += fleet_dags(named, topics)
     if dag_id in (None, PROBLEMS_ID):
+        problems += gone(named, topics)
         problems += silent(name for name in named if _has_schedule(dags, f"topic_pipeline_{name}"))
     if dag_id in (None, PROBLEMS_ID) and problems:
         dags.append(problems_dag(problems))
@@ -70,7 +71,7 @@ def problems_dag(problems: Sequence[str]) -> DAG:
         max_active_runs=1,
         is_paused_upon_creation=False,
         tags=list(TAGS),
-        doc_md="Some environments have no DAGs, or no good run for days. The task says which, and why.",
+        doc_md="Some environments have no DAGs, no file or no good run for days. The task says which, and why.",
     ) as dag:
         PythonOperator(
             task_id="say", python_callable=lambda: say(problems, get_current_context()["ti"].run_id), retries=0

@@ -17,7 +17,7 @@ from airflow.listeners import hookimpl
 from sqlalchemy import select
 from sqlalchemy.orm import object_session
 
-from topicops.on_airflow.dag_ids import environment_of
+from topicops.on_airflow.dag_ids import environment_of, kind_of
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -45,9 +45,10 @@ def on_dag_run_running(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airf
 
 @hookimpl
 def on_dag_run_success(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airflow's signature
-    """Write the note: what the run came to, in a line."""
+    """Write the note: what the run came to, in a line; tell when Airflow does not fetch the files any more."""
     if environment_of(dag_run.dag_id):
         _write_note(dag_run, "")
+        _look_at_files(dag_run)
 
 
 @hookimpl
@@ -60,6 +61,7 @@ def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
     _write_note(dag_run, reason)
     about = (environment, dag_run.dag_id, dag_run.run_id, reason)
     threading.Thread(target=tell_of_end, args=about, name=f"tell of {dag_run.run_id}", daemon=True).start()
+    _look_at_files(dag_run)
 
 
 def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None:
@@ -77,6 +79,31 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
             _NOT_WRITTEN[dag_id] = told
     except Exception:  # the scheduler must not end with it
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
+
+
+def _look_at_files(dag_run: DagRun) -> None:
+    """Once for all DAGs of an environment: after a run of its pipeline."""
+    if kind_of(dag_run.dag_id) == "pipeline":
+        about = (dag_run.dag_id, dag_run.run_id)
+        threading.Thread(target=tell_of_files, args=about, name=f"files of {dag_run.run_id}", daemon=True).start()
+
+
+def tell_of_files(dag_id: str, run_id: str) -> None:
+    """Tell when Airflow has not fetched the files for too long, and when it fetches them again."""
+    try:
+        from topicops import flow
+        from topicops.on_airflow import notifying
+        from topicops.on_airflow.pages.airflow_dag import not_fetched_since
+        from topicops.on_airflow.pages.airflow_runs import dags_of
+
+        dag = dags_of((dag_id,)).get(dag_id)
+        if dag is None or dag.files_fetched_at is None:  # then nobody knows
+            return
+        notifying.begin_metrics()
+        run = flow.open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
+        notifying.tell_setting_of_files(run, not_fetched_since(dag))
+    except Exception:  # the scheduler must not end with it
+        log.exception("whether Airflow fetches the files of %s is not known", dag_id)
 
 
 def remember(dag_id: str) -> None:

@@ -26,6 +26,8 @@ from topicops.on_airflow.links import tab_address
 from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow.sdk import BaseNotifier
 
     from topicops.flow.runs.run import Run
@@ -77,9 +79,24 @@ def tell_setting_of_end(run: Run, reason: str) -> Telling:
     from topicops.flow.telling import telling_of_failure
 
     found = telling_of_failure(run, reason)
+    _tell_setting(found)
+    return found
+
+
+def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
+    """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again.
+
+    Args:
+        fetched_at: When it did last, if that is too long ago; None: it does.
+    """
+    from topicops.flow.telling import telling_of_files
+
+    _tell_setting(telling_of_files(run, fetched_at))
+
+
+def _tell_setting(found: Telling) -> None:
     found.tell(THE_LOG, _to_log)
     _tell_each(found, _those_of_setting(), cast("Context", {}))
-    return found
 
 
 def _tell_each(found: Telling, receivers: Iterable[tuple[str, BaseNotifier]], context: Context, link: str = "") -> None:

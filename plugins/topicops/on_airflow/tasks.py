@@ -36,6 +36,7 @@ from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.assets import announce_topics
 from topicops.on_airflow.branches import QUIET, SKIP, unneeded_steps
+from topicops.on_airflow.dag_ids import place_of
 from topicops.on_airflow.one_home import keep_to_one_home
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.params import (
@@ -285,7 +286,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
         if quiet is None:
             return summary
         if mode != "drift":
-            note_newest_good(run)
+            note_newest_good(run, site.topics)
         if mode == "apply":
             note_plan_of(run, context)
         result = flow.run_result(run, headline=quiet.sentence)
@@ -548,7 +549,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     if "unhealthy" in site.options.fail_on and not problems and (sick := unhealthy_sentence(run)):
         problems.append(f"airflow.failOn: {sick}")
     if is_whole and not problems and only_of(context) is None:
-        note_newest_good(run)
+        note_newest_good(run, site.topics)
     if problems:
         context["ti"].xcom_push(key="report", value=summary.to_xcom())
         raise AirflowFailException("; ".join(problems))
@@ -586,10 +587,10 @@ def tell_of_failure(site: Site, context: Context) -> None:
     flow.index_topics(run)
 
 
-def note_newest_good(run: Run) -> None:
+def note_newest_good(run: Run, topics: Path) -> None:
     from topicops.flow.runs import newest_good
 
-    newest_good.note_newest_good(run)
+    newest_good.note_newest_good(run, place_of(topics))
 
 
 def verify_what_is_left(run: Run) -> Sequence[str]:

@@ -5,6 +5,7 @@ None needs a report that worked. The metric is sent each time Airflow reads the 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
+from topicops.model.printable import printable
+from topicops.on_airflow.dag_ids import place_of
 from topicops.on_airflow.notifying import SETTING, begin_metrics, count, metrics_are_on, tell_setting_of_end
 from topicops.on_airflow.params import duration_of
 
@@ -62,6 +65,31 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
             yield (
                 f"{environment} has had no good run since {last:%Y-%m-%d %H:%M} UTC: see whether its pipeline is "
                 "paused, whether its runs fail, and whether Airflow fetches the newest files"
+            )
+
+
+def gone(environments: Collection[str], topics: Path) -> Iterator[str]:
+    """Yield a sentence for each whose good runs came from these files, and which has no file any more.
+
+    Args:
+        environments: Those that have a file.
+        topics: The folder of topics.
+    """
+    if not (home := os.environ.get("TOPICOPS_HOME")):
+        return
+    for path in sorted(Path(home, "newest-good").glob("*.json")):
+        if path.stem in environments:
+            continue
+        try:
+            last = json.loads(path.read_text(encoding="utf-8"))
+            was, at = last.get("topics"), last["at"]
+        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            yield f"{path.stem}: whether its file was taken away cannot be said: {path}: {printable(str(error))}"
+            continue
+        if was == place_of(topics):
+            yield (
+                f"{path.stem} has no DAGs any more: environments/{path.stem}.yaml is gone, and its last good run ended "
+                f"at {at}; bring the file back, or, if this is meant, delete {path}"
             )
 
 

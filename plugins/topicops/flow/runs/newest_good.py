@@ -19,12 +19,14 @@ NEVER_S = 10 * 365 * 86400.0
 class NewestGood:
     run: str
     at: datetime
+    topics: str = ""
+    """The folder with the environment's file; empty: not known."""
 
 
-def note_newest_good(run: Run) -> None:
+def note_newest_good(run: Run, topics: str) -> None:
     """At the end of a run of all topics that did what it should, or found nothing to do."""
     try:
-        _memory(run.home, run.environment).write(NewestGood(run=run.name, at=now()))
+        _memory(run.home, run.environment).write(NewestGood(run=run.name, at=now(), topics=topics))
     except ArtifactError as error:
         run.progress(f"The age of the newest good run grows on: {error}")
 

@@ -9,12 +9,22 @@ from typing import Literal
 from topicops.model.json_types import FormatVersion
 
 EventKind = Literal[
-    "held", "approved", "rejected", "withdrawn", "blocked", "applied", "failed", "unhealthy", "drift", "recovered"
+    "held",
+    "approved",
+    "rejected",
+    "withdrawn",
+    "blocked",
+    "applied",
+    "failed",
+    "outdated",
+    "unhealthy",
+    "drift",
+    "recovered",
 ]
 
-LASTING: tuple[EventKind, ...] = ("held", "blocked", "failed", "unhealthy", "drift")
+LASTING: tuple[EventKind, ...] = ("held", "blocked", "failed", "outdated", "unhealthy", "drift")
 """Kinds that stay as they are from run to run, until their cause is gone."""
-TROUBLE: frozenset[EventKind] = frozenset(("blocked", "failed", "unhealthy", "drift"))
+TROUBLE: frozenset[EventKind] = frozenset(("blocked", "failed", "outdated", "unhealthy", "drift"))
 """When one of these is over, that is told as ``recovered``."""
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from topicops.flow.runs.run import now
 
 GOES_ON = frozenset(("queued", "running"))
+FETCHED_WITHIN = timedelta(minutes=20)
+"""Airflow fetches a bundle every five minutes where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +41,9 @@ class AirflowDag:
     files_fetched_at: datetime | None = None
     """When Airflow last fetched the folder of the DAGs; None: not known."""
     newest: AirflowRun | None = None
+
+
+def not_fetched_since(dag: AirflowDag) -> datetime | None:
+    """When Airflow fetched the DAG's files last, if that is too long ago."""
+    fetched = dag.files_fetched_at
+    return fetched if fetched and now() - fetched > FETCHED_WITHIN else None

@@ -11,14 +11,12 @@ from urllib.parse import quote
 from topicops.flow.runs.run import now
 from topicops.model.printable import plural
 from topicops.model.runs.later_changes import LaterRun
-from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
+from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun, not_fetched_since
 from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_reading import Indexed
 
 A_RUN_GOES_ON = "a run goes on"
 OVERDUE_AFTER = timedelta(minutes=10)
-FETCHED_WITHIN = timedelta(minutes=20)
-"""Airflow fetches a bundle every five minutes where nobody says otherwise."""
 
 
 class News(NamedTuple):
@@ -66,12 +64,11 @@ def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
     elif _is_overdue(pipeline) and pipeline.next_run_at:
         said = f"A run was due at {moment(pipeline.next_run_at)} and has not come. Look at Airflow's scheduler."
         yield News("bad", "run overdue", together(said))
-    fetched = pipeline.files_fetched_at
-    if fetched is not None and now() - fetched > FETCHED_WITHIN:
+    if fetched := not_fetched_since(pipeline):
         said = (
             f"The files may be old: Airflow fetched them last at {moment(fetched)}. See the log of the DAG processor."
         )
-        yield News("warn", "files old", together(said))
+        yield News("bad", "files old", together(said))
 
 
 def _is_overdue(pipeline: AirflowDag) -> bool:

@@ -20,6 +20,7 @@ from topicops.steps.reporting.runs.run_report import RunReport, first_problem, h
 WORDS: Mapping[EventKind, str] = {
     "blocked": "topics that are blocked",
     "failed": "a run that failed",
+    "outdated": "files that Airflow does not fetch",
     "unhealthy": "a cluster that is not healthy",
     "drift": "differences between files and cluster",
     "held": "changes that are held",
