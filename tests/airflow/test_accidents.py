@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -94,6 +95,18 @@ class Place:
         self.table.append((what, time.monotonic() - since, words()[-1]))
         log.info("%s | %.0f s | %s", *self.table[-1])
         assert at_least in words()[-1]
+
+    def is_told_of_files(self, what: str, *, since: float) -> None:
+        """By the DAG for all environments, which has a run of its own."""
+        said = f"{self.watch.environment} has no DAGs any more"
+
+        def words() -> list[str]:
+            told = self.watch.told_in.read_text(encoding="utf-8").splitlines()
+            return [event["verdict"] for event in map(json.loads, told) if said in event["verdict"]]
+
+        until(lambda: bool(words()), timeout_s=RUN_S)
+        self.table.append((what, time.monotonic() - since, words()[-1]))
+        log.info("%s | %.0f s | %s", *self.table[-1])
 
     def in_the_middle_of_create(self) -> str:
         """A run that has sent some of its many creates, and not all."""
@@ -195,6 +208,20 @@ def test_an_environment_file_that_is_broken_is_told(place: Place) -> None:
         assert place.state_after(run_id) == "failed"
         place.is_told("environment file broken", "failed", run_id, since=since, at_least=path.name)
         assert place.story.is_scheduled()
+        place.watch.look_after_the_end()
+    finally:
+        path.write_text(good, encoding="utf-8")
+        place.story.project.publish()
+
+
+@soak
+def test_an_environment_file_that_is_gone_is_told(place: Place) -> None:
+    path = place.story.project.topics / f"environments/{ACCIDENTS}.yaml"
+    good = path.read_text(encoding="utf-8")
+    path.unlink()
+    place.story.project.publish()
+    try:
+        place.is_told_of_files("environment file gone", since=time.monotonic())
         place.watch.look_after_the_end()
     finally:
         path.write_text(good, encoding="utf-8")

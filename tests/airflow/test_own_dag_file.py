@@ -162,6 +162,18 @@ def test_fail_on_comes_from_the_file_or_from_the_dag_file_and_takes_no_other_wor
         environment_dags("dev", topics, fail_on=["sick"])
 
 
+def test_airflow_names_the_owner_of_the_file_with_its_link_and_no_link_that_it_would_not_take(tmp_path: Path) -> None:
+    mail = "{owner: data-platform, ownerLink: 'mailto:kafka@example.com'}"
+    topics = topics_with(tmp_path, dev=mail, prod="{owner: 'a, b', ownerLink: /kafka}", no="{}")
+    dags = dags_of(topics)
+    owners = {name: dags[f"topic_pipeline_{name}"] for name in ("dev", "prod", "no")}
+    assert {name: dag.owner for name, dag in owners.items()} == {
+        "dev": "data-platform", "prod": "topicops", "no": "topicops",
+    }  # fmt: skip
+    assert dags["topic_drift_dev"].owner_links == {"data-platform": "mailto:kafka@example.com"}
+    assert owners["prod"].owner_links == owners["no"].owner_links == {}
+
+
 def test_the_form_has_its_fields_in_their_sections(tmp_path: Path) -> None:
     pipeline = dags_of(topics_with(tmp_path, dev="{mode: apply}"))["topic_pipeline_dev"]
     fields = {name: pipeline.params.get_param(name) for name in pipeline.params}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.printable import printable
+from topicops.model.specs.airflow_owner import owner_link_problem, owner_problem
 from topicops.model.specs.schedules import cron_of, schedule_problem
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 MODES = ("plan", "apply")
 BROKEN = "broken"
 """Among the words of a file: the file, or its schedule, cannot be understood."""
+_OWNER_RULES = {"owner": owner_problem, "ownerLink": owner_link_problem}
 FAIL_ON = frozenset(("unhealthy",))
 LAST_RESORT = "every 1h"
 """Of a pipeline whose file cannot say when it runs: so ``validate`` runs, fails, and is told."""
@@ -50,6 +52,9 @@ class Options:
     """Of each task."""
     fail_on: frozenset[str] = frozenset()
     """What makes a run red that did all it should: ``unhealthy``."""
+    owner: str = ""
+    """Of each task; empty: ``topicops``."""
+    owner_link: str = ""
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     """Role to rights on the DAGs, as Airflow's ``access_control``."""
 
@@ -71,6 +76,8 @@ def resolved(options: Options, environment: str, file: Path) -> Options:
         drift_schedule=_schedule(options.drift_schedule or written.get("driftSchedule"), DRIFT_SCHEDULE, environment),
         mode=_mode(options.mode or written.get("mode")),
         fail_on=options.fail_on | (FAIL_ON & set(written.get("failOn", "").split(","))),
+        owner=written.get("owner", ""),
+        owner_link=written.get("ownerLink", ""),
     )
 
 
@@ -98,6 +105,7 @@ def read_airflow_part(file: Path) -> Mapping[str, str]:
         **({} if mode is None else {"mode": mode if mode in MODES else "plan"}),
         **({BROKEN: "yes"} if broken else {}),
         **({"failOn": part["failOn"]} if "failOn" in part else {}),
+        **{name: part[name] for name, rule in _OWNER_RULES.items() if name in part and not rule(part[name])},
     }
 
 

@@ -86,7 +86,8 @@ OF_OTHER_SYSTEMS = {
 }
 """Names of things that no file describes, and who checks them."""
 FREE = {
-    "environment spec.airflow.driftSchedule", "environment spec.airflow.schedule",
+    "environment spec.airflow.driftSchedule", "environment spec.airflow.owner", "environment spec.airflow.ownerLink",
+    "environment spec.airflow.schedule",
     "environment spec.cluster.kafka.bootstrapServers", "environment spec.cluster.kafkaVersion",
     "environment spec.cluster.zookeeper.hosts",
     "environment spec.policy.exceptions[].reason",

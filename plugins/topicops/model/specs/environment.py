@@ -171,6 +171,10 @@ class Airflow(Written):
     """How long runs may end after the snapshot because nothing differs; then all is checked again."""
     fail_on: tuple[Literal["unhealthy"], ...] = ()
     """What makes a run fail that did all it should: ``unhealthy``, a cluster that is not healthy at its end."""
+    owner: str | None = None
+    """The team that Airflow names beside the DAGs."""
+    owner_link: str | None = None
+    """Where the owner's name leads there."""
 
 
 class Override(Defaults):

@@ -116,6 +116,8 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "Airflow.mode": "Whether scheduled runs send changes; left out: TOPICOPS_MODE.",
     "Airflow.fullCheckEvery": "After this time a run makes every check, also if nothing has changed.",
     "Airflow.failOn": "`[unhealthy]`: a run fails if the cluster is not healthy at its end. By default it is green.",
+    "Airflow.owner": "The team that Airflow names as the owner of these DAGs.",
+    "Airflow.ownerLink": "Where the owner's name leads in Airflow: https://… or mailto:….",
     "Override.partitions": "Partitions in this environment.",
     "Override.replicationFactor": "Replication factor in this environment.",
     "Override.configs": "Configs in this environment; they win over all other layers.",

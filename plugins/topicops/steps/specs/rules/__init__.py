@@ -65,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     environments.addresses_are_given,
     environments.leases_can_be_had,
     environments.schedules_are_readable,
+    environments.owner_can_be_shown,
     environments.exceptions_are_current,
     environment_order.environments_come_after_others,
 )

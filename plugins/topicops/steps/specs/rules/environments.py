@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
+from topicops.model.specs.airflow_owner import owner_link_problem, owner_problem
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.schedules import FORMS, schedule_problem
@@ -98,6 +99,14 @@ def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
         written = airflow.get(name, str)
         if written is not None and (problem := schedule_problem(written)):
             yield Finding("TOP205", airflow.file, airflow.values[name].span, problem, FORMS)
+
+
+def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
+    airflow = view.environment_spec.section("airflow")
+    for name, problem_of in (("owner", owner_problem), ("ownerLink", owner_link_problem)):
+        written = airflow.get(name, str)
+        if written is not None and (problem := problem_of(written)):
+            yield Finding("TOP205", airflow.file, airflow.values[name].span, problem)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
