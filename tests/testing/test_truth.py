@@ -169,6 +169,13 @@ def test_a_receiver_that_knows_of_the_cause_need_not_hear_it_again() -> None:
     assert not_said(heard, again) == set()
 
 
+def test_a_change_that_did_not_run_is_not_taken_for_an_earlier_one_of_its_topic() -> None:
+    earlier = replace(line(), run=OTHER, digest="e" * 64)
+    marked = replace(world(), audit=(earlier,), runs={OTHER: "success", RUN: "failed"})
+    found = false_statements(replace(shown(), plan={RUN: plan("run")}), marked)
+    assert [said for said in found if "still called run" in said] == []
+
+
 def test_a_page_that_says_that_it_is_old_may_be_old() -> None:
     warning = "What follows is older than the changes of two"
     old = replace(shown(), topics=topics(("old", "healthy", 1), warning=warning))
