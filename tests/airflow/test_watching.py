@@ -124,6 +124,7 @@ def test_an_environment_whose_file_is_gone_is_a_problem_that_airflow_shows(
 
     (parsed / "environments/local.yaml").unlink()
     assert [*dags_of(parsed)] == ["topic_problems"]
+    assert dags_of(parsed)["topic_problems"].schedule.run_immediately, "nobody waits for the next full hour"
     (problem,) = gone([], parsed)
     assert problem.startswith("local has no DAGs any more: environments/local.yaml is gone, and its last good run")
     assert problem.endswith(f"delete {last}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import DAG, get_current_context, get_parsing_context
+from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, get_parsing_context
 from airflow.sdk.exceptions import AirflowFailException
 
 from topicops.model.errors import UsageError
@@ -66,7 +66,7 @@ def problems_dag(problems: Sequence[str]) -> DAG:
     with DAG(
         dag_id=PROBLEMS_ID,
         dag_display_name="all environments: problems",
-        schedule="@hourly",
+        schedule=CronTriggerTimetable("0 * * * *", timezone="UTC", run_immediately=True),
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=False,
