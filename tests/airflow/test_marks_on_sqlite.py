@@ -18,6 +18,7 @@ from airflow.serialization.serialized_objects import DagSerialization, LazyDeser
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
+from sqlalchemy import select
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 DAG_ID, RUN_ID = "marked_on_sqlite", "looked_at"
@@ -53,8 +54,9 @@ def state_of_run() -> str:
 
 def test_a_scheduler_that_looks_at_a_run_ends_it_well_over_the_mark_of_a_person(dag: SerializedDAG) -> None:
     with create_session(scoped=False) as of_scheduler:
-        runs = DagRun.get_running_dag_runs_to_examine(session=of_scheduler)
-        looked_at = next(run for run in runs if run.dag_id == DAG_ID)
+        # As ``DagRun.get_running_dag_runs_to_examine`` does: with a lock, which SQLite does not have.
+        ours = select(DagRun).where(DagRun.dag_id == DAG_ID, DagRun.run_id == RUN_ID)
+        looked_at = of_scheduler.scalars(ours.with_for_update(skip_locked=True)).one()
         looked_at.dag = dag
         with create_session(scoped=False) as of_api_server:
             set_dag_run_state_to_failed(dag=dag, run_id=RUN_ID, commit=True, session=of_api_server)
