@@ -172,6 +172,9 @@ def test_airflow_names_the_owner_of_the_file_with_its_link_and_no_link_that_it_w
     }  # fmt: skip
     assert dags["topic_drift_dev"].owner_links == {"data-platform": "mailto:kafka@example.com"}
     assert owners["prod"].owner_links == owners["no"].owner_links == {}
+    own = environment_dags("dev", topics, default_args={"owner": "night shift"}).pipeline
+    assert own.owner == "night shift", "the keyword of one's own DAG file wins"
+    assert own.owner_links == {"night shift": "mailto:kafka@example.com"}, "Airflow takes a link of an owner only"
 
 
 def test_the_form_has_its_fields_in_their_sections(tmp_path: Path) -> None:

@@ -176,6 +176,13 @@ def test_a_change_that_did_not_run_is_not_taken_for_an_earlier_one_of_its_topic(
     assert [said for said in found if "still called run" in said] == []
 
 
+def test_an_earlier_run_that_found_it_so_has_not_done_what_a_broker_did() -> None:
+    earlier = replace(line(OutcomeStatus.ALREADY_SO), run=OTHER, digest="e" * 64)
+    killed = replace(world(), audit=(earlier,), runs={OTHER: "success", RUN: "failed"})
+    found = false_statements(replace(shown(), plan={RUN: plan("run")}), killed)
+    assert [said for said in found if "and a broker has done it" in said]
+
+
 def test_a_page_that_says_that_it_is_old_may_be_old() -> None:
     warning = "What follows is older than the changes of two"
     old = replace(shown(), topics=topics(("old", "healthy", 1), warning=warning))

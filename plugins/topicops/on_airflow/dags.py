@@ -250,12 +250,13 @@ def _shared(site: Site) -> dict[str, Any]:
     """What all DAGs of an environment have in common."""
     options = site.options
     pool = {"pool": options.pool} if options.pool else {}
-    owner = options.owner or str(DEFAULT_ARGS["owner"])
+    owner = {"owner": options.owner} if options.owner else {}
+    default_args = {**DEFAULT_ARGS, **owner, **pool, **options.default_args}
     return {
         "catchup": False,
         "is_paused_upon_creation": False,
-        "default_args": {**DEFAULT_ARGS, "owner": owner, **pool, **options.default_args},
-        "owner_links": {owner: options.owner_link} if options.owner_link else {},
+        "default_args": default_args,
+        "owner_links": {str(default_args["owner"]): options.owner_link} if options.owner_link else {},
         "tags": [*TAGS, site.environment, *options.tags],
         "access_control": options.access_control,
         "on_failure_callback": partial(tasks.tell_of_failure, site),
