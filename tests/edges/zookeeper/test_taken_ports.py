@@ -1,0 +1,24 @@
+"""The servers of the tests start although another process takes a port that was free a moment ago."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from fixtures import zookeeper
+from fixtures.zookeeper import start_zookeeper
+from topicops.edges.processes import free_port, stop
+
+
+@pytest.mark.parametrize("which", ["client", "secure"])
+def test_a_server_whose_port_is_taken_starts_on_another_one(
+    which: str, fast_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        given = iter([taken] if which == "client" else [free_port(), taken])
+        monkeypatch.setattr(zookeeper, "free_port", lambda busy=frozenset(): next(given, None) or free_port(busy))
+        netty = {"serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory"}
+        server = start_zookeeper(fast_folder / f"taken-{which}", extra=netty, is_secure=which == "secure")
+        stop([server.process], grace_s=2.0)
+    assert taken not in (server.port, server.secure_port)
