@@ -66,7 +66,7 @@ def test_what_a_file_does_not_name_stays(workspace_there: Workspace, old: LocalC
     planned = workspace_there.plan()
     applied = approve(workspace_there)
 
-    assert "takes a topic's overrides only all at once: the request also names the flush.ms of now" in planned.out
+    assert "all overrides of the topic are sent: the request also names the flush.ms of now" in planned.out
     assert applied.status == 0, applied.out + applied.err
     assert look(old).topics["bills"].overrides == {"flush.ms": "9000", "retention.ms": DAY, "segment.ms": "3600000"}
     assert workspace_there.plan().out.count("No changes") == 1
