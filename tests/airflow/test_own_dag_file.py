@@ -174,7 +174,9 @@ def test_airflow_names_the_owner_of_the_file_with_its_link_and_no_link_that_it_w
     assert owners["prod"].owner_links == owners["no"].owner_links == {}
     own = environment_dags("dev", topics, default_args={"owner": "night shift"}).pipeline
     assert own.owner == "night shift", "the keyword of one's own DAG file wins"
-    assert own.owner_links == {"night shift": "mailto:kafka@example.com"}, "Airflow takes a link of an owner only"
+    assert own.owner_links == {"night shift": "mailto:kafka@example.com"}, (
+        "Airflow shows a link only beside the owner that the link names"
+    )
 
 
 def test_the_form_has_its_fields_in_their_sections(tmp_path: Path) -> None:
@@ -183,7 +185,9 @@ def test_the_form_has_its_fields_in_their_sections(tmp_path: Path) -> None:
     assert list(fields) == ["mode", "only", "commit", "approved", "reviews"]
     sections = {name: field.schema["section"] for name, field in fields.items()}
     assert [name for name, section in sections.items() if section == "CI"] == ["approved", "reviews"]
-    assert {section for section in sections.values() if " " in section} == set(), "an id of HTML has no blank"
+    assert {section for section in sections.values() if " " in section} == set(), (
+        "Airflow puts the name into an HTML id"
+    )
     assert pipeline.dag_display_name == "dev: pipeline"
 
 

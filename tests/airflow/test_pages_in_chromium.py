@@ -419,7 +419,7 @@ def form_violations(browser: Browser, site: Site, dag_id: str, axe: str) -> list
 
 
 def violations_of_section(browser: Browser, axe: str, section: str) -> list[str]:
-    """Airflow opens what has the focus, takes one click at a time, and may close the section before."""
+    """Open the section first. Airflow wants the focus there before the click, and may close the one before."""
     is_open = f"{section}.getAttribute('aria-expanded') == 'true'"
     click_if_closed = f"if ({is_open}) return true; {section}.focus(); {section}.click()"
     browser.wait_for(lambda: browser.run(click_if_closed), "the section")

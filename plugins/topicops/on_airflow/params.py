@@ -29,7 +29,7 @@ COMMIT_WITHIN = "10m"
 MOST_AUTHORS = 200
 
 USUAL, FOR_CI = "Usual", "CI"
-"""Sections of the form. One word each: Airflow makes the id of an element of it, and an id has no blank."""
+"""Sections of the form. One word each: Airflow puts the name into an HTML id, and an id must not have a blank."""
 HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 COMMIT_PATTERN = "^([0-9a-f]{40}|[0-9a-f]{64})$"
 COMMIT = {"type": "string", "pattern": COMMIT_PATTERN}
