@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+from fakes.builders import environment
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.history import DIFFERENCES, LaneRun, RunPoint, Sighting, Span, SpansFound, TopicHistory
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
@@ -12,7 +13,6 @@ from topicops.steps.history.rows import delta_rows, quality_rows, unhealthy_rows
 from topicops.steps.history.spans import ordered_lanes, spans
 from topicops.steps.history.table_rows import lane_runs
 from topicops.steps.reporting.runs.history_text import differences_text, failing_rules_text, topic_history_text
-from topicops.testing.builders import environment
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
 
