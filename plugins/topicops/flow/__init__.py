@@ -9,50 +9,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.flow.applying import apply, approved_digests
+    from topicops.flow.applying import approved_digests
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.causes import why
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
-    from topicops.flow.planning import diff, diff_once, gate, make_plan, plan, snapshot, validate
+    from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
     from topicops.flow.rehearsing import rehearse, without_each_rack
-    from topicops.flow.reporting import (
-        note_verified,
-        render,
-        render_report,
-        report,
-        report_file,
-        run_report,
-        run_result,
-    )
-    from topicops.flow.runs.facts import read_facts
+    from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
+    from topicops.flow.single_steps import (
+        apply,
+        diff,
+        diff_once,
+        gate,
+        note_verified,
+        plan,
+        report,
+        snapshot,
+        validate,
+        verify,
+    )
     from topicops.flow.topic_index import index_topics
     from topicops.flow.undoing import plan_undo, undo, write_undo
-    from topicops.flow.verifying import check_topics, verify
+    from topicops.flow.verifying import check_topics
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
 _NAMES = {
-    "applying": ("apply", "approved_digests"),
+    "applying": ("approved_digests",),
     "history": ("drift_since", "quality_since", "topic_history"),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
-    "runs.facts": ("read_facts",),
     "runs.outcomes": ("read_outcomes",),
-    "planning": ("diff", "diff_once", "gate", "make_plan", "plan", "snapshot", "validate"),
+    "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "rehearsing": ("rehearse", "without_each_rack"),
-    "reporting": ("note_verified", "render", "render_report", "report", "report_file", "run_report", "run_result"),
+    "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
+    "single_steps": (
+        "apply",
+        "diff",
+        "diff_once",
+        "gate",
+        "note_verified",
+        "plan",
+        "report",
+        "snapshot",
+        "validate",
+        "verify",
+    ),
     "topic_index": ("index_topics",),
     "undoing": ("plan_undo", "undo", "write_undo"),
-    "verifying": ("check_topics", "verify"),
+    "verifying": ("check_topics",),
     "causes": ("why",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
@@ -96,7 +110,6 @@ __all__ = [
     "quality_after",
     "quality_before",
     "quality_since",
-    "read_facts",
     "read_outcomes",
     "record_drift",
     "rehearse",
@@ -107,6 +120,7 @@ __all__ = [
     "run_report",
     "run_result",
     "save_plan",
+    "shown_report",
     "snapshot",
     "topic_history",
     "topic_id",

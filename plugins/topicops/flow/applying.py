@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
@@ -21,18 +22,16 @@ from topicops.flow.runs.guards import (
     require_whole,
 )
 from topicops.flow.runs.outcomes import (
-    ApplySummary,
     count_applied_deletes,
     count_planned_deletes,
     kind_of,
     not_sent,
     noted_once_sent,
     outcome_line,
-    read_outcomes,
     unrecorded_once_sent,
     write_outcomes,
 )
-from topicops.flow.runs.run import Run, audit_folder, note, outcomes_file, read_specs, safety_notes
+from topicops.flow.runs.run import Notes, Run, audit_folder, read_specs, safety_notes
 from topicops.flow.runs.unverified import note_not_sent, note_unverified
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -46,6 +45,7 @@ from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_again
+from topicops.steps.verifying.observation import FindingKey
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
@@ -59,19 +59,32 @@ def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
     return frozenset(gated.digest for gated in plan.changes)
 
 
-def apply(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What came of the changes."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    known_findings: frozenset[FindingKey] = frozenset()
+    """What was wrong with the topics before anything was sent."""
+
+
+def carry_out(
     run: Run,
+    plan: Plan,
     *,
+    notes: Notes,
     actions: Collection[Action] = ACTIONS,
     approvals: Sequence[Approval] = (),
+    earlier: Mapping[Action, Sequence[Outcome]] = MappingProxyType({}),
     lock_timeout_s: float = 0.0,
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
-) -> ApplySummary:
-    """``outcomes-<action>.json`` for each of ``actions``.
+) -> Applied:
+    """Send what may run, and write ``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
+        earlier: Outcomes of the actions that other tasks of this run have carried out.
         approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
         started_by: Who or what started the run, for the audit log; empty: not known.
@@ -83,17 +96,17 @@ def apply(
         UnrecordedError: Requests were sent, and their outcomes could not be written down. No other error leaves this
             function after the first request: it is in the outcomes, or a note of the run.
     """
-    plan = run.read_plan()
     wanted = [g for g in plan.changes if g.change.action in actions and may_run(g, approvals)]
     if not wanted:
-        return write_outcomes(run, actions, ())
+        write_outcomes(run, actions, ())
+        return Applied()
     environment, desired = _files_of_now(run, plan).require()
     require_files(run, environment, desired)
     access, kind = replace(run.access(environment), interrupted=interrupted), kind_of(actions)
     _require_connections(access, plan, actions, approvals)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
     outcomes: list[Outcome] = []
-    with noted_once_sent(run, outcomes), access.reader() as reader:
+    with noted_once_sent(run, outcomes, notes), access.reader() as reader:
         # Before the lease, because taking a lease writes: nothing is written to another cluster.
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
@@ -109,16 +122,23 @@ def apply(
             live = with_lost_topics(run, with_needed_answers(access, live, plan, desired), plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
-                run, environment, plan, desired=desired, live=live, approvals=approvals, server_time=server_time
+                run,
+                environment,
+                plan,
+                desired=desired,
+                live=live,
+                approvals=approvals,
+                notes=notes,
+                server_time=server_time,
             )
-            note(run, [*safety_notes(environment), *filter(None, [difference_text(server_time, Clock())])])
-            note(run, recover_earlier_runs(run, reader))
+            notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, Clock())])])
+            notes.add(recover_earlier_runs(run, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
             _note_unsent(run, journal, unsent)
-            if reason := _reason_to_wait(run, final, actions):
+            if reason := _reason_to_wait(final, actions, earlier):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
-                return write_outcomes(run, actions, [*unsent, *waiting])
+                return Applied(outcomes=write_outcomes(run, actions, [*unsent, *waiting]))
             comments = _comments(approvals, judged.approved)
             sending = _Sending(
                 run,
@@ -131,12 +151,15 @@ def apply(
                 interrupted,
                 server_time,
                 started_by,
+                notes,
             )
             sending.send(live, reader, lease, journal, into=outcomes)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
-        return ApplySummary.of(run, [*unsent, *outcomes])
-    return _recorded(run, actions, [*unsent, *outcomes], live)
+        return Applied(outcomes=(*unsent, *outcomes))
+    return Applied(
+        outcomes=_recorded(run, actions, [*unsent, *outcomes], live), known_findings=frozenset(sending.known_findings)
+    )
 
 
 def _require_connections(
@@ -160,7 +183,7 @@ def _files_of_now(run: Run, plan: Plan) -> Validated:
     return read() if run.pinned is None and since is None else read_files(run, read, since=since)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Sending:
     """What one apply sends, and in whose name."""
 
@@ -177,6 +200,9 @@ class _Sending:
     interrupted: Callable[[], bool]
     server_time: ServerTime | None
     started_by: str
+    notes: Notes
+    known_findings: Collection[FindingKey] = ()
+    """What was wrong with the topics before anything was sent."""
 
     def send(
         self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal, *, into: list[Outcome]
@@ -195,7 +221,7 @@ class _Sending:
             audit_lines = audit.check().count
             count_planned_deletes(self.run, live, to_run)
             topics = [gated.change.topic for gated in to_run]
-            record_baseline(self.run, live, topics, kind=kind_of(self.actions))
+            self.known_findings = record_baseline(self.run, self.access, live, topics, kind=kind_of(self.actions))
             note_unverified(self.run, topics)
             wrappers, epoch_before = PORT_WRAPPERS.get(), reader.controller_epoch()
             with (
@@ -213,7 +239,7 @@ class _Sending:
                     )
                 )
             note_not_sent(self.run, {outcome.topic for outcome in into if not outcome.sent})
-            note(self.run, _controller_note(epoch_before, reader))
+            self.notes.add(_controller_note(epoch_before, reader))
             if any(outcome.sent for outcome in into):
                 _show_audit_end(self.run, audit)
 
@@ -289,14 +315,14 @@ def _show_audit_end(run: Run, audit: FileAuditLog) -> None:
         run.progress(str(error))
 
 
-def _reason_to_wait(run: Run, plan: Plan, actions: Collection[Action]) -> str | None:
+def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Action, Sequence[Outcome]]) -> str | None:
     """Why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
     if "delete" not in actions:
         return None
     rule = "deletes run only when all before succeeded"
     for action in (action for action in ACTIONS if action not in actions):
-        if run.store.has(outcomes_file(action)):
-            failed = [outcome for outcome in read_outcomes(run, [action]) if outcome.status not in IN_PLACE]
+        if action in earlier:
+            failed = [outcome for outcome in earlier[action] if outcome.status not in IN_PLACE]
             if failed:
                 return f"{rule}; {action} of {failed[0].topic} ended {failed[0].status}"
         elif any(gated.change.action == action for gated in plan.with_gate(GateWord.RUN)):
@@ -306,8 +332,8 @@ def _reason_to_wait(run: Run, plan: Plan, actions: Collection[Action]) -> str | 
 
 def _recorded(
     run: Run, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot
-) -> ApplySummary:
+) -> tuple[Outcome, ...]:
     with unrecorded_once_sent(outcomes):
-        summary = write_outcomes(run, actions, outcomes)
+        written = write_outcomes(run, actions, outcomes)
         count_applied_deletes(run, live, outcomes)
-    return summary
+    return written

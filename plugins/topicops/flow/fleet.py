@@ -22,19 +22,22 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.flow.engines import engine_for
 from topicops.flow.history import record
 from topicops.flow.inspecting import record_drift
-from topicops.flow.planning import diff, gate, keep_delta, keep_snapshot, keep_specs, plan, read_cluster, snapshot
+from topicops.flow.planning import admit, checked, read_cluster, specs_of
 from topicops.flow.quality import quality_before
+from topicops.flow.runs.kept import keep_specs, load_results, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     EngineChoice,
+    Notes,
     Run,
     no_progress,
     now,
     open_run,
     read_environment,
 )
-from topicops.flow.runs.topic_data import prune
-from topicops.flow.whole_runs import verify_cluster
+from topicops.flow.runs.values import Comparison
+from topicops.flow.single_steps import diff, gate, plan, snapshot
+from topicops.flow.whole_runs import check_cluster
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus
@@ -50,11 +53,13 @@ from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plans.plan_wording import summary_line
 from topicops.steps.reporting.runs.fleet_text import fleet_text, fleet_values
+from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
 ALL = "all"
@@ -201,8 +206,13 @@ def plan_fleet(
     _compare(steps, engine, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
-    steps.each(record)
+    steps.each(_record)
     return steps.report(found)
+
+
+def _record(run: Run) -> None:
+    results = load_results(run)
+    record(run, results, Notes(run, results.notes))
 
 
 def drift_fleet(fleet: Fleet, *, engine: EngineChoice = "auto", only: str | None = None) -> FleetReport:
@@ -221,7 +231,7 @@ def look_at_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
 
 
 def verify_fleet(fleet: Fleet) -> FleetReport:
-    """Check every topic of each cluster once, as ``verify_cluster`` does."""
+    """Check every topic of each cluster once, as ``check_cluster`` does."""
     steps = Steps(fleet)
     for run, validated in _judged(steps, no_topic):
         steps.take(run, partial(_keep_environment, validated=validated))
@@ -239,9 +249,13 @@ def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
     prune(next(iter(fleet.runs.values())).home, now=now())
     commit = commit_below(fleet.topics, fleet.version)
     for run, validated in _judged(steps, needs):
-        steps.take(run, partial(keep_specs, validated=validated, commit=commit, as_tables=as_tables))
+        steps.take(run, partial(_keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
+
+
+def _keep_specs(run: Run, *, validated: Validated, commit: str | None, as_tables: bool) -> None:
+    keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
 
 
 def _compare(steps: Steps, choice: EngineChoice, *, states: bool, needs: Needs | None) -> None:
@@ -362,11 +376,15 @@ def read_in_task(run: Run, *, states: bool) -> bytes:
     """Read one cluster into tables. Each attempt has a folder of its own, because Spark may repeat a task."""
     folder = f"attempt-{secrets.token_hex(8)}"
     tables = run.known_tables().below(folder)
-    found = attempt(partial(read_cluster, tables=tables, states=states), run)
+    found = attempt(partial(_read_cluster, tables=tables, states=states), run)
     if isinstance(found, Failure):
         tables.remove_all()
         return msgspec.json.encode(Answer(failure=found))
     return msgspec.json.encode(Answer(live=replace(found, topics={}), folder=folder))
+
+
+def _read_cluster(run: Run, *, tables: TableFolder, states: bool) -> ClusterSnapshot:
+    return read_cluster(run.access(read_environment(run)), run.read_desired(), tables=tables, states=states)
 
 
 def _keep_answer(run: Run, *, live: ClusterSnapshot, folder: str) -> None:
@@ -374,7 +392,7 @@ def _keep_answer(run: Run, *, live: ClusterSnapshot, folder: str) -> None:
 
     tables = run.known_tables()
     tables.take(tables.below(folder))
-    keep_snapshot(run, replace(live, topics=read_live_topics(tables)))
+    admit(run, read_environment(run), run.read_desired(), replace(live, topics=read_live_topics(tables)))
 
 
 def _require_quality(run: Run) -> None:
@@ -391,7 +409,7 @@ def _keep_delta(run: Run, *, spark: SparkSession, delta: Delta, classes: Sequenc
         count_partitions(RunTables(spark, run.known_tables(), live)) if live.has_states else counts_without_states(live)
     )
     facts = facts_of(counts, live, classes)
-    keep_delta(run, delta, facts, desired=run.read_desired().topics, live=live.topics)
+    checked(run, Comparison(delta=delta, facts=facts), desired=run.read_desired().topics, live=live.topics)
 
 
 def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
@@ -438,12 +456,11 @@ def _standing_of(found: Plan) -> Standing:
 
 
 def _verified(run: Run) -> EnvironmentResult:
-    ended = verify_cluster(run)
-    lines = run.store.read_text("report.txt").splitlines()
+    ended = check_cluster(run, read_environment(run))
     return EnvironmentResult(
         environment=run.environment,
-        standing=Standing.HEALTHY if ended is ExitStatus.SUCCESS else Standing.UNHEALTHY,
-        summary=lines[0] if lines else "",
+        standing=Standing.HEALTHY if ended.status is ExitStatus.SUCCESS else Standing.UNHEALTHY,
+        summary=headline(ended.report),
         path=str(run.store.path("report.txt")),
-        exit_status=ended,
+        exit_status=ended.status,
     )

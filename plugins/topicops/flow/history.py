@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -21,10 +20,10 @@ from topicops.edges.extras import has_extra, require_extra
 from topicops.edges.history.append import append
 from topicops.edges.history.places import known_environments
 from topicops.edges.history.spool import SpooledHistory
-from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import PLAN_FILE, EngineChoice, Run, home_folder, note, now, outcomes_file, read_environment
+from topicops.flow.runs.run import EngineChoice, Notes, Run, home_folder, now
+from topicops.flow.runs.values import RunResults
 from topicops.model.errors import TopicopsError, UsageError
-from topicops.model.plans.changes import ACTIONS, GateWord
+from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.history import (
@@ -42,7 +41,8 @@ from topicops.model.runs.history import (
     TrendRun,
     Trends,
 )
-from topicops.model.runs.results import IN_PLACE, QualityReport, QualitySuite, quality_file
+from topicops.model.runs.reading import Reading
+from topicops.model.runs.results import IN_PLACE, QualitySuite
 from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
 from topicops.steps.history.rows import delta_rows, outcome_rows, quality_rows, unhealthy_rows
 
@@ -54,21 +54,19 @@ COMPACTION_S = 1.0
 SUITES: tuple[QualitySuite, ...] = ("before", "after")
 
 
-def record(run: Run, *, mode: Mode | None = None) -> None:
-    """Add the run to the history, from its artifacts. A problem becomes a note of the run, and never fails it.
+def record(run: Run, results: RunResults, notes: Notes, *, mode: Mode | None = None) -> None:
+    """Add the run to the history. A problem never fails the run: it becomes one of its notes.
 
     Args:
-        mode: None: ``apply`` or ``plan``, by whether the run could send changes.
+        mode: None means ``apply`` or ``plan``, by whether the run could send changes.
     """
     try:
-        _add(run, _entry_of(run, mode))
+        _add(run, _entry_of(run, results, mode))
     except TopicopsError as error:
         sentence = _unrecorded(error)
         run.progress(sentence)
-        try:
-            note(run, [sentence])
-        except TopicopsError:  # the disk that refused the history refuses the note too
-            return
+        with suppress(TopicopsError):  # the disk that refused the history may refuse the note too
+            notes.add([sentence])
 
 
 def drift_since(environment: str, since: str, *, engine: EngineChoice = "auto", only: str | None = None) -> SpansFound:
@@ -180,50 +178,47 @@ def _unrecorded(error: TopicopsError) -> str:
     return f"this run is not in the history, or the history is not compacted: {error}"
 
 
-def _entry_of(run: Run, mode: Mode | None) -> HistoryEntry:
-    outcomes, files = read_outcomes(run), [outcomes_file(action) for action in ACTIONS]
-    delta = run.read_delta() if run.store.has("delta.json") else None
-    reports = _quality_reports(run)
-    results = [result for report in reports for result in report.results]
+def _entry_of(run: Run, results: RunResults, mode: Mode | None) -> HistoryEntry:
+    outcomes, delta, environment = results.outcomes, results.delta, results.environment
+    reports = [report for report in (results.quality_before, results.quality_after) if report]
+    rules = [result for report in reports for result in report.results]
     row = RunRow(
-        mode=mode or ("apply" if any(map(run.store.has, files)) else "plan"),
+        mode=mode or ("apply" if results.has_applied else "plan"),
         topicops=__version__,
-        checked_before=any(report.suite == "before" for report in reports),
-        checked_after=any(report.suite == "after" for report in reports),
+        checked_before=results.quality_before is not None,
+        checked_after=results.quality_after is not None,
         in_place=sum(outcome.status in IN_PLACE for outcome in outcomes),
         not_in_place=sum(outcome.status not in IN_PLACE for outcome in outcomes),
-        rules=len(results),
-        rules_failed=sum(not result.success for result in results),
+        rules=len(rules),
+        rules_failed=sum(not rule.success for rule in rules),
     )
     return HistoryEntry(
         environment=run.environment,
         run=run.name,
         recorded_at=now(),
-        runs=(_with_counts(_with_plan(_with_reading(row, run), run), delta),),
-        deltas=tuple(delta_rows(delta, read_environment(run))) if delta else (),
+        runs=(_with_counts(_with_plan(_with_reading(row, results.reading), results.plan), delta),),
+        deltas=tuple(delta_rows(delta, environment)) if delta and environment else (),
         quality=tuple(quality_rows(reports)),
         unhealthy=tuple(unhealthy_rows(reports)),
         outcomes=tuple(outcome_rows(outcomes)),
     )
 
 
-def _with_reading(row: RunRow, run: Run) -> RunRow:
-    read = run.store.read_json("run.json") if run.store.has("run.json") else None
-    if not isinstance(read, dict):
+def _with_reading(row: RunRow, read: Reading | None) -> RunRow:
+    if read is None:
         return row
     return replace(
         row,
-        read_at=datetime.fromisoformat(str(read["read_at"])),
-        source=read.get("source"),
-        cluster_id=read.get("cluster_id"),
-        topics=read.get("topics"),
-        partitions=read.get("partitions"),
-        brokers=read.get("brokers"),
+        read_at=read.read_at,
+        source=read.source,
+        cluster_id=read.cluster_id,
+        topics=read.topics,
+        partitions=read.partitions,
+        brokers=read.brokers,
     )
 
 
-def _with_plan(row: RunRow, run: Run) -> RunRow:
-    plan: Plan | None = run.read_plan() if run.store.has(PLAN_FILE) else None
+def _with_plan(row: RunRow, plan: Plan | None) -> RunRow:
     if plan is None:
         return row
     return replace(
@@ -240,11 +235,6 @@ def _with_counts(row: RunRow, delta: Delta | None) -> RunRow:
     if delta is None:
         return row
     return replace(row, compared=True, **{str(name): count for name, count in delta.counts.items()})  # type: ignore[arg-type]
-
-
-def _quality_reports(run: Run) -> Sequence[QualityReport]:
-    names = [quality_file(suite) for suite in SUITES if run.store.has(quality_file(suite))]
-    return [run.store.read_value(name, QualityReport) for name in names]
 
 
 def _history(environment: str, engine: EngineChoice, home: Path | None = None) -> History | SpooledHistory:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from topicops.edges.extras import has_extra
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
     CountedSummary,
+    Notes,
     Run,
     audit_folder,
     home_folder,
@@ -85,7 +87,8 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     run.progress(summary)
     path = run.store.write_json("drift.json", drift_values(found))
     counts = {kind.value: number for kind, number in counted(found.entries).items()}
-    record(run, mode="drift")
+    results = load_results(run)
+    record(run, results, Notes(run, results.notes), mode="drift")
     return DriftSummary(path=str(path), summary=summary, differences=len(found.entries), counts=counts)
 
 

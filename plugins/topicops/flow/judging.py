@@ -10,7 +10,7 @@ from topicops.flow.runs.access import Access, with_broker_answers, with_log_dire
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics, known_past_deletes
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import Notes, Run
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
@@ -57,18 +57,23 @@ def judge_now(
     desired: Desired,
     live: ClusterSnapshot,
     approvals: Sequence[Approval],
+    notes: Notes,
     server_time: ServerTime | None = None,
 ) -> Judged:
     """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
+        notes: Get why an approval does not count.
         live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
         server_time: Beside this host's clock: ``notBefore`` must be over, and an approval must last, by both.
     """
     anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, Clock()))
     approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew), server_time=server_time)
+    notes.add(approved.objections)
     waits = tuple(waits_for(run, environment, commit_of_files(run))) if environment.spec.policy.after else ()
-    return judge_again(plan, anew, desired=desired, live=live, environment=environment, approved=approved, waits=waits)
+    return judge_again(
+        plan, anew, desired=desired, live=live, environment=environment, approved=approved.signatures, waits=waits
+    )
 
 
 def _planned_anew(

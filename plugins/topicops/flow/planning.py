@@ -1,69 +1,56 @@
-"""From files and cluster to a plan: validate, snapshot, diff, plan, gate. Nothing here writes to the cluster."""
+"""From files and cluster to a plan: read, compare, plan, gate. Nothing here writes to the cluster.
+
+Each step takes values and gives values; ``kept`` writes them to the run's folder.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from topicops.flow.engines import ChosenEngine, engine_for, topics_to_compare
+from topicops.flow.engines import engine_for, topics_to_compare
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.commits import (
-    commit_notes,
-    commit_of_files,
-    read_files,
-    require_pinned_files,
-    wait_for_pinned_files,
-)
-from topicops.flow.runs.facts import write_facts
+from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures
+from topicops.flow.runs.kept import (
+    keep_changes,
+    keep_comparison,
+    keep_plan,
+    keep_reading,
+    keep_snapshot,
+    keep_specs,
+    live_snapshot,
+    prune,
+)
 from topicops.flow.runs.lost_topics import known_past_deletes, remember_topics
 from topicops.flow.runs.one_home import place_of
-from topicops.flow.runs.run import (
-    DELTA_FILE,
-    DIAGNOSTICS_FILE,
-    ENVIRONMENT_FILE,
-    FILES_COMMIT,
-    KINDS,
-    NOTES_FILE,
-    PLAN_FILE,
-    CountedSummary,
-    Engine,
-    EngineChoice,
-    Run,
-    Summary,
-    baseline_file,
-    diagnostics_named,
-    now,
-    outcomes_file,
-    read_environment,
-    read_needed_specs,
-    read_specs,
-    safety_notes,
-)
-from topicops.flow.runs.topic_data import live_snapshot, prune, write_desired, write_live
+from topicops.flow.runs.run import Engine, EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
+from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import ClusterError, SpecError
+from topicops.model.errors import ClusterError
 from topicops.model.plans.approval import Approval
-from topicops.model.plans.changes import ACTIONS, CreateTopic, GateWord
+from topicops.model.plans.changes import CreateTopic
 from topicops.model.plans.delta import Delta, TopicClass, TopicDelta, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
-from topicops.model.plans.plan_file import changes_to_json, plan_to_json
-from topicops.model.ports import Clock, ServerTime
-from topicops.model.runs.facts import Facts, facts_file
+from topicops.model.ports import Clock, ConnectionSource, ServerTime
+from topicops.model.runs.facts import Facts
+from topicops.model.runs.reading import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.log_directories import not_checked
+from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
+from topicops.steps.planning.diff import check_conserved
+from topicops.steps.planning.diff import diff as plain_diff
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
@@ -89,211 +76,152 @@ BLIND_SPOTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateSummary(Summary):
-    topics: int
-    warnings: int
-    commit: str | None
-    digest: str
+class Gated:
+    """A plan with the gate's word on each change."""
+
+    plan: Plan
+    objections: Sequence[str] = ()
+    """Why an approval does not count, a sentence each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotSummary(Summary):
-    cluster_id: str
-    topics: int
-    partitions: int
-    brokers: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffSummary(Summary):
-    counts: Mapping[str, int]
-    """Topics of each class."""
-    seconds: float
-    """Of this step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSummary(Summary):
-    changes: int
-    blocked: int
-    drift: int
-    unmanaged: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateSummary(CountedSummary):
-    """How many changes have each word of the gate."""
-
-    fingerprint: str
-
-
-def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
-    """``environment.json`` and ``desired.json``. Opens no connection.
+def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Planned:
+    """Validate, snapshot, diff, plan and gate; the run is in the history then.
 
     Args:
-        as_tables: Keep the topics of this run, desired and live, in tables.
-        patience_s: How long to wait until the files are those of the commit that the run is pinned to.
+        states: Read partition states too.
+        only: A glob, or names; topics that do not match are left out.
 
     Raises:
-        SpecError: With every problem, which ``diagnostics.json`` keeps for the run's page.
-        MovedFilesError: The files are not of the pinned commit.
+        SpecError: With every problem of the files.
+        WrongTargetError: It is another cluster, or too many topics are gone.
+        ClusterError: It cannot be read.
+        DiffError: The classes do not add up to the topics of files and cluster.
+        TopicopsError: Spark failed, or its counts are not those of the snapshot.
     """
-    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
-    validated, commit = read_files(run, lambda: read_specs(run))
-    run.store.remove(DIAGNOSTICS_FILE)
-    run.store.write_text(FILES_COMMIT, commit or "")
-    try:
-        return _keep_read_specs(run, validated, commit, as_tables=as_tables)
-    except SpecError as error:
-        found = diagnostics_named(run.topics, error.diagnostics)
-        run.store.write_value(DIAGNOSTICS_FILE, found)
-        raise SpecError(found) from error
+    from topicops.flow.history import record
 
-
-def _keep_read_specs(run: Run, validated: Validated, commit: str | None, *, as_tables: bool) -> ValidateSummary:
+    run.progress(f"Reading {run.topics}")
+    validated = read_needed_specs(run, needs_of(only))
+    chosen = engine_for(engine, topics_to_compare(run, validated))
+    specs = specs_of(validated, commit_of_files(run))
     prune(run.home, now=now())
-    return keep_specs(run, validated, commit=commit, as_tables=as_tables)
+    keep_specs(run, specs, as_tables=chosen.engine == "spark")
+    with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
+        run.progress(f"Reading the live topics of {run.environment}")
+        snapshot = read_snapshot(run, specs.environment, specs.desired, states=states)
+        run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
+        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine)
+    snapshot, change_set = plan_changes(run, specs, snapshot, comparison.delta, only=only)
+    gated = gate_changes(run, specs.environment, change_set)
+    planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
+    keep_plan(run, gated.plan)
+    record(run, planned.results(), Notes(run))
+    return planned
 
 
-def keep_specs(run: Run, validated: Validated, *, commit: str | None, as_tables: bool) -> ValidateSummary:
-    """What ``validate`` writes. Raises ``SpecError`` for files that are not valid."""
+def specs_of(validated: Validated, commit: str | None) -> Specs:
+    """Give the valid files. Raises ``SpecError`` with every problem of files that are not."""
     environment, desired = validated.require()
-    run.store.write_value(ENVIRONMENT_FILE, environment)
-    desired = replace(desired, commit=commit)
-    path = write_desired(run, desired, environment.spec.cluster.release, as_tables=as_tables)
-    return ValidateSummary(
-        path=str(path),
-        topics=len(desired.topics),
-        warnings=len(desired.warnings),
-        commit=desired.commit,
-        digest=desired.digest,
-    )
+    return Specs(environment=environment, desired=replace(desired, commit=commit))
 
 
-def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
-    """``live.json``. Raises ``WrongTargetError`` for another cluster or a shrunken world, else ``ClusterError``."""
-    started = time.monotonic()
-    note_reading(run, "before")
-    live = read_cluster(run, tables=run.tables(), states=states)
-    path = keep_snapshot(run, live)
-    return SnapshotSummary(
-        path=str(path),
-        cluster_id=live.cluster_id,
-        topics=len(live.topics),
-        partitions=live.partitions,
-        brokers=len(live.brokers),
-        seconds=round(time.monotonic() - started, 3),
-    )
-
-
-def read_cluster(run: Run, *, tables: TableFolder | None, states: bool) -> ClusterSnapshot:
-    """The environment's own cluster as it is now. Nothing is kept but its topics, in these tables.
+def read_snapshot(run: Run, environment: Environment, desired: Desired | None, *, states: bool) -> Snapshot:
+    """Read the cluster, and keep the snapshot.
 
     Raises:
-        WrongTargetError: It is another cluster.
+        WrongTargetError: It is another cluster, or too many topics are gone.
         ClusterError: It cannot be read.
         UsageError: A connection cannot be used.
     """
-    from topicops.steps.planning.cluster_guard import require_cluster_id
+    note_reading(run, "before")
+    live = read_cluster(run.access(environment), desired, tables=run.tables(), states=states)
+    return admit(run, environment, desired, live)
 
-    environment = read_environment(run)
-    access = run.access(environment)
+
+def read_cluster(
+    access: Access, desired: Desired | None, *, tables: TableFolder | None, states: bool
+) -> ClusterSnapshot:
+    """Read the environment's own cluster as it is now. Nothing is kept but its topics, in these tables.
+
+    Args:
+        desired: The topics of the files; None means that this run looks at the cluster alone.
+    """
+    environment = access.environment
     if environment.spec.cluster.kafka is not None:
         access.kafka("reader")  # what could not be applied and verified is not planned
     with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = live_snapshot(tables, reader, environment.spec.cluster.release, states=states)
-        if run.store.has("desired.json"):
+        if desired is not None:
             # A topic that the brokers hide from this reader looks absent, and would be planned as new.
-            reader.require_describable(sorted(run.read_desired().topics.keys() - live.topics.keys()))
+            reader.require_describable(sorted(desired.topics.keys() - live.topics.keys()))
     return live
 
 
-def keep_snapshot(run: Run, live: ClusterSnapshot) -> Path:
-    """``live.json`` of what ``read_cluster`` gave. Raises ``ShrunkenWorldError`` when too many topics are gone."""
+def admit(run: Run, environment: Environment, desired: Desired | None, live: ClusterSnapshot) -> Snapshot:
+    """Keep what was read, and remember its topics. Raises ``ShrunkenWorldError`` when too many topics are gone."""
     from topicops.edges.home.topic_count import TopicCount
-    from topicops.steps.planning.cluster_guard import require_not_shrunken
 
     topic_count = TopicCount(run.home, live.cluster_id)
     topics_before = topic_count.read()
-    require_not_shrunken(len(live.topics), topics_before, read_environment(run).spec.limits.shrink_percent)
+    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
     topic_count.write(len(live.topics))
-    read_at = now()
-    path = write_live(run, replace(live, lost=remember_topics(run, live, at=read_at)))
-    read = {"read_at": read_at.isoformat(), "source": live.source, "topics_at_last_good_snapshot": topics_before}
-    size = {"topics": len(live.topics), "partitions": live.partitions, "brokers": len(live.brokers)}
-    here = place_of(run.home)
-    place = {"host": here.host, "home": here.token}
-    run.store.write_json("run.json", {**read, **place, "cluster_id": live.cluster_id, **size})
-    return path
+    read_at, here = now(), place_of(run.home)
+    snapshot = Snapshot(
+        live=replace(live, lost=remember_topics(run, live, desired, at=read_at)),
+        reading=Reading(
+            read_at=read_at,
+            source=live.source,
+            cluster_id=live.cluster_id,
+            topics=len(live.topics),
+            partitions=live.partitions,
+            brokers=len(live.brokers),
+            topics_at_last_good_snapshot=topics_before,
+            host=here.host,
+            home=here.token,
+        ),
+    )
+    keep_snapshot(run, snapshot)
+    return snapshot
 
 
-def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
-    """``delta.json`` and ``facts-before.json``.
-
-    Raises:
-        DiffError: The classes do not add up to the topics of files and cluster.
-        TopicopsError: Spark failed, or its counts are not those of the snapshot.
-    """
-    desired, live, tables = run.read_desired(), run.read_live(), run.tables()
-    started = time.monotonic()
+def compare(run: Run, desired: Desired, live: ClusterSnapshot, *, engine: Engine) -> Comparison:
+    """Compare, and keep the comparison. Raises ``DiffError``, or ``TopicopsError`` of Spark."""
+    tables = run.tables()
     if engine == "spark" and tables is not None:
-        delta, facts = _compared_by_spark(run, tables, desired, live)
+        delta, facts = _compared_by_spark(run.connections, tables, desired, live)
     else:
         delta, facts = _compared_by_python(desired, live)
-    path = keep_delta(run, delta, facts, desired=desired.topics, live=live.topics)
-    return _diff_summary(path, delta, started)
+    return checked(run, Comparison(delta=delta, facts=facts), desired=desired.topics, live=live.topics)
 
 
-def diff_once(run: Run, *, engine: Engine = "spark") -> DiffSummary:
-    """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
-    started = time.monotonic()
-    if not run.store.has(DELTA_FILE):
-        return diff(run, engine=engine)
-    return _diff_summary(run.store.path(DELTA_FILE), run.read_delta(), started)
+def checked(run: Run, comparison: Comparison, *, desired: Iterable[str], live: Iterable[str]) -> Comparison:
+    """Keep a comparison of these topics. Raises ``DiffError`` if its classes do not add up to them."""
+    check_conserved(comparison.delta, desired, live)
+    keep_comparison(run, comparison)
+    return comparison
 
 
-def _diff_summary(path: Path, delta: Delta, started: float) -> DiffSummary:
-    counts = {topic_class.value: count for topic_class, count in delta.counts.items()}
-    return DiffSummary(path=str(path), counts=counts, seconds=round(time.monotonic() - started, 3))
+def plan_changes(
+    run: Run, specs: Specs, snapshot: Snapshot, delta: Delta, *, only: Only | None = None
+) -> tuple[Snapshot, ChangeSet]:
+    """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
-
-def keep_delta(run: Run, delta: Delta, facts: Facts, *, desired: Iterable[str], live: Iterable[str]) -> Path:
-    """What ``diff`` writes, about these topics, by name. Raises ``DiffError`` as ``diff`` does."""
-    from topicops.steps.planning.diff import check_conserved
-
-    check_conserved(delta, desired, live)
-    tables = run.tables()
-    write_facts(run, "before", facts, tables)
-    if tables is not None:
-        from topicops.edges.tables.results import write_delta
-
-        write_delta(tables, delta)
-    return run.store.write_value(DELTA_FILE, delta)
-
-
-def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
-    """``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
-
-    Args:
-        only: A glob, or names; topics that do not match are left out.
+    The snapshot knows the brokers' releases then.
     """
-    environment = read_environment(run)
-    access = run.access(environment)
-    desired, live, delta, at = run.read_desired(), run.read_live(), run.read_delta(), now()
+    environment, desired, live = specs.environment, specs.desired, snapshot.live
+    access, at = run.access(environment), now()
     named = {row.topic for row in delta.topics} | live.deleting.keys()
     hold(desired.topics, named)
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
-    live, activity, warnings = _with_broker_answers(access, live, delta)
+    live, activity, doubts_of_brokers = _with_broker_answers(access, live, delta)
     missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}
     live = replace(live, past_deletes=known_past_deletes(run, missing))
     server_time, doubts = _server_time(access, delta)
-    if live.unknown:
-        warnings = (*warnings, BLIND_SPOTS)
     warnings = (
-        *warnings,
+        *doubts_of_brokers,
+        *((BLIND_SPOTS,) if live.unknown else ()),
         *release_warnings(environment, live.releases),
         *safety_notes(environment),
         *access.login_notes(),
@@ -305,15 +233,11 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(run, change_set, live)
     change_set = _with_rack_losses(change_set, live)
-    path = run.store.write_text("changes.json", changes_to_json(change_set))
-    run.note_releases(live.releases)
-    return PlanSummary(
-        path=str(path),
-        changes=len(change_set.changes),
-        blocked=len(change_set.blocked),
-        drift=len(change_set.drift),
-        unmanaged=len(change_set.unmanaged),
-    )
+    keep_changes(run, change_set)
+    if live.releases is not None:
+        snapshot = replace(snapshot, reading=replace(snapshot.reading, brokers_run=str(live.releases)))
+        keep_reading(run, snapshot.reading)
+    return snapshot, change_set
 
 
 def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
@@ -343,63 +267,40 @@ def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnap
     return replace(change_set, changes=with_notes_of_lost_files(change_set.changes, lost, partitions))
 
 
-def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
-    """``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
+def gate_changes(
+    run: Run,
+    environment: Environment,
+    change_set: ChangeSet,
+    *,
+    approvals: Sequence[Approval] = (),
+    is_merged: bool = True,
+) -> Gated:
+    """Sort each change into run, held or skipped; the approvals let run what the policy counts.
 
-    An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
+    Args:
+        is_merged: Whether the files have their commit, which ``policy.after`` asks for.
 
     Raises:
         MovedFilesError: The files are not of the commit that the run is pinned to.
     """
-    require_pinned_files(run)
-    environment, change_set = read_environment(run), run.read_change_set()
-    warnings = (*change_set.warnings, *commit_notes(run, environment, change_set))
-    waits = tuple(waits_for(run, environment, change_set.source.commit))
-    return _gated(run, environment, replace(change_set, warnings=warnings), approvals, waits)
-
-
-def gate_before_merge(run: Run) -> GateSummary:
-    """As ``gate``, for files that have no commit yet: ``policy.after`` is asked when they have one."""
-    return _gated(run, read_environment(run), run.read_change_set(), (), ())
-
-
-def _gated(
-    run: Run, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval], waits: Sequence[str]
-) -> GateSummary:
-    run.store.remove(*(outcomes_file(action) for action in ACTIONS), "checks.json", NOTES_FILE)
-    run.store.remove("quality-after.json", facts_file("after"))
-    run.store.remove(*(baseline_file(kind) for kind in KINDS))
+    waits: Sequence[str] = ()
+    if is_merged:
+        require_pinned_files(run)
+        warnings = (*change_set.warnings, *commit_notes(run, environment, change_set))
+        change_set = replace(change_set, warnings=warnings)
+        waits = tuple(waits_for(run, environment, change_set.source.commit))
     first = gate_step(change_set, environment, waits=waits)
-    approved = counted_signatures(run, environment, approvals, first.changes)
-    gated = gate_step(change_set, environment, approved=approved, waits=waits)
-    path = run.store.write_text(PLAN_FILE, plan_to_json(gated))
-    counts = {word.value: len(gated.with_gate(word)) for word in GateWord}
-    return GateSummary(path=str(path), fingerprint=gated.fingerprint, counts=counts)
+    counted = counted_signatures(run, environment, approvals, first.changes)
+    gated = gate_step(change_set, environment, approved=counted.signatures, waits=waits)
+    return Gated(plan=gated, objections=counted.objections)
 
 
-def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Plan:
-    """Validate, snapshot, diff, plan and gate; the run is in the history then."""
-    from topicops.flow.history import record
-
-    run.progress(f"Reading {run.topics}")
-    chosen = _validate_for(run, engine, only)
-    with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
-        run.progress(f"Reading the live topics of {run.environment}")
-        found = snapshot(run, states=states)
-        run.progress(f"Comparing with {found.topics} live topics ({chosen})")
-        diff(run, engine=chosen.engine)
-    plan(run, only=only)
-    gate(run)
-    record(run)
-    return run.read_plan()
-
-
-def _validate_for(run: Run, choice: EngineChoice, only: Only | None) -> ChosenEngine:
-    """As ``validate``; the engine is chosen when the topics of the files are known, and before they are kept."""
-    validated = read_needed_specs(run, needs_of(only))
-    chosen = engine_for(choice, topics_to_compare(run, validated))
-    _keep_read_specs(run, validated, commit_of_files(run), as_tables=chosen.engine == "spark")
-    return chosen
+def gate_again(run: Run, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval]) -> Gated:
+    """Gate with these approvals, and keep the plan; the report says why an approval does not count."""
+    gated = gate_changes(run, environment, change_set, approvals=approvals)
+    keep_plan(run, gated.plan)
+    Notes(run).add(gated.objections)
+    return gated
 
 
 def _spark_beside(run: Run) -> AbstractContextManager[None]:
@@ -409,13 +310,15 @@ def _spark_beside(run: Run) -> AbstractContextManager[None]:
     return spark_application(connections=run.connections)
 
 
-def _compared_by_spark(run: Run, tables: TableFolder, desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
+def _compared_by_spark(
+    connections: ConnectionSource, tables: TableFolder, desired: Desired, live: ClusterSnapshot
+) -> tuple[Delta, Facts]:
     from topicops.edges.spark.diff import spark_diff
     from topicops.edges.spark.facts import count_partitions
     from topicops.edges.spark.quality_frames import RunTables
     from topicops.edges.spark.session import planned_for, spark_session
 
-    with spark_session(connections=run.connections) as spark:
+    with spark_session(connections=connections) as spark:
         frames = RunTables(spark, tables, live)
         with planned_for(spark, len(desired.topics) + len(live.topics)):
             delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
@@ -424,8 +327,6 @@ def _compared_by_spark(run: Run, tables: TableFolder, desired: Desired, live: Cl
 
 
 def _compared_by_python(desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
-    from topicops.steps.planning.diff import diff as plain_diff
-
     delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     counts = partition_counts(live) if live.has_states else counts_without_states(live)
     return delta, facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))

@@ -16,10 +16,9 @@ from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.quality_history import runs_without_rules
 from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.flow.later_changes import note_reading
-from topicops.flow.runs.facts import write_facts
+from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment
-from topicops.flow.runs.topic_data import snapshot_into
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
@@ -63,11 +62,9 @@ def quality_before(run: Run) -> QualitySummary:
     from topicops.edges.spark.quality_frames import RunTables, listed_frames, rows_frame, spec_frames
     from topicops.edges.spark.session import spark_session
 
-    read = run.store.read_json("run.json")
-    topics_before = read.get("topics_at_last_good_snapshot") if isinstance(read, dict) else None
-    last_good = topics_before if isinstance(topics_before, int) else None
-    live, desired = run.read_live(), run.read_desired()
-    inputs = inputs_row(live, read_environment(run), last_good)
+    specs, snapshot = load_specs(run), load_snapshot(run)
+    live, desired = snapshot.live, specs.desired
+    inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
     expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
     with spark_session(connections=run.connections) as spark:
         tables = RunTables(spark, run.known_tables(), live)
@@ -123,7 +120,7 @@ def _quality_after(run: Run) -> QualitySummary:
             expected_after(live, differences),
             earlier=partial(frames_after, earlier, was_so) if first.has_states else None,
         )
-        write_facts(run, "after", facts_of(count_partitions(tables), live), folder)
+        keep_facts(run, "after", facts_of(count_partitions(tables), live), folder)
     memory.write(identities)
     return summary
 

@@ -42,15 +42,21 @@ def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
     return tuple(sorted({run for run, _ in unsettled(home / "unsettled" / environment)}))
 
 
-def note_begin(run: Run) -> None:
+def note_begin(run: Run) -> Stop:
     """At the begin of a run: a stop that was asked for before is not for this run."""
-    run.store.write_value(NOTED_FILE, _newest(run))
+    begun = _newest(run)
+    run.store.write_value(NOTED_FILE, begun)
+    return begun
 
 
-def stop_reason(run: Run) -> str:
-    """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too."""
+def stop_reason(run: Run, begun: Stop | None = None) -> str:
+    """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
+
+    Args:
+        begun: As ``note_begin`` gave it; None means that another task of the run has kept it.
+    """
     try:
-        noted = run.store.read_value(NOTED_FILE, Stop) if run.store.has(NOTED_FILE) else NO_STOP
+        noted = begun or (run.store.read_value(NOTED_FILE, Stop) if run.store.has(NOTED_FILE) else NO_STOP)
         newest = _newest(run)
     except ArtifactError as error:
         return f"nobody can say whether a stop was asked for: {error}"

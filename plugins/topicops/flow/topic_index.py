@@ -15,6 +15,7 @@ from topicops.edges.home.topic_index import (
     write_topic_index,
 )
 from topicops.flow.later_changes import reading_marks
+from topicops.flow.runs.kept import load_reading
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.rejections import read_rejections
@@ -24,7 +25,7 @@ from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import FactsWhen
-from topicops.model.runs.results import QualitySuite, quality_file
+from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
 from topicops.model.runs.topic_index import IndexHead, LastChange, PlannedChange
 from topicops.steps.planning.only import needs_again
 from topicops.steps.topic_index import indexed_topics, planned_changes
@@ -120,15 +121,10 @@ def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime, FactsWhen]:
         from topicops.edges.tables.results import read_cluster
 
         after = tables.below(AFTER)
-        report = run.store.read_json(quality_file(AFTER))
-        checked_at = report.get("checked_at") if isinstance(report, dict) else None
-        return read_cluster(after, live, read_live_topics(after)), _time(checked_at), "after"
-    read = run.store.read_json("run.json") if run.store.has("run.json") else None
-    return live, _time(read.get("read_at") if isinstance(read, dict) else None), "before"
-
-
-def _time(text: object) -> datetime:
-    return datetime.fromisoformat(str(text)) if text else now()
+        checked_at = run.store.read_value(quality_file(AFTER), QualityReport).checked_at
+        return read_cluster(after, live, read_live_topics(after)), checked_at, "after"
+    reading = load_reading(run)
+    return live, reading.read_at if reading else now(), "before"
 
 
 def _last_changes(run: Run) -> tuple[Mapping[str, LastChange], int]:

@@ -85,4 +85,4 @@ def write_undo(found: Undo) -> None:
 
 def plan_undo(run: Run, found: Undo) -> Plan:
     """The plan of the files of now, for the topics of the run that is taken back."""
-    return make_plan(run, only=found.topics)
+    return make_plan(run, only=found.topics).plan

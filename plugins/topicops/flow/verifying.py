@@ -10,22 +10,16 @@ from math import inf
 
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.run import (
-    KINDS,
-    CountedSummary,
-    Run,
-    baseline_file,
-    read_environment,
-    read_needed_specs,
-)
+from topicops.flow.runs.kept import keep_checks
+from topicops.flow.runs.run import Run, baseline_file, read_needed_specs
 from topicops.flow.runs.unverified import note_verified_topics, unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError
+from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
 from topicops.model.runs.results import Check, Outcome, Verdict
-from topicops.model.specs.environment import Verify
+from topicops.model.specs.environment import Environment, Verify
 from topicops.model.unexpected import log_error, sentence
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
@@ -64,60 +58,50 @@ class ProgressLines:
             self.say(progress_line(seen))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifySummary(CountedSummary):
-    """How many checks have each verdict."""
-
-    topics: int
-
-
-def record_baseline(run: Run, live: ClusterSnapshot, topics: Collection[str], *, kind: str) -> None:
-    """``baseline-<kind>.json``: what is wrong with these topics before anything is sent.
+def record_baseline(
+    run: Run, access: Access, live: ClusterSnapshot, topics: Collection[str], *, kind: str
+) -> Collection[FindingKey]:
+    """Write ``baseline-<kind>.json``: what is wrong with these topics before anything is sent.
 
     Only problems from before this run count: a file that an earlier try of the same task left stays, and topics that
     another task has begun to change are left out.
     """
     name = baseline_file(kind)
+    if run.store.has(name):
+        return run.store.read_value(name, tuple[FindingKey, ...])
     unchanged = live.topics.keys() & (set(topics) - intended_topics(run.store.folder))
-    if run.store.has(name) or not unchanged:
-        return
-    access = run.access(read_environment(run))
+    if not unchanged:
+        return ()
     with access.broker_views() as metadata:
-        found = findings_before_run(access.with_broker_answers(live), metadata, topics=unchanged)
-    run.store.write_value(name, tuple(sorted(found)))
+        found = tuple(sorted(findings_before_run(access.with_broker_answers(live), metadata, topics=unchanged)))
+    run.store.write_value(name, found)
+    return found
 
 
-def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
-    """``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
-    return verify_outcomes(run, outcomes_so_far(run), known_findings=_known_findings(run), interrupted=interrupted)
-
-
-def verify_or_note_failure(run: Run, *, interrupted: Callable[[], bool]) -> None:
-    """As ``verify``, but an error becomes a failed check, so that the report still lists the changes already made."""
-    try:
-        verify(run, interrupted=interrupted)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
-        log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
-        message = f"nothing could be verified: {sentence(error)}"
-        code = error.code if isinstance(error, TopicopsError) else None
-        write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code)])
+def failed_check(run: Run, error: Exception) -> Check:
+    """The check that says why nothing could be verified: the changes that were made must be reported all the same."""
+    log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
+    message = f"nothing could be verified: {sentence(error)}"
+    code = error.code if isinstance(error, TopicopsError) else None
+    return Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code)
 
 
 def verify_outcomes(
     run: Run,
+    environment: Environment,
+    plan: Plan,
     outcomes: Sequence[Outcome],
     *,
     known_findings: Collection[FindingKey],
     interrupted: Callable[[], bool] = lambda: False,
-) -> VerifySummary:
-    """``checks.json`` for the topics of these outcomes."""
-    environment = read_environment(run)
+) -> tuple[Check, ...]:
+    """Verify the topics of these outcomes, and keep the checks."""
     access = run.access(environment)
     with access.questions() as questions:
         defaults, releases = questions.broker_defaults(), questions.releases()
     with access.reader() as reader, access.broker_views() as metadata:
         checks = verify_step(
-            run.read_plan(),
+            plan,
             outcomes,
             reader=reader,
             metadata=metadata,
@@ -130,9 +114,9 @@ def verify_outcomes(
             releases=releases,
             source=environment.spec.cluster.source,
         )
-    summary = write_checks(run, checks)
+    keep_checks(run, checks)
     note_verified_topics(run, {outcome.topic for outcome in outcomes})
-    return summary
+    return tuple(checks)
 
 
 def verify_left(run: Run) -> list[str]:
@@ -201,20 +185,8 @@ def progress_line(seen: Progress) -> str:
     return f"verify: {seen.healthy} of {seen.topics} {topics} right{waiting}"
 
 
-def write_checks(run: Run, checks: Sequence[Check]) -> VerifySummary:
-    path = run.store.write_value("checks.json", tuple(checks))
-    counts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
-    return VerifySummary(path=str(path), topics=len({check.topic for check in checks if check.topic}), counts=counts)
-
-
 def still_absent(access: Access, names: Collection[str]) -> list[str]:
     """Names that the source still does not have: a topic may have been created since the snapshot."""
     with access.reader() as reader:
         traces = reader.traces(sorted(names))
     return [name for name in sorted(names) if traces[name].live is None]
-
-
-def _known_findings(run: Run) -> frozenset[FindingKey]:
-    """The baselines of every task that sent something."""
-    names = [name for name in (baseline_file(kind) for kind in KINDS) if run.store.has(name)]
-    return frozenset(found for name in names for found in run.store.read_value(name, tuple[FindingKey, ...]))

@@ -1,37 +1,44 @@
-"""Several steps in a row, as one command takes them: apply a saved plan, verify a plan or a cluster."""
+"""Several steps in one process, as one command takes them: apply a plan, verify a plan or a cluster.
+
+The steps hand their values on. What they keep in the run's folder is for people, and for the commands after this one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from topicops.flow.applying import apply
-from topicops.flow.history import record
+from topicops.flow.applying import carry_out
 from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
-from topicops.flow.planning import gate, snapshot
-from topicops.flow.reporting import note_verified, report, run_report, write_report
-from topicops.flow.runs.facts import write_facts
+from topicops.flow.planning import gate_again, read_snapshot
+from topicops.flow.reporting import finish, note_verified
 from topicops.flow.runs.guards import require_files, require_planned_target
-from topicops.flow.runs.outcomes import as_if_done, read_outcomes, unrecorded_once_sent
-from topicops.flow.runs.run import (
-    ENVIRONMENT_FILE,
-    PLAN_FILE,
-    Run,
-    keep_environment,
-    read_environment,
-    read_needed_specs,
-)
+from topicops.flow.runs.kept import keep_checks, keep_facts
+from topicops.flow.runs.outcomes import as_if_done, unrecorded_once_sent
+from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Notes, Run, keep_environment, read_needed_specs
+from topicops.flow.runs.values import Planned, RunResults
 from topicops.flow.stopping import note_begin, stop_reason
-from topicops.flow.verifying import still_absent, verify_or_note_failure, verify_outcomes, write_checks
+from topicops.flow.verifying import failed_check, still_absent, verify_outcomes
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.printable import plural
+from topicops.model.specs.environment import Environment
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
+from topicops.steps.reporting.runs.run_report import RunReport
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended."""
+
+    report: RunReport
+    status: ExitStatus
 
 
 def apply_plan(
@@ -41,85 +48,115 @@ def apply_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-) -> ExitStatus:
-    """Apply a saved plan in a run of its own, verify, and report. Gives the exit status."""
+) -> Ended:
+    """Apply a saved plan in a run of its own, verify, and report."""
     run.progress(f"Reading the live topics of {run.environment}")
     environment, desired = read_needed_specs(run, needs_again(saved)).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
-    snapshot(run, states=True)
-    live = run.read_live()
+    snapshot = read_snapshot(run, environment, None, states=True)
+    live = snapshot.live
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run, environment, desired)
     live = with_lost_topics(run, with_needed_answers(run.access(environment), live, saved, desired), saved, desired)
-    judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals)
+    notes = Notes(run)
+    judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals, notes=notes)
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
-    return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)
+    results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
+    return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
 
 
 def apply_own_plan(
     run: Run,
+    planned: Planned,
     *,
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-) -> ExitStatus:
-    """Apply the plan that this run has made, verify, and report. Gives the exit status.
+) -> Ended:
+    """Apply the plan that this run has made, verify, and report.
 
-    ``apply`` judges each change again, by the files, the policy and the cluster of now, as it does for a saved plan.
+    As for a saved plan, each change is judged again by the present files, policy and cluster.
     """
+    environment, notes = planned.specs.environment, Notes(run)
     if approvals:
-        gate(run, approvals=approvals)
-    return _apply_and_verify(run, approvals, lock_timeout_s, interrupted)
+        gated = gate_again(run, environment, planned.changes, approvals)
+        planned, notes = replace(planned, plan=gated.plan), Notes(run, gated.objections)
+    return _apply_and_verify(
+        run, environment, planned.plan, planned.results(), notes, approvals, lock_timeout_s, interrupted
+    )
 
 
 def _apply_and_verify(
-    run: Run, approvals: Sequence[Approval], lock_timeout_s: float, interrupted: Callable[[], bool]
-) -> ExitStatus:
-    note_begin(run)
+    run: Run,
+    environment: Environment,
+    plan: Plan,
+    results: RunResults,
+    notes: Notes,
+    approvals: Sequence[Approval],
+    lock_timeout_s: float,
+    interrupted: Callable[[], bool],
+) -> Ended:
+    begun = note_begin(run)
 
     def is_stopped() -> bool:
-        return interrupted() or bool(stop_reason(run))
+        return interrupted() or bool(stop_reason(run, begun))
 
-    apply(run, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=is_stopped)
-    outcomes = read_outcomes(run)
-    with unrecorded_once_sent(outcomes):
-        if outcomes:
-            verify_or_note_failure(run, interrupted=is_stopped)
-        report(run, interrupted=is_stopped())
-        note_verified(run, interrupted=is_stopped())
-        return apply_exit_status(run_report(run, interrupted=is_stopped()).summary)
+    applied = carry_out(
+        run, plan, notes=notes, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=is_stopped
+    )
+    with unrecorded_once_sent(applied.outcomes):
+        results = replace(results, outcomes=applied.outcomes, has_applied=True)
+        if applied.outcomes:
+            try:
+                checks = verify_outcomes(
+                    run,
+                    environment,
+                    plan,
+                    applied.outcomes,
+                    known_findings=applied.known_findings,
+                    interrupted=is_stopped,
+                )
+            except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
+                checks = (failed_check(run, error),)
+                keep_checks(run, checks)
+            results = replace(results, checks=checks)
+        found = finish(run, replace(results, notes=notes.sentences), interrupted=is_stopped())
+        note_verified(run, found)
+        return Ended(report=found, status=apply_exit_status(found.summary))
 
 
-def verify_plan(run: Run, saved: Plan) -> ExitStatus:
-    """Check that the cluster is as a saved plan wants it, whoever applied it. Gives the exit status."""
-    keep_environment(run)
-    snapshot(run, states=True)
-    live = run.read_live()
-    require_planned_target(saved, live.cluster_id, live.chroot)
+def verify_plan(run: Run, saved: Plan) -> Ended:
+    """Check that the cluster is as a saved plan wants it, whoever applied it."""
+    environment = keep_environment(run)
+    snapshot = read_snapshot(run, environment, None, states=True)
+    require_planned_target(saved, snapshot.live.cluster_id, snapshot.live.chroot)
     run.store.write_text(PLAN_FILE, plan_to_json(saved))
-    wanted = [gated for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
-    # No problem is excused as older than the run, because the problems of now are the question.
-    verify_outcomes(run, [as_if_done(gated) for gated in wanted], known_findings=())
-    return _verify_status(run)
+    outcomes = [as_if_done(gated) for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
+    # Problems from before the run count too: the question is the present state.
+    checks = verify_outcomes(run, environment, saved, outcomes, known_findings=())
+    results = RunResults(reading=snapshot.reading, environment=environment, plan=saved, checks=checks)
+    return _verified(run, results)
 
 
-def verify_cluster(run: Run) -> ExitStatus:
-    """Check every topic of the cluster once, without a plan. Gives the exit status."""
-    if not run.store.has(ENVIRONMENT_FILE):
-        keep_environment(run)
-    snapshot(run, states=True)
-    access = run.access(read_environment(run))
-    live = access.with_broker_answers(run.read_live())
+def verify_cluster(run: Run) -> Ended:
+    """Check every topic of the cluster once, without a plan."""
+    return check_cluster(run, keep_environment(run))
+
+
+def check_cluster(run: Run, environment: Environment) -> Ended:
+    """As ``verify_cluster``; the environment is known, and kept in the run's folder."""
+    snapshot, access = read_snapshot(run, environment, None, states=True), run.access(environment)
+    live = access.with_broker_answers(snapshot.live)
     run.progress(f"Asking {plural(len(live.brokers), 'broker')} about {plural(len(live.topics), 'topic')}")
     with access.broker_views() as metadata:
-        checks = verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names))
-    write_checks(run, checks)
-    write_facts(run, "after", facts_of(partition_counts(live), live), None)
-    return _verify_status(run)
+        checks = tuple(verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names)))
+    facts = facts_of(partition_counts(live), live)
+    keep_checks(run, checks)
+    keep_facts(run, "after", facts, None)
+    results = RunResults(reading=snapshot.reading, environment=environment, checks=checks, facts_after=facts)
+    return _verified(run, results)
 
 
-def _verify_status(run: Run) -> ExitStatus:
-    record(run, mode="verify")
-    found = run_report(run)
-    write_report(run, found)
-    return verify_exit_status(found.summary)
+def _verified(run: Run, results: RunResults) -> Ended:
+    found = finish(run, results, mode="verify")
+    return Ended(report=found, status=verify_exit_status(found.summary))

@@ -358,7 +358,8 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
     """The task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
 
     def change(site: Site, context: Context) -> XComValue:
-        from topicops.flow.runs.outcomes import ApplySummary, read_outcomes
+        from topicops.flow.runs.outcomes import read_outcomes
+        from topicops.flow.single_steps import apply_summary
 
         with step(site, context) as (_, run):
             given = approval_of(run, context)
@@ -378,7 +379,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
             if len(missed) == len(outcomes):
                 skip(f"{why}: nothing is sent")
             log.info("%s", why)
-            return ApplySummary.of(run, outcomes).to_xcom()
+            return apply_summary(run, outcomes).to_xcom()
 
     return change
 

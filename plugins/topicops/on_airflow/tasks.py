@@ -58,9 +58,8 @@ if TYPE_CHECKING:
     from topicops.flow import Engine, Run, Summary
     from topicops.flow.inspecting import DriftSummary
     from topicops.flow.quality import QualitySummary
-    from topicops.flow.reporting import ReportSummary
     from topicops.flow.runs.held_changes import HeldSet
-    from topicops.flow.runs.outcomes import ApplySummary
+    from topicops.flow.single_steps import ApplySummary, ReportSummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
@@ -30,7 +30,10 @@ from topicops.model.unexpected import log_error, sentence
 
 if TYPE_CHECKING:
     from topicops.flow import Run
+    from topicops.flow.runs.values import Planned
+    from topicops.steps.reporting.runs.run_report import RunReport
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -67,12 +70,12 @@ def apply_command(
     else:
         require_answer(yes)
         run = new_run(one_environment(environment, topics), topics)
-        approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
-        work = partial(flow.apply_own_plan, run, approvals=approvals, lock_timeout_s=wait_s)
+        planned, approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
+        work = partial(flow.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
-    show_report(run, output, own_plan=plan is None)
-    raise typer.Exit(stop.exit_status or ended)
+    show_report(run, ended.report, output, own_plan=plan is None)
+    raise typer.Exit(stop.exit_status or ended.status)
 
 
 def require_answer(yes: bool) -> None:
@@ -86,49 +89,49 @@ def require_answer(yes: bool) -> None:
 
 def planned_and_confirmed(
     run: Run, *, only: str | None, approve: str | None, yes: bool, output: Format
-) -> tuple[Approval, ...]:
-    """Plan, show the plan, and ask; gives what the person approves. Exits with status 1 unless the answer is yes.
+) -> tuple[Planned, tuple[Approval, ...]]:
+    """Plan, show the plan, and ask; gives the plan, and what the person approves.
 
-    Nothing is asked where nothing could be sent.
+    Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
     from topicops import flow
 
-    plan = flow.make_plan(run, states=True, only=only)
-    shown = flow.render(plan, "text", flow.read_facts(run, "before"))
+    planned = flow.make_plan(run, states=True, only=only)
+    plan = planned.plan
+    shown = flow.render(plan, "text", planned.comparison.facts)
     print_result(shown, output) if output == "text" else print_error(shown)
     approvals = approvals_of(plan, approve)
     ready, held = len(plan.with_gate(GateWord.RUN)), len(plan.held_for(command=True))
     if approvals:
         ready, held = ready + held, 0
     if yes or not ready + held:
-        return approvals
+        return planned, approvals
     if output == "text" and not sys.stdout.isatty():
         print_error(shown)  # a pipe has it, and nobody can be asked about what he does not see
     answer = asked(question(ready, held))
     if answer == plan.fingerprint and held:
-        return approvals_of(plan, answer)
+        return planned, approvals_of(plan, answer)
     if ready and answer.lower() in ("y", "yes"):
-        return approvals
+        return planned, approvals
     print_error("Nothing was sent.")
     raise typer.Exit(ExitStatus.ERROR)
 
 
-def show_report(run: Run, output: Format, *, own_plan: bool) -> None:
+def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) -> None:
     """Print the report. An error on the way is printed instead: the exit status says what the run did."""
     from topicops import flow
 
     try:
-        print_result(flow.render_report(run, output), output, file=flow.report_file(run, output))
-        if own_plan:
-            show_own_plan(run)
+        print_result(flow.shown_report(report, output), output, file=flow.report_file(run, output))
+        if own_plan and report.plan is not None:
+            show_own_plan(run, report.plan)
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
         log_error(logger, "the report is not shown", error, level=logging.INFO)
         print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")
 
 
-def show_own_plan(run: Run) -> None:
+def show_own_plan(run: Run, plan: Plan) -> None:
     """Say how to approve what is still held: the next plan has another fingerprint, and this one is kept."""
-    plan = run.read_plan()
     if plan.held_for(command=True):
         file = shown_path(run.store.path("plan.json"))
         progress(f"To approve what is held: topicops apply {file} --approve {plan.fingerprint}")
@@ -202,7 +205,7 @@ class StopSignals:
             signal.signal(number, handler)
         self._say()
 
-    def unless_stopped(self, work: Callable[[], int]) -> int:
+    def unless_stopped(self, work: Callable[[], T]) -> T:
         """What ``work`` gives; after a second signal the process ends with the first one's status."""
         try:
             return work()

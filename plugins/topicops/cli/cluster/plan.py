@@ -53,8 +53,9 @@ def plan_command(
             copy_results(report, out)
         end(report, output, detailed_exitcode=detailed_exitcode)
     run = new_run(environments[0], topics)
-    plan = flow.make_plan(run, engine=engine, states=states, only=only)
-    print_result(flow.render(plan, output, flow.read_facts(run, "before")), output, file=run.store.path("plan.json"))
+    planned = flow.make_plan(run, engine=engine, states=states, only=only)
+    plan = planned.plan
+    print_result(flow.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))
     if out is not None:
         flow.save_plan(plan, out)
         progress(next_line(plan, out))

@@ -30,5 +30,5 @@ def verify_command(
         end(flow.verify_fleet(new_fleet(named, topics)), output)
     run = new_run(environments[0], topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
-    print_result(flow.render_report(run, output), output, file=flow.report_file(run, output))
-    raise typer.Exit(ended)
+    print_result(flow.shown_report(ended.report, output), output, file=flow.report_file(run, output))
+    raise typer.Exit(ended.status)

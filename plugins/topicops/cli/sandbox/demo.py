@@ -136,7 +136,7 @@ def _run_loop(
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = flow.make_plan(run, engine="spark")
+        plan = flow.make_plan(run, engine="spark").plan
     print_result(flow.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
@@ -150,7 +150,7 @@ def _run_loop(
         _show_report(report, client, pipeline_run, succeeded=succeeded)
         again = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
         with _step(7, "Planning again"):
-            rest = flow.make_plan(again, engine="spark")
+            rest = flow.make_plan(again, engine="spark").plan
         print_result(flow.render(rest, "text"))
         asked = _question(client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])

@@ -79,6 +79,11 @@ def folders_in(folder: Path) -> tuple[Path, ...]:
         return ()
 
 
+def readable_json(value: object) -> str:
+    """For people too: keys sorted, indented."""
+    return json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True)
+
+
 @dataclass(frozen=True, slots=True)
 class ArtifactStore:
     """The files of one run. Every write is atomic and durable; every problem is an ``ArtifactError`` with the path."""
@@ -109,8 +114,8 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_json(self, name: str, value: object) -> Path:
-        """For files that people read too: keys sorted, indented."""
-        return self._write(name, f"{json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True)}\n".encode())
+        """As ``readable_json``."""
+        return self._write(name, f"{readable_json(value)}\n".encode())
 
     def read_json(self, name: str) -> object:
         try:

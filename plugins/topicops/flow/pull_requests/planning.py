@@ -13,11 +13,10 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.git_trees import commit_id, is_ancestor
 from topicops.edges.specs.open_files import environment_files
-from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
-from topicops.flow.planning import plan as plan_step
+from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.pull_requests.branches import Branches, claims_on_names, open_branches, reviewers_by_owner
+from topicops.flow.runs.kept import keep_plan, keep_specs, prune
 from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
-from topicops.flow.runs.topic_data import prune
 from topicops.model.errors import ArtifactError, SpecError, TopicopsError, UsageError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
@@ -230,15 +229,15 @@ def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
     """As ``make_plan``, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
-    keep_specs(
-        run, branches.judged(run.topics, run.environment, needs=names.__contains__), commit=None, as_tables=False
-    )
+    specs = specs_of(branches.judged(run.topics, run.environment, needs=names.__contains__), None)
+    keep_specs(run, specs, as_tables=False)
     run.progress("Reading the live topics")
-    snapshot(run, states=True)
-    diff(run, engine="python")
-    plan_step(run)
-    gate_before_merge(run)
-    return run.read_plan()
+    snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
+    comparison = compare(run, specs.desired, snapshot.live, engine="python")
+    _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
+    plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
+    keep_plan(run, plan)
+    return plan
 
 
 def rules_of(environment: Environment) -> ReviewRules:

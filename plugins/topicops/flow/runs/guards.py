@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import Run, note
+from topicops.flow.runs.run import Run
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError, WrongTargetError
 from topicops.model.plans.approval import Approval
@@ -14,7 +14,7 @@ from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.clocks import difference_text, reached_by_either
-from topicops.steps.planning.approval_rules import counted
+from topicops.steps.planning.approval_rules import Counted, counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
 
 
@@ -62,11 +62,8 @@ def counted_signatures(
     changes: Sequence[GatedChange],
     *,
     server_time: ServerTime | None = None,
-) -> Mapping[str, str]:
-    """Who approved each change that may run by the policy of now, by digest.
-
-    The report says why the other approvals do not count.
-    """
+) -> Counted:
+    """Who approved each change that may run by the policy of now; a line of progress for each objection."""
     # An approval's time may be of either clock.
     found = counted(
         approvals,
@@ -77,5 +74,4 @@ def counted_signatures(
     )
     for objection in found.objections:
         run.progress(objection)
-    note(run, found.objections)
-    return found.signatures
+    return found

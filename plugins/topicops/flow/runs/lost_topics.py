@@ -13,10 +13,12 @@ from topicops.model.specs.desired import Desired
 from topicops.steps.planning.lost_topics import lost_topics
 
 
-def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping[str, LastSeen]:
+def remember_topics(
+    run: Run, live: ClusterSnapshot, desired: Desired | None, *, at: datetime
+) -> Mapping[str, LastSeen]:
     """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
 
-    A run that keeps no desired topics, as one that applies or verifies, does not know which are lost, and forgets none;
+    A run without desired topics, as one that applies or verifies, does not know which are lost, and forgets none;
     nor does a run forget a topic whose file it has left out because of errors.
 
     Args:
@@ -24,7 +26,6 @@ def remember_topics(run: Run, live: ClusterSnapshot, *, at: datetime) -> Mapping
     """
     seen = SeenTopics(run.home, run.environment, live.cluster_id)
     missing = seen.missing(live.topics)
-    desired = run.read_desired() if missing and run.store.has("desired.json") else None
     lost = {} if desired is None else _lost(run, missing, desired)
     unknown = missing.keys() if desired is None else missing.keys() & desired.left_out
     missed = {**lost, **{name: missing[name] for name in sorted(unknown)}}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.topic_count import TopicCount
-from topicops.flow.runs.run import PLAN_FILE, CountedSummary, Run, note, outcomes_file
+from topicops.flow.runs.run import PLAN_FILE, Notes, Run, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UnrecordedError
 from topicops.model.plans.changes import ACTIONS, Action
@@ -20,16 +19,6 @@ from topicops.model.unexpected import log_error, sentence
 
 LOST = "its task ended before it could say what came of it: the next run reads it"
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplySummary(CountedSummary):
-    """How many outcomes have each status."""
-
-    @classmethod
-    def of(cls, run: Run, outcomes: Sequence[Outcome]) -> ApplySummary:
-        counts = {status.value: sum(o.status is status for o in outcomes) for status in OutcomeStatus}
-        return cls(path=str(run.store.folder), counts=counts)
 
 
 def kind_of(actions: Collection[Action]) -> str:
@@ -77,11 +66,11 @@ def _in_journals(run: Run) -> Iterator[Outcome]:
         )
 
 
-def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> ApplySummary:
+def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
     """One file for each action, empty if nothing of its kind ran."""
     for action in actions:
         run.store.write_value(outcomes_file(action), tuple(o for o in outcomes if o.action == action))
-    return ApplySummary.of(run, outcomes)
+    return tuple(outcomes)
 
 
 def not_sent(gated: GatedChange, reason: str) -> Outcome:
@@ -109,7 +98,7 @@ def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Ou
 
 
 @contextmanager
-def noted_once_sent(run: Run, outcomes: Sequence[Outcome]) -> Iterator[None]:
+def noted_once_sent(run: Run, outcomes: Sequence[Outcome], notes: Notes) -> Iterator[None]:
     """Note an error of the block instead of raising it, once ``outcomes`` has one of a request that was sent.
 
     They must be written and reported, whatever fails after the last request.
@@ -121,7 +110,7 @@ def noted_once_sent(run: Run, outcomes: Sequence[Outcome]) -> Iterator[None]:
             raise
         log_error(logger, f"after the last request environment={run.environment}", error, level=logging.INFO)
         with suppress(Exception):
-            note(run, [f"after the last request: {sentence(error)}"])
+            notes.add([f"after the last request: {sentence(error)}"])
 
 
 @contextmanager

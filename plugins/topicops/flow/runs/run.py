@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -21,7 +21,6 @@ from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.plans.plan_file import changes_from_json, plan_from_json, plan_to_json
 from topicops.model.ports import ConnectionSource
-from topicops.model.release import Releases
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 
@@ -31,7 +30,12 @@ if TYPE_CHECKING:
     from topicops.steps.specs.needed import Needs
     from topicops.steps.specs.validate import Validated
 
+READING_FILE = "run.json"
+DESIRED_FILE = "desired.json"
+LIVE_FILE = "live.json"
 DELTA_FILE = "delta.json"
+CHANGES_FILE = "changes.json"
+CHECKS_FILE = "checks.json"
 ENVIRONMENT_FILE = "environment.json"
 PLAN_FILE = "plan.json"
 TABLES_FILE = "tables.json"
@@ -134,7 +138,7 @@ class Run:
 
     def read_desired(self) -> Desired:
         """With tables, its topics are read from theirs when they are asked for."""
-        desired, tables = self.store.read_value("desired.json", Desired), self.tables()
+        desired, tables = self.store.read_value(DESIRED_FILE, Desired), self.tables()
         if tables is None:
             return desired
         from topicops.edges.tables.desired_topics import read_desired_topics
@@ -143,7 +147,7 @@ class Run:
 
     def read_live(self) -> ClusterSnapshot:
         """With tables, its topics are read from theirs when they are asked for."""
-        live, tables = self.store.read_value("live.json", ClusterSnapshot), self.tables()
+        live, tables = self.store.read_value(LIVE_FILE, ClusterSnapshot), self.tables()
         if tables is None:
             return live
         from topicops.edges.tables.live_topics import read_live_topics
@@ -173,17 +177,11 @@ class Run:
         self.store.write_value(TABLES_FILE, TablesFile(format_version="1.0", place=place))
         return tables_at(place, uri, folder)
 
-    def note_releases(self, releases: Releases | None) -> None:
-        """Add the brokers' releases to ``run.json``."""
-        read = self.store.read_json("run.json")
-        if releases is not None and isinstance(read, dict):
-            self.store.write_json("run.json", {**read, "brokers_run": str(releases)})
-
     def read_delta(self) -> Delta:
         return self.store.read_value(DELTA_FILE, Delta)
 
     def read_change_set(self) -> ChangeSet:
-        return changes_from_json(self.store.read_text("changes.json"))
+        return changes_from_json(self.store.read_text(CHANGES_FILE))
 
     def read_plan(self) -> Plan:
         return plan_from_json(self.store.read_text(PLAN_FILE))
@@ -240,10 +238,22 @@ def baseline_file(kind: str) -> str:
     return f"baseline-{kind}.json"
 
 
-def note(run: Run, sentences: Sequence[str]) -> None:
-    """Keep what the report shall say beside the outcomes; a later task of the run adds to it."""
-    if new := [sentence for sentence in sentences if sentence not in notes_of(run)]:
-        run.store.write_value(NOTES_FILE, (*notes_of(run), *new))
+class Notes:
+    """Sentences that the report shows beside the outcomes: kept in the run's folder, and known here."""
+
+    def __init__(self, run: Run, sentences: Sequence[str] = ()) -> None:
+        self._store, self.sentences = run.store, tuple(sentences)
+
+    def add(self, sentences: Iterable[str]) -> None:
+        """Keep each sentence once. Raises ``ArtifactError``."""
+        if new := tuple(dict.fromkeys(sentence for sentence in sentences if sentence not in self.sentences)):
+            self.sentences += new
+            self._store.write_value(NOTES_FILE, self.sentences)
+
+
+def note(run: Run, sentences: Iterable[str]) -> None:
+    """Keep what the report shall say beside the outcomes, and what earlier tasks of the run have kept."""
+    Notes(run, notes_of(run)).add(sentences)
 
 
 def notes_of(run: Run) -> tuple[str, ...]:
@@ -319,11 +329,13 @@ def read_needed_specs(run: Run, needs: Needs | None) -> Validated:
     return validated
 
 
-def keep_environment(run: Run) -> None:
-    """``environment.json`` of the files as they are now, whatever is wrong with files of topics."""
+def keep_environment(run: Run) -> Environment:
+    """Write ``environment.json`` of the files as they are now, whatever is wrong with files of topics."""
     from topicops.steps.specs.needed import no_topic
 
-    run.store.write_value(ENVIRONMENT_FILE, read_needed_specs(run, no_topic).require()[0])
+    environment, _ = read_needed_specs(run, no_topic).require()
+    run.store.write_value(ENVIRONMENT_FILE, environment)
+    return environment
 
 
 def read_environment(run: Run) -> Environment:

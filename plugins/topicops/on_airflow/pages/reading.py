@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from topicops.flow.quality import quality_history, runs_without_rules
 from topicops.flow.quiet import read_quiet
-from topicops.flow.runs.facts import read_facts
 from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
+from topicops.flow.runs.kept import load_facts
 from topicops.flow.runs.questions import (
     ANSWER,
     ASKED_SET,
@@ -241,7 +241,7 @@ class _Reading:
         return self.value(name, lambda opened: opened.store.read_value(name, QualityReport))
 
     def facts(self, when: FactsWhen) -> Facts | None:
-        return self.value(facts_file(when), lambda opened: read_facts(opened, when))
+        return self.value(facts_file(when), lambda opened: load_facts(opened, when))
 
     def quiet(self) -> str:
         found = self.value(QUIET_FILE, read_quiet)

@@ -1,0 +1,216 @@
+"""Keep the values of a run in its folder, and load them again: one pair of functions for each step.
+
+The topics of the files and of the cluster are kept in tables for Spark, else whole in ``desired.json`` and
+``live.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from topicops.edges.home.artifacts import prune_runs
+from topicops.flow.runs.outcomes import outcomes_so_far
+from topicops.flow.runs.questions import ANSWER, left_out
+from topicops.flow.runs.run import (
+    CHANGES_FILE,
+    CHECKS_FILE,
+    DELTA_FILE,
+    DESIRED_FILE,
+    DIAGNOSTICS_FILE,
+    ENVIRONMENT_FILE,
+    KINDS,
+    LIVE_FILE,
+    NOTES_FILE,
+    PLAN_FILE,
+    READING_FILE,
+    TABLES_FILE,
+    Run,
+    baseline_file,
+    notes_of,
+    outcomes_file,
+    read_environment,
+    tables_uri,
+)
+from topicops.flow.runs.values import Comparison, RunResults, Snapshot, Specs
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.changes import ACTIONS
+from topicops.model.plans.delta import Delta
+from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.plans.plan_file import changes_to_json, plan_to_json
+from topicops.model.ports import LiveReader
+from topicops.model.release import Release
+from topicops.model.runs.facts import Facts, FactsWhen, facts_file
+from topicops.model.runs.reading import Reading
+from topicops.model.runs.results import Check, QualityReport, quality_file
+from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.environment import Environment
+
+if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
+
+T = TypeVar("T")
+
+PRUNED_EVERY = timedelta(hours=1)
+_PRUNED = ".pruned"
+"""In the folder of runs; its time is that of the last time."""
+
+
+def prune(home: Path, *, now: datetime) -> None:
+    """Remove old runs, and their tables wherever they are; once in ``PRUNED_EVERY``, because it looks at each run."""
+    if not _is_time_to_prune(home / "runs" / _PRUNED, now):
+        return
+    if (uri := tables_uri()) is None:
+        prune_runs(home, now=now)
+        return
+    from topicops.edges.tables.place import remove_tables
+
+    prune_runs(home, now=now, first=partial(remove_tables, uri))
+
+
+def _is_time_to_prune(mark: Path, now: datetime) -> bool:
+    """Whether the mark is old, or missing; then it is new."""
+    try:
+        if abs(now.timestamp() - mark.stat().st_mtime) < PRUNED_EVERY.total_seconds():
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return True
+    with suppress(OSError):  # another account may have made the folder
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    return True
+
+
+def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Path:
+    """Write ``environment.json``, and ``desired.json`` whole or beside its table; the snapshot is kept the same way."""
+    run.store.write_value(ENVIRONMENT_FILE, specs.environment)
+    run.store.remove(TABLES_FILE, DELTA_FILE)
+    if not as_tables:
+        return run.store.write_value(DESIRED_FILE, specs.desired)
+    from topicops.edges.tables.desired_topics import write_desired_topics
+
+    write_desired_topics(run.new_tables(), specs.desired.topics, specs.environment.spec.cluster.release)
+    return run.store.write_value(DESIRED_FILE, replace(specs.desired, topics={}))
+
+
+def load_specs(run: Run) -> Specs:
+    return Specs(environment=read_environment(run), desired=run.read_desired())
+
+
+def keep_snapshot(run: Run, snapshot: Snapshot) -> Path:
+    """Write ``run.json``, and ``live.json`` whole or beside its tables; remove an earlier comparison."""
+    live = snapshot.live
+    run.store.remove(DELTA_FILE)
+    path = run.store.write_value(LIVE_FILE, live if live.totals is None else replace(live, topics={}))
+    keep_reading(run, snapshot.reading)
+    return path
+
+
+def keep_reading(run: Run, reading: Reading) -> Path:
+    """Write ``run.json``, which people read too."""
+    return run.store.write_json(READING_FILE, reading)
+
+
+def load_snapshot(run: Run) -> Snapshot:
+    return Snapshot(live=run.read_live(), reading=run.store.read_value(READING_FILE, Reading))
+
+
+def load_reading(run: Run) -> Reading | None:
+    """None means that the run has read no cluster."""
+    return run.store.read_value(READING_FILE, Reading) if run.store.has(READING_FILE) else None
+
+
+def keep_comparison(run: Run, comparison: Comparison) -> Path:
+    """Write ``delta.json`` and ``facts-before.json``, and the tables if the run keeps some."""
+    tables = run.tables()
+    keep_facts(run, "before", comparison.facts, tables)
+    if tables is not None:
+        from topicops.edges.tables.results import write_delta
+
+        write_delta(tables, comparison.delta)
+    return run.store.write_value(DELTA_FILE, comparison.delta)
+
+
+def keep_facts(run: Run, when: FactsWhen, facts: Facts, tables: TableFolder | None) -> None:
+    """Write ``facts-before.json`` or ``facts-after.json``, and the tables if the run keeps some."""
+    run.store.write_value(facts_file(when), facts)
+    if tables is not None:
+        from topicops.edges.tables.results import write_facts
+
+        write_facts(tables, facts)
+
+
+def load_facts(run: Run, when: FactsWhen) -> Facts | None:
+    """None means that they were not counted in this run."""
+    name = facts_file(when)
+    return run.store.read_value(name, Facts) if run.store.has(name) else None
+
+
+def keep_changes(run: Run, change_set: ChangeSet) -> Path:
+    return run.store.write_text(CHANGES_FILE, changes_to_json(change_set))
+
+
+def keep_plan(run: Run, plan: Plan) -> Path:
+    """Write ``plan.json``; remove the outcomes, notes, checks and baselines of an earlier plan of this run."""
+    run.store.remove(*(outcomes_file(action) for action in ACTIONS), CHECKS_FILE, NOTES_FILE)
+    run.store.remove(quality_file("after"), facts_file("after"))
+    run.store.remove(*(baseline_file(kind) for kind in KINDS))
+    return run.store.write_text(PLAN_FILE, plan_to_json(plan))
+
+
+def keep_checks(run: Run, checks: Sequence[Check]) -> Path:
+    return run.store.write_value(CHECKS_FILE, tuple(checks))
+
+
+def load_results(run: Run) -> RunResults:
+    """Load what the run has left in its folder so far."""
+    before, after = load_facts(run, "before"), load_facts(run, "after")
+    is_unhealthy = any(found and found.unhealthy for found in (before, after))
+    return RunResults(
+        reading=load_reading(run),
+        environment=_loaded(run, ENVIRONMENT_FILE, Environment),
+        # The report names topics only where something is unhealthy; a table of all is not read for less.
+        described=frozenset(run.read_desired().topics) if is_unhealthy and run.store.has(DESIRED_FILE) else frozenset(),
+        delta=_loaded(run, DELTA_FILE, Delta),
+        plan=run.read_plan() if run.store.has(PLAN_FILE) else None,
+        outcomes=outcomes_so_far(run),
+        has_applied=any(run.store.has(outcomes_file(action)) for action in ACTIONS),
+        checks=_loaded(run, CHECKS_FILE, tuple[Check, ...]) or (),
+        quality_before=_loaded(run, quality_file("before"), QualityReport),
+        quality_after=_loaded(run, quality_file("after"), QualityReport),
+        facts_before=before,
+        facts_after=after,
+        notes=notes_of(run),
+        rejected=left_out(run),
+        diagnostics=_loaded(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]) or (),
+        is_answer=run.store.has(ANSWER),
+    )
+
+
+def _loaded(run: Run, name: str, kind: type[T]) -> T | None:
+    return run.store.read_value(name, kind) if run.store.has(name) else None
+
+
+def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into these tables, if there are some, while they are read."""
+    if tables is None:
+        return reader.snapshot(states=states)
+    return snapshot_into(tables, reader, release, states=states)
+
+
+def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
+    """A snapshot whose topics go into these tables while they are read; brokers of ``release`` judge overrides."""
+    from topicops.edges.tables.live_topics import LiveTables
+    from topicops.edges.tables.results import write_cluster
+
+    with LiveTables(tables, release) as sink:
+        live = reader.snapshot(states=states, into=sink)
+        write_cluster(tables, live)
+        return replace(live, totals=sink.totals)

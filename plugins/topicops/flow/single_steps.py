@@ -1,0 +1,289 @@
+"""One step at a time, as the tasks of a DAG take them: load the values of the steps before, take it, keep its values.
+
+Several steps in one process hand the values on instead: ``planning.make_plan`` and ``whole_runs``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from topicops.flow.applying import carry_out
+from topicops.flow.planning import compare, gate_again, plan_changes, read_snapshot, specs_of
+from topicops.flow.reporting import finish, problem_of, run_report
+from topicops.flow.reporting import note_verified as note_verified_report
+from topicops.flow.runs.commits import read_files, wait_for_pinned_files
+from topicops.flow.runs.kept import keep_specs, load_results, load_snapshot, load_specs, prune
+from topicops.flow.runs.outcomes import outcomes_so_far, read_outcomes
+from topicops.flow.runs.run import (
+    CHANGES_FILE,
+    CHECKS_FILE,
+    DELTA_FILE,
+    DESIRED_FILE,
+    DIAGNOSTICS_FILE,
+    FILES_COMMIT,
+    KINDS,
+    LIVE_FILE,
+    PLAN_FILE,
+    CountedSummary,
+    Engine,
+    Notes,
+    Run,
+    Summary,
+    baseline_file,
+    diagnostics_named,
+    notes_of,
+    now,
+    outcomes_file,
+    read_environment,
+    read_specs,
+)
+from topicops.flow.verifying import verify_outcomes
+from topicops.model.errors import ArtifactError, SpecError
+from topicops.model.plans.approval import Approval
+from topicops.model.plans.changes import ACTIONS, Action, GateWord
+from topicops.model.plans.delta import Delta
+from topicops.model.ports import Clock
+from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
+from topicops.steps.planning.only import Only
+from topicops.steps.reporting.runs.run_report import headline
+from topicops.steps.verifying.observation import FindingKey
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateSummary(Summary):
+    topics: int
+    warnings: int
+    commit: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotSummary(Summary):
+    cluster_id: str
+    topics: int
+    partitions: int
+    brokers: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffSummary(Summary):
+    counts: Mapping[str, int]
+    """Number of topics of each class."""
+    seconds: float
+    """Duration of this step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSummary(Summary):
+    changes: int
+    blocked: int
+    drift: int
+    unmanaged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSummary(CountedSummary):
+    """How many changes have each word of the gate."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplySummary(CountedSummary):
+    """How many outcomes have each status."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySummary(CountedSummary):
+    """How many checks have each verdict."""
+
+    topics: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSummary(Summary):
+    ok: bool
+    """Whether nothing failed."""
+    summary: str
+    """First line of the report."""
+    held: int
+    skipped: int
+    blocked: int
+
+
+def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
+    """Write ``environment.json`` and ``desired.json``. Opens no connection.
+
+    Args:
+        as_tables: Keep the topics of this run, desired and live, in tables.
+        patience_s: How long to wait until the files are those of the commit that the run is pinned to.
+
+    Raises:
+        SpecError: With every problem, which ``diagnostics.json`` keeps for the run's page.
+        MovedFilesError: The files are not of the pinned commit.
+    """
+    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
+    validated, commit = read_files(run, lambda: read_specs(run))
+    run.store.remove(DIAGNOSTICS_FILE)
+    run.store.write_text(FILES_COMMIT, commit or "")
+    prune(run.home, now=now())
+    try:
+        specs = specs_of(validated, commit)
+    except SpecError as error:
+        found = diagnostics_named(run.topics, error.diagnostics)
+        run.store.write_value(DIAGNOSTICS_FILE, found)
+        raise SpecError(found) from error
+    desired = specs.desired
+    return ValidateSummary(
+        path=str(keep_specs(run, specs, as_tables=as_tables)),
+        topics=len(desired.topics),
+        warnings=len(desired.warnings),
+        commit=desired.commit,
+        digest=desired.digest,
+    )
+
+
+def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
+    """Write ``live.json``. Raises as ``planning.read_snapshot``."""
+    started = time.monotonic()
+    desired = run.read_desired() if run.store.has(DESIRED_FILE) else None
+    reading = read_snapshot(run, read_environment(run), desired, states=states).reading
+    return SnapshotSummary(
+        path=str(run.store.path(LIVE_FILE)),
+        cluster_id=reading.cluster_id,
+        topics=reading.topics,
+        partitions=reading.partitions,
+        brokers=reading.brokers,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+    """Write ``delta.json`` and ``facts-before.json``. Raises as ``planning.compare``."""
+    desired, live, started = run.read_desired(), run.read_live(), time.monotonic()
+    return _diff_summary(run, compare(run, desired, live, engine=engine).delta, started)
+
+
+def diff_once(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+    """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
+    if not run.store.has(DELTA_FILE):
+        return diff(run, engine=engine)
+    return _diff_summary(run, run.read_delta(), time.monotonic())
+
+
+def _diff_summary(run: Run, delta: Delta, started: float) -> DiffSummary:
+    counts = {topic_class.value: count for topic_class, count in delta.counts.items()}
+    path = str(run.store.path(DELTA_FILE))
+    return DiffSummary(path=path, counts=counts, seconds=round(time.monotonic() - started, 3))
+
+
+def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
+    """Write ``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
+
+    Args:
+        only: A glob, or names; topics that do not match are left out.
+    """
+    _, change_set = plan_changes(run, load_specs(run), load_snapshot(run), run.read_delta(), only=only)
+    return PlanSummary(
+        path=str(run.store.path(CHANGES_FILE)),
+        changes=len(change_set.changes),
+        blocked=len(change_set.blocked),
+        drift=len(change_set.drift),
+        unmanaged=len(change_set.unmanaged),
+    )
+
+
+def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
+    """Write ``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
+
+    An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
+
+    Raises:
+        MovedFilesError: The files are not of the commit that the run is pinned to.
+    """
+    found = gate_again(run, read_environment(run), run.read_change_set(), approvals).plan
+    counts = {word.value: len(found.with_gate(word)) for word in GateWord}
+    return GateSummary(path=str(run.store.path(PLAN_FILE)), fingerprint=found.fingerprint, counts=counts)
+
+
+def apply(
+    run: Run,
+    *,
+    actions: Collection[Action] = ACTIONS,
+    approvals: Sequence[Approval] = (),
+    lock_timeout_s: float = 0.0,
+    attempt: int = 1,
+    interrupted: Callable[[], bool] = lambda: False,
+    started_by: str = "",
+) -> ApplySummary:
+    """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does."""
+    earlier = {a: read_outcomes(run, [a]) for a in ACTIONS if a not in actions and run.store.has(outcomes_file(a))}
+    applied = carry_out(
+        run,
+        run.read_plan(),
+        actions=actions,
+        approvals=approvals,
+        earlier=earlier,
+        notes=Notes(run, notes_of(run)),
+        lock_timeout_s=lock_timeout_s,
+        attempt=attempt,
+        interrupted=interrupted,
+        started_by=started_by,
+    )
+    return apply_summary(run, applied.outcomes)
+
+
+def apply_summary(run: Run, outcomes: Sequence[Outcome]) -> ApplySummary:
+    counts = {status.value: sum(outcome.status is status for outcome in outcomes) for status in OutcomeStatus}
+    return ApplySummary(path=str(run.store.folder), counts=counts)
+
+
+def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
+    """Write ``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
+    environment, baselines = read_environment(run), map(baseline_file, KINDS)
+    known = [run.store.read_value(name, tuple[FindingKey, ...]) for name in baselines if run.store.has(name)]
+    checks = verify_outcomes(
+        run,
+        environment,
+        run.read_plan(),
+        outcomes_so_far(run),
+        known_findings=frozenset(found for each in known for found in each),
+        interrupted=interrupted,
+    )
+    counts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
+    topics = len({check.topic for check in checks if check.topic})
+    return VerifySummary(path=str(run.store.path(CHECKS_FILE)), topics=topics, counts=counts)
+
+
+def report(
+    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+) -> ReportSummary:
+    """Write ``report.txt``, ``report.md`` and ``report.json``; the run is in the history then.
+
+    Raises:
+        ArtifactError: The folder holds no run, and nothing has failed that would explain it.
+    """
+    results = load_results(run)
+    if not (failed_tasks or problem or interrupted or results.environment or results.plan):
+        raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
+    problem = problem or problem_of(run, failed_tasks)
+    found = finish(run, results, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    return ReportSummary(
+        path=str(run.store.path("report.txt")),
+        ok=found.is_success,
+        summary=headline(found),
+        held=found.summary.held,
+        skipped=found.summary.skipped,
+        blocked=found.summary.blocked,
+    )
+
+
+def note_verified(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+    """As ``reporting.note_verified``, of what the run has left in its folder."""
+    note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
