@@ -157,7 +157,7 @@ class Bench:
             run_id=f"turn-{self.turn}",
             home=self.folder / "home",
         )
-        return run, flow.make_plan(run, engine="python")
+        return run, flow.make_plan(run, engine="python").plan
 
     def _apply(self, run: flow.Run, plan: Plan) -> None:
         flow.apply(run)

@@ -22,7 +22,7 @@ from benchmarks.process_tree import Usage, run_measured
 from topicops.edges.tables.live_topics import read_live_topics
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.flow.runs.topic_data import snapshot_into
+from topicops.flow.runs.kept import snapshot_into
 from topicops.model.ports import BrokerView, Clock, PartitionView
 from topicops.model.runs.quality_rows import Afterwards
 from topicops.steps.verifying.view_comparison import differing_topics

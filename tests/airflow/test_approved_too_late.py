@@ -17,10 +17,9 @@ from fixtures.answered_run import answered, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
 from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow as real_flow
-from topicops.flow.reporting import ReportSummary
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
-from topicops.flow.runs.outcomes import ApplySummary
 from topicops.flow.runs.run import Run, outcomes_file
+from topicops.flow.single_steps import ApplySummary, ReportSummary
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Action
 from topicops.model.pull_requests.run_result import RunResult

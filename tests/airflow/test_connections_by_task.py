@@ -18,8 +18,8 @@ from fixtures.live import look
 from fixtures.quality import quality_report
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
-from topicops.flow.planning import DiffSummary
 from topicops.flow.quality import QualitySummary
+from topicops.flow.single_steps import DiffSummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site

@@ -65,7 +65,7 @@ def digest_of_the_delete(story: Story, topic: str) -> str:
     """What CI finds when it plans the files of now."""
     home = story.airflow.folder / "ci"
     run = flow.open_run(environment="pinned", topics=story.project.topics, group="cli", run_id=topic, home=home)
-    plan = flow.make_plan(run, engine="python")
+    plan = flow.make_plan(run, engine="python").plan
     return next(gated.digest for gated in plan.changes if gated.change.topic == topic)
 
 

@@ -35,8 +35,9 @@ from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memory_file import MemoryFile
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.flow.runs.latest_plan import overtaken_by
-from topicops.flow.runs.outcomes import ApplySummary, outcomes_so_far
+from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import Run
+from topicops.flow.single_steps import ApplySummary
 from topicops.flow.stopping import ask_to_stop
 from topicops.model.errors import (
     CertificateError,

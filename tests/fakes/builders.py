@@ -32,6 +32,7 @@ from topicops.model.plans.changes import (
 )
 from topicops.model.plans.plan import ChangeSet, ClusterState, PlanSource
 from topicops.model.release import USUAL, Releases
+from topicops.model.runs.reading import Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
@@ -118,6 +119,20 @@ def alike(defaults: Mapping[str, str] | BrokerDefaults, brokers: Iterable[int] =
     """These defaults of topic configs on each broker; as they are if they name brokers."""
     of_all = {name: value for name, value in defaults.items() if isinstance(name, str) and isinstance(value, str)}
     return dict.fromkeys(brokers, of_all) if of_all else cast("BrokerDefaults", defaults)
+
+
+def reading(live: ClusterSnapshot, *, at: datetime) -> Reading:
+    return Reading(
+        read_at=at,
+        source=live.source,
+        cluster_id=live.cluster_id,
+        topics=len(live.topics),
+        partitions=live.partitions,
+        brokers=len(live.brokers),
+        topics_at_last_good_snapshot=None,
+        host="a-host",
+        home="a-token",
+    )
 
 
 def snapshot(

@@ -10,7 +10,8 @@ import pytest
 from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from topicops import flow
-from topicops.flow.planning import gate_before_merge
+from topicops.flow.planning import gate_changes
+from topicops.flow.runs.run import read_environment
 from topicops.flow.runs.verified import write_verified
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import GateWord
@@ -109,8 +110,8 @@ def test_apply_asks_again_by_the_files_of_its_own_moment(simulated: Simulated, r
 
 def test_a_pull_request_has_no_commit_to_wait_for(simulated: Simulated, repository: Repository) -> None:
     run = simulated.planned()
-    gate_before_merge(run)
-    assert words(run) == [GateWord.RUN]
+    plan = gate_changes(run, read_environment(run), run.read_change_set(), is_merged=False).plan
+    assert [gated.gate for gated in plan.changes] == [GateWord.RUN]
 
 
 # ---- what counts as verified ----
@@ -132,8 +133,8 @@ def first(simulated: Simulated, repository: Repository) -> Repository:
 
 def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[flow.Run, ExitStatus]:
     run = simulated.opened(run_id)
-    flow.make_plan(run, engine="python", states=True, only=only)
-    return run, flow.apply_own_plan(run)
+    planned = flow.make_plan(run, engine="python", states=True, only=only)
+    return run, flow.apply_own_plan(run, planned).status
 
 
 def test_a_run_that_put_everything_in_place_and_verified_it_is_remembered_and_so_is_an_empty_one_after_it(
@@ -176,5 +177,5 @@ def test_a_saved_plan_that_was_applied_is_remembered_with_its_commit(simulated: 
     assert simulated.workspace.plan("--out", "../plan.json").status == 0
     plan = flow.load_plan(simulated.workspace.folder.parent / "plan.json")
     run = simulated.opened("2")
-    assert flow.apply_plan(run, plan) is ExitStatus.SUCCESS
+    assert flow.apply_plan(run, plan).status is ExitStatus.SUCCESS
     assert verified_commit(run) == first.head

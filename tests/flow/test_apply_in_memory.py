@@ -508,7 +508,7 @@ def test_a_report_that_cannot_be_made_does_not_deny_what_was_sent(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch, error: Callable[..., None]
 ) -> None:
     simulated.workspace.topic("orders")
-    monkeypatch.setattr(reporting, "write_report", error)
+    monkeypatch.setattr(reporting, "report_text", error)
 
     ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
 
@@ -520,7 +520,7 @@ def test_a_report_that_cannot_be_shown_leaves_the_exit_status(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulated.workspace.topic("orders")
-    monkeypatch.setattr(flow, "render_report", no_thread)
+    monkeypatch.setattr(flow, "shown_report", no_thread)
 
     ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
 

@@ -10,6 +10,7 @@ import pytest
 from fakes.resting_cluster import RestingCluster
 from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
 from topicops import flow
+from topicops.flow.runs.kept import load_facts
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.facts import DRIFT_CLASSES
 
@@ -28,7 +29,7 @@ def run(live: RestingCluster, tmp_path: Path) -> flow.Run:
 
 
 def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
-    facts, delta = flow.read_facts(run, "before"), run.read_delta()
+    facts, delta = load_facts(run, "before"), run.read_delta()
 
     assert facts is not None
     for name in DRIFT_CLASSES:

@@ -11,6 +11,7 @@ import pytest
 from fakes import builders
 from fixtures.topic_index import a_cluster
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.flow.runs.kept import keep_reading
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import Run, open_run
 from topicops.flow.topic_index import index_of, index_topics, life_of_topic, note_look
@@ -40,7 +41,7 @@ def run(tmp_path: Path, lines: list[str]) -> Run:
     live = a_cluster()
     run.store.write_value("desired.json", builders.desired_of(builders.desired_like(live.topics["shop.orders"])))
     run.store.write_value("live.json", live)
-    run.store.write_json("run.json", {"read_at": "2024-05-01T12:00:00+00:00"})
+    keep_reading(run, builders.reading(live, at=datetime(2024, 5, 1, 12, tzinfo=UTC)))
     return run
 
 

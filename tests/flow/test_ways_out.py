@@ -140,7 +140,7 @@ class Story:
             self.simulated.cluster.catch_up(broker)
         self.runs += 1
         run = self.simulated.opened(str(self.runs))
-        assert flow.verify_cluster(run) == ExitStatus.SUCCESS, flow.render_report(run, "text")
+        assert flow.verify_cluster(run).status == ExitStatus.SUCCESS, flow.render_report(run, "text")
         self.plan_again()
 
     def merge_another_limit(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,13 +13,11 @@ from topicops.flow.runs.kept import keep_checks
 from topicops.flow.runs.run import Run, baseline_file, read_needed_specs
 from topicops.flow.runs.unverified import note_verified_topics, unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import TopicopsError
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
-from topicops.model.runs.results import Check, Outcome, Verdict
+from topicops.model.runs.results import Check, Outcome
 from topicops.model.specs.environment import Environment, Verify
-from topicops.model.unexpected import log_error, sentence
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.cluster_health import findings_before_run
@@ -28,8 +25,6 @@ from topicops.steps.verifying.observation import Expectation, FindingKey
 from topicops.steps.verifying.verify import settled
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
-
-logger = logging.getLogger(__name__)
 
 AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
 """Deadlines of who looks and does not wait."""
@@ -76,14 +71,6 @@ def record_baseline(
         found = tuple(sorted(findings_before_run(access.with_broker_answers(live), metadata, topics=unchanged)))
     run.store.write_value(name, found)
     return found
-
-
-def failed_check(run: Run, error: Exception) -> Check:
-    """The check that says why nothing could be verified: the changes that were made must be reported all the same."""
-    log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
-    message = f"nothing could be verified: {sentence(error)}"
-    code = error.code if isinstance(error, TopicopsError) else None
-    return Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code)
 
 
 def verify_outcomes(

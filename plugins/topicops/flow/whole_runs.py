@@ -5,10 +5,11 @@ The steps hand their values on. What they keep in the run's folder is for people
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from topicops.flow.applying import carry_out
+from topicops.flow.applying import Applied, carry_out
 from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
@@ -18,19 +19,24 @@ from topicops.flow.runs.outcomes import as_if_done, unrecorded_once_sent
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Notes, Run, keep_environment, read_needed_specs
 from topicops.flow.runs.values import Planned, RunResults
 from topicops.flow.stopping import note_begin, stop_reason
-from topicops.flow.verifying import failed_check, still_absent, verify_outcomes
+from topicops.flow.verifying import still_absent, verify_outcomes
+from topicops.model.errors import TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.printable import plural
+from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Environment
+from topicops.model.unexpected import log_error, sentence
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
 from topicops.steps.reporting.runs.run_report import RunReport
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,22 +113,33 @@ def _apply_and_verify(
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)
         if applied.outcomes:
-            try:
-                checks = verify_outcomes(
-                    run,
-                    environment,
-                    plan,
-                    applied.outcomes,
-                    known_findings=applied.known_findings,
-                    interrupted=is_stopped,
-                )
-            except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
-                checks = (failed_check(run, error),)
-                keep_checks(run, checks)
+            checks = verify_or_fail(run, environment, plan, applied, interrupted=is_stopped)
             results = replace(results, checks=checks)
         found = finish(run, replace(results, notes=notes.sentences), interrupted=is_stopped())
         note_verified(run, found)
         return Ended(report=found, status=apply_exit_status(found.summary))
+
+
+def verify_or_fail(
+    run: Run, environment: Environment, plan: Plan, applied: Applied, *, interrupted: Callable[[], bool]
+) -> tuple[Check, ...]:
+    """Verify what was applied; an error becomes a failed check, so that the report still lists the changes."""
+    try:
+        return verify_outcomes(
+            run,
+            environment,
+            plan,
+            applied.outcomes,
+            known_findings=applied.known_findings,
+            interrupted=interrupted,
+        )
+    except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
+        log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
+        message = f"nothing could be verified: {sentence(error)}"
+        code = error.code if isinstance(error, TopicopsError) else None
+        checks = (Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code),)
+        keep_checks(run, checks)
+        return checks
 
 
 def verify_plan(run: Run, saved: Plan) -> Ended:

@@ -21,8 +21,11 @@ from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
+from topicops.flow.applying import Applied
 from topicops.flow.runs.access import Access
-from topicops.flow.verifying import record_baseline, verify_or_note_failure
+from topicops.flow.runs.run import read_environment
+from topicops.flow.verifying import record_baseline
+from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.plans.approval import Approval
@@ -30,7 +33,7 @@ from topicops.model.plans.changes import ACTIONS, Change, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.specs.environment import Limits, Policy, Risk
+from topicops.model.specs.environment import Limits, Policy, Risk, ZooKeeperEndpoint
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.runs.exit_status import apply_exit_status
 
@@ -307,9 +310,11 @@ def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: 
     run = run_of(world, plan)
     done = Outcome(topic="orders", action="create", digest=plan.changes[0].digest, status=OutcomeStatus.DONE, sent=True)
     run.store.write_value("outcomes-create.json", (done,))
-    world.path_of("orders").write_text("no: [spec", encoding="utf-8")  # nothing can be asked without an environment
+    environment = read_environment(run)
+    away = environment.spec.cluster.model_copy(update={"zookeeper": ZooKeeperEndpoint(connection="not_known")})
+    environment = replace(environment, spec=environment.spec.model_copy(update={"cluster": away}))
 
-    verify_or_note_failure(run, interrupted=lambda: False)
+    verify_or_fail(run, environment, plan, Applied(outcomes=(done,)), interrupted=lambda: False)
 
     assert apply_exit_status(flow.run_report(run).summary) == 7
     flow.report(run)
@@ -337,6 +342,7 @@ def test_what_another_task_of_the_run_has_begun_to_change_is_no_old_trouble(worl
     run = run_of(world, plan)
     FileJournal(run.store.path("journal-expand-1.jsonl")).intend(plan.changes)
 
-    record_baseline(run, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
+    access = run.access(read_environment(run))
+    record_baseline(run, access, builders.snapshot(builders.live_topic("orders")), ["orders"], kind="configure")
 
     assert not run.store.has("baseline-configure.json")

@@ -1,0 +1,48 @@
+"""In one process the steps hand their values on: no command reads what its own run has just written."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.simulated import Simulated
+from topicops.edges.home.artifacts import ArtifactStore
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the files of runs that are read from now on."""
+    names: list[str] = []
+    read = ArtifactStore._read
+
+    def noted(store: ArtifactStore, name: str) -> bytes:
+        names.append(name)
+        return read(store, name)
+
+    monkeypatch.setattr(ArtifactStore, "_read", noted)
+    return names
+
+
+def test_a_command_parses_nothing_that_its_own_run_has_written(simulated: Simulated, read: list[str]) -> None:
+    for name in ("orders", "payments"):
+        simulated.workspace.topic(name)
+    commands = [
+        ("drift",),
+        ("plan", "--out", "plan.json"),
+        ("apply", "plan.json"),
+        ("plan", "--states"),
+        ("verify", "plan.json"),
+        ("verify",),
+    ]
+    found = dict[str, list[str]]()
+    for command in commands:
+        given = () if "plan.json" in command[1:2] else ("--environment", "local")
+        ended = simulated.workspace.run(*command, *given)
+        assert ended.status == 0, ended.err
+        found[" ".join(command)] = [*read]
+        read.clear()
+    simulated.workspace.topic("orders", partitions=4)
+    ended = simulated.workspace.run("apply", "--environment", "local", "--yes", "--format", "json")
+    assert ended.status in (0, 4), ended.err
+    found["apply"] = [*read]
+    assert not {command: names for command, names in found.items() if names}
+    assert len(found) == 7
