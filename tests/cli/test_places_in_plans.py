@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import NOW, live_topic, snapshot
+from fixtures.pretended import open_source_with_orders
 from fixtures.spec_folder import LOCAL, topic, write
 from fixtures.workflow import git
 from fixtures.workspace import Workspace
 from topicops.edges.specs.git import name_in_repository
+from topicops.flow.runs.access import READERS
 from topicops.flow.runs.run import open_run, read_specs
 from topicops.model.choices import SOURCES
 from topicops.model.plans.delta import desired_row, live_row
@@ -73,7 +75,8 @@ def test_a_plan_of_one_repository_is_the_same_bytes_wherever_it_is_made(
 def test_a_topic_whose_file_git_renamed_is_created_with_the_note_that_this_is_no_rename(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SOURCES, "pretended", "fixtures.pretended:open_source_with_orders")
+    monkeypatch.setitem(SOURCES, "pretended", "")
+    monkeypatch.setitem(READERS, "pretended", open_source_with_orders)
     workspace.cluster = {**workspace.cluster, "source": "pretended", "lease": "none"}
     workspace.topic("shop.orders", partitions=3)
     workspace.write_environment()

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures import pretended as pretended_file
+from fixtures.pretended import open_lease, open_source
 from fixtures.workspace import Workspace
 from topicops import cli
-from topicops.flow.runs.access import Access
-from topicops.model.choices import LEASES, SOURCES
+from topicops.flow.runs.access import LEASES, READERS, Access
+from topicops.model import choices
 from topicops.steps.specs.json_schema import schema_of
 
 SANDBOX = {"class": "sandbox", "kafka": {"bootstrapServers": "127.0.0.1:1"}}
@@ -20,14 +21,16 @@ SANDBOX = {"class": "sandbox", "kafka": {"bootstrapServers": "127.0.0.1:1"}}
 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(SOURCES, "pretended", "fixtures.pretended:open_source")
+    monkeypatch.setitem(choices.SOURCES, "pretended", "")
+    monkeypatch.setitem(READERS, "pretended", open_source)
     return "pretended"
 
 
 @pytest.fixture
 def lease(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(Access, "require_reachable_brokers", lambda *_: None)
-    monkeypatch.setitem(LEASES, "pretended", "fixtures.pretended:open_lease")
+    monkeypatch.setitem(choices.LEASES, "pretended", "")
+    monkeypatch.setitem(LEASES, "pretended", open_lease)
     return "pretended"
 
 
@@ -37,6 +40,11 @@ def pretended(workspace: Workspace, source: str) -> Workspace:
     workspace.topic("orders", partitions=3)
     workspace.write_environment()
     return workspace
+
+
+def test_each_word_has_its_function() -> None:
+    assert set(READERS) == set(choices.SOURCES)
+    assert set(LEASES) == set(choices.LEASES)
 
 
 def test_a_new_source_is_read_by_a_plan(pretended: Workspace) -> None:

@@ -1,36 +1,36 @@
 """Words that a spec may choose from, where each word has code of its own: placements, sources and leases.
 
-A new placement, source or lease is one new file and one line here; what reads, checks and documents specs follows.
-Code is named as ``module:name`` and imported when it is needed: reading a file needs neither Spark nor a Kafka client.
+A new placement, source or lease is one new file, one line here, and one line in the list of functions:
+``steps.planning.placement.PLACING``, ``flow.runs.access.READERS`` or ``LEASES``. What reads, checks and documents specs
+follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 PLACEMENTS = {
-    "balanced": "topicops.steps.planning.placement.balanced:place_balanced",
-    "kafka": "topicops.steps.planning.placement.kafka:place_like_kafka",
+    "balanced": "to the brokers that have the fewest replicas and leaders",
+    "kafka": "as Kafka itself places the replicas of a new topic",
 }
-"""How replicas are spread; each is a ``PlacementFunction`` of ``steps.planning.placement``."""
+"""How replicas are spread."""
 
 SOURCES = {
-    "zookeeper": "topicops.flow.runs.access:zookeeper_reader",
-    "kafka": "topicops.flow.runs.access:kafka_reader",
+    "zookeeper": "from the znodes of ZooKeeper",
+    "kafka": "from the brokers",
 }
-"""Where the live topics are read; each opens a ``LiveReader``."""
+"""Where the live topics are read."""
 
 LEASES = {
-    "zookeeper": "topicops.flow.runs.access:zookeeper_lease",
-    "file": "topicops.flow.runs.access:file_lease",
-    "none": "topicops.flow.runs.access:no_lease",
+    "zookeeper": "a znode of the cluster",
+    "file": "a file below ``TOPICOPS_HOME``",
+    "none": "nothing",
 }
-"""What keeps two runs from changing one cluster at the same time; each opens a ``Lease``."""
+"""What keeps two runs from changing one cluster at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,3 @@ class OneOf:
 Placement = Annotated[str, OneOf(PLACEMENTS), AfterValidator(OneOf(PLACEMENTS).check)]
 Source = Annotated[str, OneOf(SOURCES), AfterValidator(OneOf(SOURCES).check)]
 Lease = Annotated[str, OneOf(LEASES), AfterValidator(OneOf(LEASES).check)]
-
-
-def code_for(place: str) -> object:
-    """The function that ``module:name`` names."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

@@ -12,7 +12,7 @@ from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.gate import gate
-from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement import PLACING, place
 from topicops.steps.planning.placement.request import PlacementError, PlacementRequest
 from topicops.steps.specs import fields
 
@@ -27,8 +27,13 @@ def place_on_last_brokers(request: PlacementRequest) -> Assignment:
 @pytest.fixture
 def third_placement(monkeypatch: pytest.MonkeyPatch) -> None:
     """``last`` in the list, for one test; the readers of files that were made before are not used."""
-    monkeypatch.setitem(PLACEMENTS, "last", f"{__name__}:place_on_last_brokers")
+    monkeypatch.setitem(PLACEMENTS, "last", "")
+    monkeypatch.setitem(PLACING, "last", place_on_last_brokers)
     monkeypatch.setattr(fields, "_file_reader", fields._file_reader.__wrapped__)
+
+
+def test_each_word_has_its_function() -> None:
+    assert set(PLACING) == set(PLACEMENTS)
 
 
 @pytest.mark.usefixtures("third_placement")

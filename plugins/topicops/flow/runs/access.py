@@ -1,21 +1,20 @@
 """How one run reaches the outside world: every reader, client and lease of a run is opened here and nowhere else.
 
-``model.choices`` names the functions that open a source or a lease. Heavy clients are imported when one is opened.
+``READERS`` and ``LEASES`` list the functions that open a source or a lease, which import its heavy clients.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
-from topicops.model.choices import LEASES, SOURCES, code_for
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from topicops.edges.kafka.reader import KafkaReader
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
-    OpenReader = Callable[["Access"], AbstractContextManager[LiveReader]]
-    OpenLease = Callable[["Access", str, str, float], AbstractContextManager[Lease]]
-    """Of this access: the right to change the cluster of this id, for this operation, awaited for so many seconds."""
 
 PLAN_DEADLINE_S = 2.0
 """The least time that a plan gives brokers for what only they know; it follows the time of their first answer."""
@@ -116,13 +112,11 @@ class Access:
             ClusterUnreachableError: No server answers there.
             UnsupportedTargetError: The source is ZooKeeper, and the brokers run with KRaft.
         """
-        open_reader = cast("OpenReader", code_for(SOURCES[self.environment.spec.cluster.source]))
-        return open_reader(self)
+        return READERS[self.environment.spec.cluster.source](self)
 
     def lease(self, cluster_id: str, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
         """The right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
-        open_lease = cast("OpenLease", code_for(LEASES[self.environment.spec.cluster.lease]))
-        return open_lease(self, cluster_id, operation, lock_timeout_s)
+        return LEASES[self.environment.spec.cluster.lease](self, cluster_id, operation, lock_timeout_s)
 
     def admin(self, roles: Collection[Role]) -> AbstractContextManager[KafkaAdmin]:
         """Send changes as the first of these roles, in sorted order, and deletes as the deleter."""
@@ -282,6 +276,19 @@ def no_lease(
     from topicops.edges.home.file_lease import NoLease
 
     return NoLease()
+
+
+READERS: Mapping[str, Callable[[Access], AbstractContextManager[LiveReader]]] = {
+    "zookeeper": zookeeper_reader,
+    "kafka": kafka_reader,
+}
+"""The function that opens each word of ``model.choices.SOURCES``."""
+LEASES: Mapping[str, Callable[[Access, str, str, float], AbstractContextManager[Lease]]] = {
+    "zookeeper": zookeeper_lease,
+    "file": file_lease,
+    "none": no_lease,
+}
+"""The function that opens each word of ``model.choices.LEASES``; takes cluster id, operation and seconds to wait."""
 
 
 def _refuse_kraft(access: Access, error: Exception) -> None:

@@ -1,16 +1,20 @@
-"""Where the replicas of new partitions go: one placement for each file; ``model.choices.PLACEMENTS`` lists them.
+"""Where the replicas of new partitions go: one placement for each file.
 
 A placement gets a ``PlacementRequest`` and returns the rows of the new partitions. Imports only the model.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
 
-from topicops.model.choices import PLACEMENTS, code_for
 from topicops.model.cluster.snapshot import Assignment
+from topicops.steps.planning.placement.balanced import place_balanced
+from topicops.steps.planning.placement.kafka import place_like_kafka
 from topicops.steps.planning.placement.manual import place_by_hand
 from topicops.steps.planning.placement.request import PlacementError, PlacementFunction, PlacementRequest
+
+PLACING: Mapping[str, PlacementFunction] = {"balanced": place_balanced, "kafka": place_like_kafka}
+"""The function of each word of ``model.choices.PLACEMENTS``."""
 
 
 def place(placement: str, request: PlacementRequest) -> Assignment:
@@ -23,6 +27,6 @@ def place(placement: str, request: PlacementRequest) -> Assignment:
     """
     if request.manual is not None:
         return place_by_hand(request)
-    if placement not in PLACEMENTS:
-        raise PlacementError(f"{request.topic}: placement {placement} is unknown; known are {', '.join(PLACEMENTS)}")
-    return cast("PlacementFunction", code_for(PLACEMENTS[placement]))(request)
+    if placement not in PLACING:
+        raise PlacementError(f"{request.topic}: placement {placement} is unknown; known are {', '.join(PLACING)}")
+    return PLACING[placement](request)
