@@ -19,7 +19,7 @@ from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow as real_flow
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.run import Run, outcomes_file
-from topicops.flow.single_steps import ApplySummary, ReportSummary
+from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Action
 from topicops.model.pull_requests.run_result import RunResult
@@ -59,7 +59,7 @@ class RefusingFlow(ScriptedFlow):
         ]
         (action,) = actions
         run.store.write_value(outcomes_file(action), tuple(outcomes))
-        return ApplySummary.of(run, outcomes)
+        return apply_summary(run, outcomes)
 
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary:
         return real_flow.report(run, failed_tasks=failed_tasks)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.flow.applying import carry_out
-from topicops.flow.planning import compare, gate_again, plan_changes, read_snapshot, specs_of
+from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
 from topicops.flow.runs.commits import read_files, wait_for_pinned_files
-from topicops.flow.runs.kept import keep_specs, load_results, load_snapshot, load_specs, prune
+from topicops.flow.runs.kept import keep_changes, keep_plan, keep_specs, load_results, load_snapshot, load_specs, prune
 from topicops.flow.runs.outcomes import outcomes_so_far, read_outcomes
 from topicops.flow.runs.run import (
     CHANGES_FILE,
@@ -40,14 +40,16 @@ from topicops.flow.runs.run import (
     read_environment,
     read_specs,
 )
+from topicops.flow.runs.values import Specs
 from topicops.flow.verifying import verify_outcomes
 from topicops.model.errors import ArtifactError, SpecError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.delta import Delta
+from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
-from topicops.steps.planning.only import Only
+from topicops.steps.planning.only import Only, keep_held
 from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.verifying.observation import FindingKey
 
@@ -128,17 +130,7 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
         SpecError: With every problem, which ``diagnostics.json`` keeps for the run's page.
         MovedFilesError: The files are not of the pinned commit.
     """
-    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
-    validated, commit = read_files(run, lambda: read_specs(run))
-    run.store.remove(DIAGNOSTICS_FILE)
-    run.store.write_text(FILES_COMMIT, commit or "")
-    prune(run.home, now=now())
-    try:
-        specs = specs_of(validated, commit)
-    except SpecError as error:
-        found = diagnostics_named(run.topics, error.diagnostics)
-        run.store.write_value(DIAGNOSTICS_FILE, found)
-        raise SpecError(found) from error
+    specs = _read_specs(run, patience_s)
     desired = specs.desired
     return ValidateSummary(
         path=str(keep_specs(run, specs, as_tables=as_tables)),
@@ -147,6 +139,20 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
         commit=desired.commit,
         digest=desired.digest,
     )
+
+
+def _read_specs(run: Run, patience_s: float = 0.0) -> Specs:
+    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
+    validated, commit = read_files(run, lambda: read_specs(run))
+    run.store.remove(DIAGNOSTICS_FILE)
+    run.store.write_text(FILES_COMMIT, commit or "")
+    prune(run.home, now=now())
+    try:
+        return specs_of(validated, commit)
+    except SpecError as error:
+        found = diagnostics_named(run.topics, error.diagnostics)
+        run.store.write_value(DIAGNOSTICS_FILE, found)
+        raise SpecError(found) from error
 
 
 def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
@@ -208,8 +214,30 @@ def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
         MovedFilesError: The files are not of the commit that the run is pinned to.
     """
     found = gate_again(run, read_environment(run), run.read_change_set(), approvals).plan
+    return _gate_summary(run, found)
+
+
+def _gate_summary(run: Run, found: Plan) -> GateSummary:
     counts = {word.value: len(found.with_gate(word)) for word in GateWord}
     return GateSummary(path=str(run.store.path(PLAN_FILE)), fingerprint=found.fingerprint, counts=counts)
+
+
+def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
+    """Write ``plan.json`` of these changes alone, by the present files and cluster.
+
+    Raises:
+        NotHeldError: As ``keep_held`` raises it.
+    """
+    specs = _read_specs(run)
+    keep_specs(run, specs, as_tables=True)  # quality_after reads them
+    snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
+    comparison = compare(run, specs.desired, snapshot.live, engine="python")
+    _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
+    gated = gate_changes(run, specs.environment, change_set).plan
+    keep_plan(run, gated)
+    narrowed = keep_held(change_set, gated, digests)
+    keep_changes(run, narrowed)
+    return _gate_summary(run, gate_again(run, specs.environment, narrowed, ()).plan)
 
 
 def apply(

@@ -140,6 +140,10 @@ class MovedFilesError(TopicopsError):
     code = "TOP513"
 
 
+class NotHeldError(TopicopsError):
+    """A change that somebody shall be asked about is due no more, or waits for no approval."""
+
+
 class ArtifactError(TopicopsError):
     """A file of a run is missing, damaged, or of a format version that is not known."""
 

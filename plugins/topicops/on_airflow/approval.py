@@ -24,13 +24,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.timezone import utcnow
 
+from topicops.model.errors import NotHeldError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.printable import plural, printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.on_airflow import tasks
 from topicops.on_airflow.branches import SKIP, kinds_not_in, kinds_of
 from topicops.on_airflow.params import refuse_unknown_params, triggered_by
-from topicops.on_airflow.tasks import Flow, RefusedError, Site, XComValue, step
+from topicops.on_airflow.tasks import RefusedError, Site, XComValue, step
 from topicops.on_airflow.waiting import Patience, remind, replacement, withdraw
 
 if TYPE_CHECKING:
@@ -119,7 +120,10 @@ def load(site: Site, context: Context) -> XComValue:
             held_set=context["params"]["held_set"] or "",
             started_by=triggered_by(context),
         )
-        summary = plan_of(asked.digests, flow, run)
+        try:
+            summary = flow.plan_held(run, asked.digests).to_xcom()
+        except NotHeldError as error:
+            skip(f"{error}: nobody is asked")
         plan = run.read_plan()
         tasks.log_changes(plan)
         before = read_rejections(run.home, run.environment)
@@ -135,25 +139,6 @@ def load(site: Site, context: Context) -> XComValue:
             "digests": tasks.listed(question.digests),
             SKIP: kinds_not_in(plan),
         }
-
-
-def plan_of(digests: Collection[str], flow: Flow, run: Run) -> XComValue:
-    """Make the plan of these changes by the files and the cluster of now. Skips the task when one is not held."""
-    from topicops.model.plans.plan_file import changes_to_json
-
-    flow.validate(run, as_tables=True)  # quality_after reads them
-    flow.snapshot(run, states=True)
-    flow.diff(run, engine="python")
-    flow.plan(run, only=None)
-    flow.gate(run)
-    # Only what an approval can lift: a part of too many deletes must not pass as few.
-    wanted = [gated for gated in run.read_plan().changes if gated.digest in digests and gated.approvable]
-    if not digests or len(wanted) < len(digests):
-        missing = len(digests) - len(wanted)
-        skip(f"{missing} of {len(digests)} changes are due no more, or wait for no approval: nobody is asked")
-    narrowed = replace(run.read_change_set(), changes=tuple(gated.change for gated in wanted), blocked=())
-    run.store.write_text("changes.json", changes_to_json(narrowed))
-    return flow.gate(run).to_xcom()
 
 
 class AskPerson(ApprovalOperator):

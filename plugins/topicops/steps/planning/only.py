@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import NotHeldError
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.printable import plural
 from topicops.steps.planning.placement.load_table import load_table
@@ -74,3 +75,17 @@ def _matching(entries: Iterable[Entry], only: Only) -> tuple[Entry, ...]:
 
 def _matches(name: str, only: Only) -> bool:
     return fnmatchcase(name, only) if isinstance(only, str) else name in only
+
+
+def keep_held(change_set: ChangeSet, plan: Plan, digests: Collection[str]) -> ChangeSet:
+    """Keep the changes of these digests, all of which must wait for an approval that can let them run.
+
+    Raises:
+        NotHeldError: One of them is due no more, or waits for no approval; a part of too many deletes must not pass as
+            few.
+    """
+    wanted = [gated for gated in plan.changes if gated.digest in digests and gated.approvable]
+    if not digests or len(wanted) < len(digests):
+        missing = len(digests) - len(wanted)
+        raise NotHeldError(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
+    return replace(change_set, changes=tuple(gated.change for gated in wanted), blocked=())
