@@ -11,14 +11,13 @@ import pytest
 from topicops.edges.forge.github import GitHub
 from topicops.flow.pull_requests.commenting import (
     Conversation,
-    edit_first_parts,
     post_comments,
+    report_runs,
     set_check,
     set_pending_check,
     set_unplanned_check,
 )
 from topicops.flow.pull_requests.planning import PlannedPullRequest
-from topicops.flow.pull_requests.reporting import report_runs
 from topicops.model.plans.plan import Plan
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment, PullRequestPlan, ReviewRules
@@ -26,7 +25,8 @@ from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import LABELS
-from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT, has_row_of
+from topicops.steps.reporting.plans.plan_markdown import change_name
+from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT
 from topicops.testing import builders
 from topicops.testing.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 
@@ -90,14 +90,14 @@ def test_an_approval_outlasts_a_run_that_cannot_plan(talk: Talk) -> None:
     approved = talk.runs(planned(ENTRY))
 
     failed = talk.runs(planned(replace(ENTRY, problem=DOWN)))
-    [body] = talk.forge.bodies(1)
+    plan, note = talk.forge.bodies(1)
     again = talk.runs(planned(ENTRY))
 
     assert [c.result for c in (waiting, approved, failed, again)] == ["neutral", "success", "failure", "success"]
-    assert "The newest commit has no plan." in body
-    assert DOWN in body
-    assert "**delete** orders" in body, "the plan that was reviewed stays in sight"
-    assert "has no plan" not in talk.forge.bodies(1)[0]
+    assert "The newest commit has no plan." in note
+    assert DOWN in note
+    assert "**delete** orders" in plan, "the plan that was reviewed stays in sight"
+    assert ["has no plan" in body for body in talk.forge.bodies(1)] == [False]
 
 
 def test_a_review_counts_for_what_its_own_commit_showed(talk: Talk) -> None:
@@ -126,9 +126,9 @@ def test_a_conflict_is_told_in_the_comment_and_takes_no_approval_away(talk: Talk
 
     for _ in range(2):
         assert talk.runs(planned(problem="the branch conflicts with its base in a.yaml")).result == "failure"
-    [body] = talk.forge.bodies(1)
+    _, note = talk.forge.bodies(1)
 
-    assert body.count("the branch conflicts with its base in a.yaml") == 1
+    assert note.count("the branch conflicts with its base in a.yaml") == 1
     assert talk.runs(planned(ENTRY)).result == "success"
 
 
@@ -210,29 +210,19 @@ def test_a_text_that_somebody_changed_brings_no_approval_with_it(talk: Talk) -> 
     assert talk.runs(planned(ENTRY)).result == "neutral"
 
 
-def test_a_note_of_ours_in_the_comment_takes_no_approval_away(talk: Talk) -> None:
-    talk.runs(planned(ENTRY))
-    talk.forge.review(1, "alice")
-    talk.forge.let_pass(3600)
-    edit_first_parts(talk.conversation, lambda body: body.replace("Base ", "Base: "))
-
-    assert "Base: " in talk.forge.bodies(1)[0]
-    assert talk.runs(planned(ENTRY)).result == "success"
-
-
 def test_approvals_outlast_a_run_after_the_merge_that_did_not_start(talk: Talk) -> None:
     talk.runs(planned(ENTRY))
     talk.forge.review(1, "alice")
     talk.forge.let_pass(3600)
     run = TriggeredRun(environment="local", state="not started", sentence="Airflow is down", dag_id="d")
-    runs = TriggeredRuns(number=1, merge_commit=HEAD, topic_files=(), environments=(run,))
+    runs = TriggeredRuns(number=1, merge_commit=HEAD, environments=(run,))
+    [plan] = talk.forge.bodies(1)
     for _ in range(3):
         report_runs(runs, talk.conversation)
         talk.forge.let_pass(3600)
 
-    [body] = talk.forge.bodies(1)
-    assert body.count("The plan before the merge") == 1
-    assert talk.conversation.read_record(talk.conversation.comments(), "local")
+    assert [body == plan or "Airflow is down" in body for body in talk.forge.bodies(1)] == [True, True]
+    assert talk.conversation.our_comments(["local"])["local"].record()
 
 
 def test_an_unplanned_pull_request_leaves_the_check_of_another_with_the_same_commit(talk: Talk) -> None:
@@ -264,16 +254,17 @@ def test_while_the_plan_is_made_nobody_may_merge_whatever_an_earlier_check_said(
     assert talk.runs(planned(ENTRY)).result == "neutral"
 
 
-def test_a_pull_request_of_others_that_the_forge_refuses_does_not_end_the_report(talk: Talk) -> None:
+def test_no_comment_of_another_pull_request_is_edited(talk: Talk) -> None:
     talk.forge.open(author="carol", head="c" * 40)
-    talk.forge.refused["pulls/2/files"] = 422
-    run = TriggeredRun(environment="local", state="failed", sentence="The run failed", dag_id="d")
-    runs = TriggeredRuns(number=1, merge_commit=HEAD, topic_files=("topics/shop/orders.yaml",), environments=(run,))
-    assert report_runs(runs, talk.conversation).result == "failure"
-    found = talk.forge.check(HEAD)
-    assert found is not None
-    assert found.result == "failure"
-    assert "Other open pull requests are not told of this merge" in talk.lines[-1]
+    theirs = replace(talk.conversation, number=2)
+    post_comments(planned(ENTRY), theirs)
+    before = talk.forge.bodies(2)
+    run = TriggeredRun(environment="local", state="applied", sentence="Applied and verified: 1 done.", dag_id="d")
+
+    talk.runs(planned(ENTRY))
+    report_runs(TriggeredRuns(number=1, merge_commit=HEAD, environments=(run,)), talk.conversation)
+
+    assert talk.forge.bodies(2) == before
 
 
 def test_no_review_counts_while_a_team_of_the_owner_cannot_be_read(talk: Talk) -> None:
@@ -300,18 +291,21 @@ def test_logins_are_the_same_in_capital_letters(talk: Talk) -> None:
     assert talk.runs(capital).result == "success"
 
 
-def test_many_held_changes_with_long_names_fit_into_comments_with_a_record(talk: Talk) -> None:
-    names = [f"{'n' * 120}.{number}" for number in range(600)]
-    changes = [builders.expand_change(name, risk=Risk.RISKY) for name in names]
-    plan = gate(builders.change_set(changes), builders.environment())
-    entry = replace(ENTRY, own=tuple(names), owners=dict.fromkeys(names, "team-shop"))
+def test_a_record_is_of_the_held_changes_alone_that_have_a_row(talk: Talk) -> None:
+    """Rows of graver changes take the room of four comments first."""
+    risky, deleted = (
+        [f"{'n' * 120}.{word}.{number}" for number in range(many)] for word, many in (("a", 400), ("b", 900))
+    )
+    changes = [builders.expand_change(name, risk=Risk.RISKY) for name in risky]
+    plan = gate(builders.change_set([*changes, *map(builders.delete_change, deleted)]), builders.environment())
+    entry = replace(ENTRY, own=(*risky, *deleted), owners=dict.fromkeys(risky, "team-shop"))
     found = replace(planned(entry), plans={"local": plan})
 
     talk.runs(found)
 
     bodies = talk.forge.bodies(1)
     assert max(map(len, bodies)) <= COMMENT_LIMIT
-    shown = talk.conversation.read_record(talk.conversation.comments(), "local")
-    in_sight = {g.digest for g in plan.changes if any(has_row_of(g, body) for body in bodies)}
-    assert len(shown) > 100
+    shown = talk.conversation.our_comments(["local"])["local"].record()
+    in_sight = {g.digest for g in plan.changes if any(f"| {change_name(g)} |" in body for body in bodies)}
+    assert 100 < len(shown) < 400
     assert shown.keys() <= in_sight, "a review cannot be about a change that no comment shows"

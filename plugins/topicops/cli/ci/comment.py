@@ -23,8 +23,8 @@ def comment_command(
 
     planned = read_planned(folder)
     conversation = conversation_about(number or planned.summary.number, repository, progress=progress)
-    described = post_comments(planned, conversation)
-    print_result(f"{plural(len(described.contents), 'environment')} in the comments of {conversation.name}")
+    written = post_comments(planned, conversation)
+    print_result(f"{plural(written, 'environment')} in the comments of {conversation.name}")
 
 
 def status_command(

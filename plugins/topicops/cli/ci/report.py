@@ -8,8 +8,8 @@ from topicops.cli.output import print_result, progress
 
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
+    from topicops.flow.pull_requests.commenting import report_runs
     from topicops.flow.pull_requests.places import conversation_about, job_page
-    from topicops.flow.pull_requests.reporting import report_runs
     from topicops.flow.pull_requests.triggering import read_runs
 
     runs = read_runs(folder)

@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 from topicops.flow.pull_requests.planning import PlannedPullRequest
 from topicops.model.errors import ForgeError
-from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.plan import GatedChange
 from topicops.model.pull_requests.forge import Authors, Check, Comment, Forge, PullRequest
 from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.pull_request_plan import PlannedEnvironment
 from topicops.model.pull_requests.shown import About, ShownByDigest
-from topicops.steps.pull_requests.checks import check_of, failed_check, labels_of, pending_check, unplanned_check
+from topicops.model.pull_requests.triggered import TriggeredRuns
+from topicops.steps.pull_requests.checks import (
+    check_of,
+    check_of_runs,
+    failed_check,
+    labels_of,
+    pending_check,
+    unplanned_check,
+)
 from topicops.steps.pull_requests.overlaps import overlaps
 from topicops.steps.pull_requests.reviewed import Members, ReviewFacts, review_states
 from topicops.steps.pull_requests.shown_record import already_shown, read_record, record_line, shown_from, with_record
 from topicops.steps.reporting.pull_requests.comment_markdown import (
-    comment_parts,
-    has_row_of,
+    NOTE,
     marked,
-    shows_a_plan,
-    with_other,
-    with_problem,
+    no_plan_note,
+    plan_comment,
+    result_note,
 )
 
 MOST_OPEN = 50
-"""How many other open pull requests are looked at; each costs a request, and a job has a thousand an hour."""
+"""Number of other open pull requests that are looked at; each costs a request, and a job has a thousand an hour."""
 MOST_REVIEWED = 400
-"""Changes of one environment that a review may approve: each takes sixty characters of the comment's record."""
-Comments = Mapping[tuple[str, int], Comment]
-"""Of one pull request, by environment and part."""
-_NOTHING_SHOWN: ShownByDigest = {}
+"""Number of changes of one environment that a review may approve: each takes sixty characters of the record."""
 NO_REVIEWS = ReviewFacts(reviews=(), authors=Authors(logins=frozenset()), reviewers={}, members=lambda _: frozenset())
-"""Where nothing needs one."""
+"""Facts where no change needs a review."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -47,44 +51,33 @@ class Conversation:
     forge: Forge
     number: int
     key: bytes | None
+    """Key of the signatures. None means that no comment has a record, so no review counts."""
     progress: Callable[[str], None]
 
     @property
     def name(self) -> str:
-        """``acme/topics#12``."""
+        """Name such as ``acme/topics#12``."""
         return f"{self.forge.repository}{self.forge.mark}{self.number}"
 
     @cached_property
     def pull_request(self) -> PullRequest:
-        """As the forge has it now. Raises ``ForgeError``."""
+        """Pull request as the forge has it now. Raises ``ForgeError``."""
         return self.forge.pull_request(self.number)
 
-    def comments(self) -> Comments:
-        """Our comments; of two with the same marker the first."""
-        found: dict[tuple[str, int], Comment] = {}
+    def our_comments(self, environments: Iterable[str]) -> dict[str, OurComments]:
+        """Read our comments, by environment: of these, and of all others that have a comment.
+
+        Of two comments with the same marker, the first counts.
+        """
+        found = defaultdict[str, dict[int, Comment]](dict)
         for comment in self.forge.own_comments(self.number):
             if (place := marked(comment.body)) is not None:
-                found.setdefault(place, comment)
-        return found
-
-    def read_record(self, comments: Comments, environment: str) -> ShownByDigest:
-        """What our comment about the environment showed, if its record is ours, and nobody has changed the comment."""
-        first = comments.get((environment, 1))
-        if first is None or self.key is None:
-            return _NOTHING_SHOWN
-        texts, about = texts_of(comments, environment), self.about(environment)
-        return read_record(texts, self.key, about, updated_at=first.updated_at) or _NOTHING_SHOWN
-
-    def about(self, environment: str) -> About:
-        return About(
-            repository=self.forge.repository,
-            pull_request=self.number,
-            base_branch=self.pull_request.base_branch,
-            environment=environment,
-        )
+                environment, part = place
+                found[environment].setdefault(part, comment)
+        return {name: OurComments(self, name, found[name]) for name in dict.fromkeys((*found, *environments))}
 
     def review_facts(self, reviewers: Mapping[str, tuple[str, ...]]) -> ReviewFacts:
-        """Without any review where the forge does not give all reviews and all authors."""
+        """Ask for reviews and authors; without any review where the forge does not give all of both."""
         try:
             reviews, authors, problem = self.forge.reviews(self.number), self.forge.authors(self.number), ""
         except ForgeError as error:
@@ -106,92 +99,130 @@ class Conversation:
         return members
 
 
+@dataclass(frozen=True)
+class OurComments:
+    """Our comments about one environment: the parts of its plan, and the note that follows them."""
+
+    conversation: Conversation
+    environment: str
+    by_part: Mapping[int, Comment]
+
+    @property
+    def about(self) -> About:
+        return About(
+            repository=self.conversation.forge.repository,
+            pull_request=self.conversation.number,
+            base_branch=self.conversation.pull_request.base_branch,
+            environment=self.environment,
+        )
+
+    def record(self) -> ShownByDigest:
+        """Read what the plan's comments have shown, if the record is ours, and nobody has changed the comments."""
+        key, plan = self.conversation.key, [self.by_part[part] for part in sorted(self.by_part) if part != NOTE]
+        if not plan or key is None:
+            return {}
+        texts = [comment.body for comment in plan]
+        return read_record(texts, key, self.about, updated_at=plan[0].updated_at) or {}
+
+    def write_plan(self, parts: Sequence[str]) -> OurComments:
+        """Edit the comments that are there, add those that are missing, and remove all others, the note too."""
+        posted = {number: self._write(number, body) for number, body in enumerate(parts, 1)}
+        self._remove(part for part in self.by_part if part not in posted)
+        return replace(self, by_part=posted)
+
+    def write_note(self, body: str) -> None:
+        """Write the comment that follows the plan, whose comments and record stay as they are."""
+        self._write(NOTE, body)
+
+    def remove(self) -> None:
+        self._remove(self.by_part)
+
+    def _write(self, part: int, body: str) -> Comment:
+        forge, number, there = self.conversation.forge, self.conversation.number, self.by_part.get(part)
+        return forge.edit_comment(number, there.id, body) if there else forge.add_comment(number, body)
+
+    def _remove(self, parts: Iterable[int]) -> None:
+        for part in parts:
+            self.conversation.forge.remove_comment(self.conversation.number, self.by_part[part].id)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What is to be said about each environment, and what our comments have said so far."""
+    """What is to be said about one environment, and what our comments have said so far."""
 
-    contents: tuple[CommentContent, ...]
-    earlier: Mapping[str, ShownByDigest] = field(default_factory=dict)
-    """By environment, what its comment has shown all the while until now."""
-    held: Mapping[str, Sequence[GatedChange]] = field(default_factory=dict)
-    """By environment, the changes that a review may approve."""
-    owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By environment, the owner of each of them, by digest."""
-    others: tuple[OtherPullRequest, ...] = ()
-    """Open ones that touch the same files of topics, in whatever environment."""
-
-
-def texts_of(comments: Comments, environment: str) -> list[str]:
-    """Of all parts, in their order."""
-    return [comments[place].body for place in sorted(comments) if place[0] == environment]
+    content: CommentContent
+    comments: OurComments
+    owners: Mapping[str, str]
+    """Owner of each change that a review may approve, by the digest of the change."""
+    earlier: ShownByDigest
+    """What the comments have shown all the while until now."""
 
 
 def describe(
-    planned: PlannedPullRequest, conversation: Conversation, comments: Comments, *, with_others: bool
-) -> Described:
-    """Ask the forge for reviews, and on demand for other open pull requests on the same topics."""
+    planned: PlannedPullRequest,
+    conversation: Conversation,
+    comments: Mapping[str, OurComments],
+    others: Sequence[OtherPullRequest] = (),
+) -> tuple[Described, ...]:
+    """Describe each environment, with the reviews of its held changes.
+
+    Args:
+        comments: By environment, those of now.
+        others: Open pull requests on the same topics.
+    """
     summary = planned.summary
-    held = {entry.environment: _held(planned.plans.get(entry.environment), entry.own) for entry in summary.environments}
+    held = {entry.environment: _held(planned, entry) for entry in summary.environments}
     facts = conversation.review_facts(summary.reviewers) if any(held.values()) else NO_REVIEWS
-    others = _others(planned, conversation) if with_others else ()
     remarks = (*summary.remarks, *([facts.problem] if facts.problem else []))
-    contents, earlier, owners = list[CommentContent](), dict[str, ShownByDigest](), dict[str, Mapping[str, str]]()
+    found = []
     for entry in summary.environments:
-        name, plan = entry.environment, planned.plans.get(entry.environment)
-        owners[name] = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held[name]}
-        shown = already_shown(conversation.read_record(comments, name), owners[name])
-        earlier[name] = shown
-        contents.append(
-            CommentContent(
-                environment=name,
-                plan=plan,
-                problem=entry.problem,
-                own=frozenset(entry.own),
-                base_commit=summary.base_commit,
-                head_commit=summary.head_commit,
-                reviews=_states(entry, held[name], shown, facts, conversation),
-                shown_since={digest: known.since for digest, known in shown.items()},
-                others=tuple(other for other in others if set(other.topics) & set(entry.own)),
-                remarks=remarks,
-            )
+        name, ours = entry.environment, comments[entry.environment]
+        owners = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held[name]}
+        shown = already_shown(ours.record(), owners)
+        content = CommentContent(
+            environment=name,
+            plan=planned.plans.get(name),
+            problem=entry.problem,
+            own=frozenset(entry.own),
+            base_commit=summary.base_commit,
+            head_commit=summary.head_commit,
+            reviews=_states(entry, held[name], shown, facts, has_key=conversation.key is not None),
+            shown_since={digest: known.since for digest, known in shown.items()},
+            others=tuple(other for other in others if set(other.topics) & set(entry.own)),
+            remarks=remarks,
         )
-    return Described(contents=tuple(contents), earlier=earlier, held=held, owners=owners, others=others)
+        found.append(Described(content=content, comments=ours, owners=owners, earlier=shown))
+    return tuple(found)
 
 
-def _held(plan: Plan | None, own: Collection[str]) -> list[GatedChange]:
-    """Those that a review of this pull request can be about: what was pending before had its own."""
-    found = [gated for gated in plan.changes if gated.approvable and gated.change.topic in own] if plan else []
+def _held(planned: PlannedPullRequest, entry: PlannedEnvironment) -> list[GatedChange]:
+    """Choose those that a review of this pull request can be about: what was pending before had its own."""
+    plan = planned.plans.get(entry.environment)
+    found = [gated for gated in plan.changes if gated.approvable and gated.change.topic in entry.own] if plan else []
     return found[:MOST_REVIEWED]
 
 
 def _states(
-    entry: PlannedEnvironment,
-    held: Sequence[GatedChange],
-    shown: ShownByDigest,
-    facts: ReviewFacts,
-    conversation: Conversation,
+    entry: PlannedEnvironment, held: Sequence[GatedChange], shown: ShownByDigest, facts: ReviewFacts, *, has_key: bool
 ) -> Mapping[str, ReviewState]:
-    if entry.rules is None:
-        return {}
-    has_key = conversation.key is not None
-    return review_states(held, entry.owners, shown, facts, entry.rules, has_key=has_key)
+    return review_states(held, entry.owners, shown, facts, entry.rules, has_key=has_key) if entry.rules else {}
 
 
 def _others(planned: PlannedPullRequest, conversation: Conversation) -> tuple[OtherPullRequest, ...]:
-    """Open pull requests that touch the same topics, or none where the forge does not tell."""
+    """Find open pull requests that touch the same topics, or none where the forge does not list them."""
     forge, mine = conversation.forge, planned.summary.topic_files
     if not mine:
         return ()
     try:
-        files = {other: forge.changed_files(other.number) for other in open_beside(forge, conversation.pull_request)}
+        files = {other: forge.changed_files(other.number) for other in _open_beside(forge, conversation.pull_request)}
     except ForgeError as error:
         conversation.progress(f"Other open pull requests on the same topics are not known: {error}")
         return ()
     return tuple(overlaps(mine, files, mark=forge.mark))
 
 
-def open_beside(forge: Forge, this: PullRequest) -> list[PullRequest]:
-    """The newest ones of this repository's own branches, in rising order: anybody can open many from a fork."""
+def _open_beside(forge: Forge, this: PullRequest) -> list[PullRequest]:
+    """List the newest ones of this repository's own branches, in rising order: anybody can open many from a fork."""
     found = [pull for pull in forge.open_pull_requests(this.base_branch) if not pull.is_from_fork]
     return [other for other in found if other.number != this.number][-MOST_OPEN:]
 
@@ -199,127 +230,72 @@ def open_beside(forge: Forge, this: PullRequest) -> list[PullRequest]:
 # ---- comments ----
 
 
-def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> Described:
+def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> int:
     """Write one comment for each environment, or edit ours; those of environments that are no longer touched go.
 
-    A comment that shows a plan keeps it while there is no newer one, so that its reviews still count afterwards.
+    Where the newest commit has no plan, the comment with the last plan stays, so that its reviews still count
+    afterwards, and a note follows it.
+
+    Returns:
+        The number of environments.
     """
-    if problem := planned.summary.problem:
-        edit_first_parts(conversation, partial(with_problem, problem=problem))
-        return Described(contents=())
-    comments = conversation.comments()
-    described = describe(planned, conversation, comments, with_others=True)
-    for content in described.contents:
-        before = comments.get((content.environment, 1))
-        if content.plan is None and before is not None and shows_a_plan(before.body):
-            _edit_first_part(
-                conversation, content.environment, comments, partial(with_problem, problem=content.problem)
-            )
-        else:
-            _post(content, described, conversation, comments)
-    _tell_others(described.others, conversation)
-    known = {*planned.summary.left_out, *(content.environment for content in described.contents)}
-    for (environment, _), comment in comments.items():
-        if environment not in known:
-            conversation.forge.remove_comment(conversation.number, comment.id)
-    return described
+    summary = planned.summary
+    comments = conversation.our_comments(entry.environment for entry in summary.environments)
+    if summary.problem:
+        for name, ours in comments.items():
+            ours.write_note(no_plan_note(CommentContent(environment=name, plan=None, problem=summary.problem)))
+        return len(comments)
+    for described in describe(planned, conversation, comments, _others(planned, conversation)):
+        _post(described)
+    known = {*summary.left_out, *(entry.environment for entry in summary.environments)}
+    for name in comments.keys() - known:
+        comments[name].remove()
+    return len(summary.environments)
 
 
-def _post(content: CommentContent, described: Described, conversation: Conversation, comments: Comments) -> None:
-    """Twice where changes are held: only once the forge has the text is it known since when it shows them."""
-    name = content.environment
-    posted = write_parts(conversation, name, comment_parts(content), comments)
-    shown, parts = _shown_parts(content, described, conversation, posted[0].updated_at)
-    if shown and conversation.key is not None:
-        write_parts(conversation, name, parts, {(name, part): comment for part, comment in enumerate(posted, 1)})
+def _post(described: Described) -> None:
+    """Write twice where changes are held: only once the forge has the text is it known since when it shows them."""
+    content, ours = described.content, described.comments
+    if content.plan is None:
+        ours.write_note(no_plan_note(content))
+        return
+    posted = ours.write_plan(plan_comment(content, content.plan).parts)
+    if recorded := _recorded(replace(described, comments=posted)):
+        posted.write_plan(recorded)
 
 
-def _shown_parts(
-    content: CommentContent, described: Described, conversation: Conversation, posted_at: datetime
-) -> tuple[ShownByDigest, Sequence[str]]:
-    """The held changes that the comment has a row for, and the comment with a record of just these.
+def _recorded(described: Described) -> Sequence[str]:
+    """Give the posted parts with a record, at the end of the first, of the held changes that they have a row for.
 
-    A comment may leave out rows of which there are too many, and the record takes some of the room.
+    Empty where they show none. Rows may be left out where there are too many, and the record takes some of the room.
     """
-    name = content.environment
-    shown = shown_from(described.earlier[name], described.owners[name], head=content.head_commit, posted_at=posted_at)
-    while True:
+    content, ours, key = described.content, described.comments, described.comments.conversation.key
+    if content.plan is None or key is None:
+        return ()
+    posted_at = ours.by_part[1].updated_at
+    shown = shown_from(described.earlier, described.owners, head=content.head_commit, posted_at=posted_at)
+    while shown:
+        line = partial(record_line, shown, key, ours.about, posted_at=posted_at)
         since = {digest: known.since for digest, known in shown.items()}
-        parts = recorded_parts(comment_parts, replace(content, shown_since=since), shown, conversation, posted_at)
-        with_row = {g.digest for g in described.held[name] if any(has_row_of(g, part) for part in parts)}
-        if shown.keys() <= with_row:
-            return shown, parts
-        shown = {digest: known for digest, known in shown.items() if digest in with_row}
+        comment = plan_comment(replace(content, shown_since=since, record=line(texts=())), content.plan)
+        if not shown.keys() & comment.left_out:
+            first, *others = comment.parts
+            return with_record(first, line(texts=comment.parts)), *others
+        shown = {digest: known for digest, known in shown.items() if digest not in comment.left_out}
+    return ()
 
 
-def _tell_others(others: Sequence[OtherPullRequest], conversation: Conversation) -> None:
-    """The comments of open pull requests on the same topics name this one."""
-    if not others:
-        return
-    forge, this = conversation.forge, conversation.pull_request
-    for other in others:
-        number = int(other.mark.removeprefix(forge.mark))
-        here = OtherPullRequest(
-            mark=f"{forge.mark}{this.number}", url=this.url, author=this.author, topics=other.topics
-        )
-        edit_first_parts(replace(conversation, number=number), partial(with_other, other=here))
+def report_runs(runs: TriggeredRuns, conversation: Conversation, *, url: str = "") -> Check:
+    """Write what became of the changes below their plans, and set the check of the merge commit.
 
-
-def edit_first_parts(conversation: Conversation, edited: Callable[[str], str]) -> None:
-    """Edit the first comment about each environment, where that changes it."""
-    comments = conversation.comments()
-    for environment, part in comments:
-        if part == 1:
-            _edit_first_part(conversation, environment, comments, edited)
-
-
-def _edit_first_part(
-    conversation: Conversation, environment: str, comments: Comments, edited: Callable[[str], str]
-) -> None:
-    """A record that still holds is written again, since it is of the text and of the time of its edit."""
-    first, forge, number = comments[environment, 1], conversation.forge, conversation.number
-    if (body := edited(first.body)) == first.body:
-        return
-    shown = conversation.read_record(comments, environment)
-    posted = forge.edit_comment(number, first.id, body)
-    if shown and conversation.key is not None:
-        texts = [body, *texts_of(comments, environment)[1:]]
-        about = conversation.about(environment)
-        line = record_line(shown, conversation.key, about, texts=texts, posted_at=posted.updated_at)
-        forge.edit_comment(number, first.id, with_record(body, line))
-
-
-def recorded_parts(
-    rendered: Callable[[CommentContent], Sequence[str]],
-    content: CommentContent,
-    shown: ShownByDigest,
-    conversation: Conversation,
-    posted_at: datetime,
-) -> Sequence[str]:
-    """The parts with a record of themselves at the end of the first, which has its share of the room."""
-    if conversation.key is None or not shown:
-        return rendered(content)
-    line = partial(record_line, shown, conversation.key, conversation.about(content.environment), posted_at=posted_at)
-    first, *others = rendered(replace(content, record=line(texts=())))
-    return with_record(first, line(texts=[first, *others])), *others
-
-
-def write_parts(
-    conversation: Conversation,
-    environment: str,
-    parts: Sequence[str],
-    comments: Comments,
-) -> list[Comment]:
-    """Edit the comments that are there, add those that are missing, remove those that are too many."""
-    forge, number = conversation.forge, conversation.number
-    posted = []
-    for part, body in enumerate(parts, 1):
-        there = comments.get((environment, part))
-        posted.append(forge.edit_comment(number, there.id, body) if there else forge.add_comment(number, body))
-    for (name, part), comment in comments.items():
-        if name == environment and part > len(parts):
-            forge.remove_comment(number, comment.id)
-    return posted
+    Plan and record stay: where a run has failed, the job can be run again with the same approvals.
+    """
+    check = check_of_runs(runs, url=url)
+    conversation.forge.set_check(runs.merge_commit, check)
+    comments = conversation.our_comments(run.environment for run in runs.environments)
+    for run in runs.environments:
+        comments[run.environment].write_note(result_note(run))
+    return check
 
 
 # ---- check and labels ----
@@ -359,7 +335,8 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation, *, url: s
     if summary.problem:
         commit = summary.head_commit if _COMMIT.fullmatch(summary.head_commit) else ""
         return set_failed_check(summary.problem, conversation, commit=commit, url=url)
-    contents = describe(planned, conversation, conversation.comments(), with_others=False).contents
+    comments = conversation.our_comments(entry.environment for entry in summary.environments)
+    contents = [described.content for described in describe(planned, conversation, comments)]
     check = check_of(contents, remarks=summary.remarks, url=url)
     conversation.forge.set_check(summary.head_commit, check)
     if all(content.plan for content in contents):  # else the risk is not known, and the label of before stays

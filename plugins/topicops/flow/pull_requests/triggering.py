@@ -91,12 +91,7 @@ class Trigger:
                     if unmet
                     else self._run(environment, merge_commit, reviews.get(environment, ()))
                 )
-            return TriggeredRuns(
-                number=number,
-                merge_commit=merge_commit,
-                topic_files=found.topic_files,
-                environments=tuple(runs.values()),
-            )
+            return TriggeredRuns(number=number, merge_commit=merge_commit, environments=tuple(runs.values()))
 
     def _reviews_or_none(
         self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
@@ -116,12 +111,11 @@ class Trigger:
             return {}
         talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
         # Who may approve is what the base branch says; after the merge that is the state before it.
-        facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.comments()
+        facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.our_comments(environments)
         about = _About(self.forge.repository, pull_request, merge_commit, facts.authors)
         found = {}
         for environment in environments:
-            shown = talk.read_record(comments, environment)
-            approved = approved_digests(shown, facts)
+            approved = approved_digests(comments[environment].record(), facts)
             reviews = [
                 review for name, given in approved.items() for review in about.reviews(environment, name, *given)
             ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from topicops.model.plans.plan import Plan
-from topicops.model.pull_requests.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +36,6 @@ class ReviewState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AfterMerge:
-    """What became of the changes after the merge."""
-
-    result: RunResult | None
-    """None: the run has not ended, or left no result."""
-    state: str
-    """``running``, ``applied``, ``held``, ``failed`` or ``refused``."""
-    sentence: str
-    """What happened, in one sentence."""
-    run_url: str = ""
-    """Of the run in Airflow; empty: there is none."""
-    commit: str = ""
-    """The commit that the run works on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentContent:
     """All that the comments about one environment say."""
 
@@ -72,6 +55,5 @@ class CommentContent:
     others: tuple[OtherPullRequest, ...] = ()
     remarks: tuple[str, ...] = ()
     """Sentences, such as which files of the branch the plan does not use."""
-    after_merge: AfterMerge | None = None
     record: str = ""
     """The hidden line that proves what the comment showed; empty: there is none."""

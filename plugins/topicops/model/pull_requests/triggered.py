@@ -37,5 +37,4 @@ class TriggeredRuns:
     number: int | None
     """Of the pull request; None: the commit came another way."""
     merge_commit: str
-    topic_files: tuple[str, ...] = ()
     environments: tuple[TriggeredRun, ...] = ()

@@ -9,9 +9,12 @@ from topicops.model.plans.plan import Blocked, GatedChange
 from topicops.model.printable import first_line_of, markdown, plural
 from topicops.model.pull_requests.forge import Check, CheckResult
 from topicops.model.pull_requests.planned import CommentContent, ReviewState
+from topicops.model.pull_requests.triggered import TriggeredRun, TriggeredRuns
 from topicops.model.specs.environment import Risk
 
 CHECK_NAME = "topicops"
+_WRONG, _OPEN = frozenset({"failed", "not started"}), frozenset({"held", "waiting"})
+"""States of a run."""
 _NO_REVIEW = ReviewState(reviewers=(), can_be_reviewed=False)
 LABELS: Mapping[Risk, str] = {risk: f"topics:{risk}" for risk in Risk}
 
@@ -96,3 +99,20 @@ def _all_well(contents: Sequence[CommentContent]) -> str:
     if not count:
         return "No topic changes"
     return f"{plural(count, 'change')} after the merge, in {', '.join(c.environment for c in contents if c.own)}"
+
+
+def check_of_runs(runs: TriggeredRuns, *, url: str = "") -> Check:
+    """Make the check of a merge commit, with a line for each environment.
+
+    ``success`` if all is applied and verified, ``neutral`` if something waits, else ``failure``.
+    """
+    states = {run.state for run in runs.environments}
+    result = CheckResult.FAILURE if states & _WRONG else CheckResult.NEUTRAL if states & _OPEN else CheckResult.SUCCESS
+    lines = [f"{run.environment}: {run.sentence}" for run in sorted(runs.environments, key=_gravest_first)]
+    title = lines[0] if lines else "The merge changes no topic"
+    return Check(name=CHECK_NAME, result=result, title=title[:250], summary="\n".join(f"- {t}" for t in lines), url=url)
+
+
+def _gravest_first(run: TriggeredRun) -> int:
+    ranks: Mapping[str, int] = {**dict.fromkeys(_WRONG, 0), **dict.fromkeys(_OPEN, 1)}
+    return ranks.get(run.state, 2)

@@ -8,24 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.comments import HEAD, OTHER, RUN_URL, comment_contents, content_of, texts_of
+from fixtures.comments import OTHER, RUN_URL, after_merge, comment_contents, content_of, texts_about, texts_of
 from fixtures.github_markdown import OURS, Rendered, rendered
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
-from topicops.model.pull_requests.planned import OtherPullRequest, ReviewState
+from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.pull_requests.run_result import ChangeResult
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.plans.plan_wording import effect_lines, is_grave, risk_text
 from topicops.steps.reporting.pull_requests.comment_markdown import (
+    COMMENT_LIMIT,
     MOST_PARTS,
-    after_merge_parts,
-    comment_parts,
+    NOTE,
     marked,
     marker,
-    with_merged_note,
-    with_other,
+    result_note,
 )
 from topicops.testing.builders import change_set, create_change, delete_change, environment
 
@@ -101,7 +100,7 @@ def test_a_held_change_says_who_has_approved_it_who_can_or_why_nobody_has() -> N
     digests = [gated.digest for gated in plan.changes]
     content = replace(content_of(plan), reviews=dict(zip(digests, states, strict=True)))
 
-    gates = [row[3] for row in rendered(comment_parts(content)[0]).table(*CHANGES)]
+    gates = [row[3] for row in rendered(texts_about(content)[0]).table(*CHANGES)]
 
     assert gates[0].endswith("approved by alice")
     assert gates[1].endswith("waits for a review by alice or acme/team")
@@ -113,7 +112,7 @@ def test_what_was_pending_before_is_apart_and_only_its_safe_part_is_folded() -> 
     plan = plan_of(create_change("mine"), create_change("old.safe"), delete_change("old.grave"))
     content = replace(content_of(plan), own=frozenset({"mine"}))
 
-    [text] = comment_parts(content)
+    [text] = texts_about(content)
 
     mine, _, pending = text.partition("#### Pending before this pull request, look at these too")
     assert "old." not in mine
@@ -146,7 +145,7 @@ def loss_of(rack: str, offline: int = 0, below: int = 0, *, offline_before: int 
 def loss_lines(table: RackLossTable | None, *changes: Change) -> list[str]:
     plan = plan_of(*changes)
     plan = replace(plan, change_set=replace(plan.change_set, rack_losses=table))
-    text = comment_parts(content_of(plan))[0]
+    text = texts_about(content_of(plan))[0]
     _, _, below = text.partition("#### If a rack is lost after the plan has run\n\n")
     return [line for line in below.partition("\n\n")[0].splitlines() if line]
 
@@ -219,7 +218,7 @@ def test_hostile_text_in_every_field_is_only_text() -> None:
     )
     problem = replace(content, plan=None, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
 
-    for text in (*comment_parts(content), *comment_parts(problem)):
+    for text in (*texts_about(content), *texts_about(problem)):
         seen = rendered(text)
         assert seen.found_by_github() == []
         assert set(seen.tags) <= OURS
@@ -231,7 +230,7 @@ def test_hostile_text_in_every_field_is_only_text() -> None:
 def test_three_hundred_grave_changes_with_long_hostile_text_fit_one_comment_and_none_is_left_out() -> None:
     content = content_of(hostile_plan(300, long=False))
 
-    parts = comment_parts(content)
+    parts = texts_about(content)
 
     assert len(parts) == 1
     assert len(parts[0]) < 65_536
@@ -242,7 +241,7 @@ def test_what_does_not_fit_one_comment_goes_on_in_the_next_one_the_gravest_first
     plan = hostile_plan(300)
     record = "<!-- topicops:record " + "a" * 17_000 + " " + "0" * 64 + " -->"
 
-    parts = comment_parts(replace(content_of(plan), record=record))
+    parts = texts_about(replace(content_of(plan), record=record))
 
     assert 1 < len(parts) <= MOST_PARTS
     assert [marked(part) for part in parts] == [("local", number) for number in range(1, len(parts) + 1)]
@@ -254,7 +253,7 @@ def test_what_does_not_fit_one_comment_goes_on_in_the_next_one_the_gravest_first
 
 
 def test_what_fits_no_comment_is_counted() -> None:
-    parts = comment_parts(content_of(hostile_plan(1500)))
+    parts = texts_about(content_of(hostile_plan(1500)))
 
     assert len(parts) == MOST_PARTS
     assert max(map(len, parts)) < 65_536
@@ -269,8 +268,8 @@ def test_what_fits_no_comment_is_counted() -> None:
 
 @pytest.mark.parametrize("name", comment_contents())
 def test_a_comment_is_found_by_its_first_line(name: str) -> None:
-    content = comment_contents()[name]
-    assert marked(texts_of(name)[0]) == (content.environment, 1)
+    part = NOTE if name in ("comment-problem", "comment-after-merge") else 1
+    assert marked(texts_of(name)[0]) == (comment_contents()[name].environment, part)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +279,7 @@ def test_a_comment_is_found_by_its_first_line(name: str) -> None:
         f"text {marker('prod', 1)}\n",
         f"\n{marker('prod', 1)}\n",
         "<!-- topicops:comment environment=$(x) part=1 -->\n",
-        "<!-- topicops:comment environment=prod part=0 -->\n",
+        "<!-- topicops:comment environment=prod part=10 -->\n",
         marker("prod", 1),
     ],
 )
@@ -288,23 +287,14 @@ def test_a_marker_anywhere_else_is_none(text: str) -> None:
     assert marked(text) is None
 
 
-def test_another_pull_request_is_named_once_and_its_merge_too() -> None:
-    [text] = comment_parts(content_of(rich_plan()))
-    newer = replace(OTHER, topics=("shop.clicks",))
-    named = with_other(with_other(text, OTHER), newer)
+def test_another_pull_request_on_the_same_topics_is_named() -> None:
+    seen = rendered(texts_of("comment-pending")[0])
 
-    assert named.count(OTHER.url) == 1
-    assert "shop.orders" not in rendered(named).texts("li")[-1]
-    merged = with_merged_note(
-        with_merged_note(named, "#41", OTHER.url, ["shop.clicks"]), "#41", OTHER.url, ["shop.clicks"]
-    )
-    assert merged.count("was merged after this plan was made") == 1
-    assert rendered(merged).markup_in_text() == []
-    assert [link for link, _ in rendered(merged).links] == [OTHER.url] * 2
-    assert with_other("somebody's text", OTHER) == "somebody's text"
+    assert seen.links == [(OTHER.url, OTHER.mark)]
+    assert "#41 by erin: shop.orders; the later merge is planned anew." in seen.texts("li")
 
 
-def test_after_the_merge_comes_what_became_of_each_change_then_the_plan_of_before() -> None:
+def test_after_the_merge_a_comment_says_what_became_of_each_change() -> None:
     seen = rendered(texts_of("comment-after-merge")[0])
 
     assert seen.texts("h3")[0] == "prod: Applied and verified: 2 done."
@@ -315,31 +305,26 @@ def test_after_the_merge_comes_what_became_of_each_change_then_the_plan_of_befor
         ("expand shop.orders", "done"),
         ("create shop.refunds", "done"),
     ]
-    assert seen.texts("summary")[0] == "The plan before the merge"
-    assert f"branch {HEAD[:12]}" in seen.texts("p")[-1]
 
 
-def test_where_both_do_not_fit_the_plan_of_before_goes() -> None:
-    content = comment_contents()["comment-after-merge"]
-    assert content.after_merge is not None
-    assert content.after_merge.result is not None
+def test_of_too_many_results_those_that_do_not_fit_are_counted() -> None:
+    run = after_merge()
+    assert run.result is not None
     many = tuple(
         ChangeResult(topic=f"t{n:03d}", action="create", digest="ab" * 32, status="failed", message=HOSTILE)
         for n in range(500)
     )
-    result = replace(content.after_merge.result, changes=many, left_out=7)
-    longer = replace(content, after_merge=replace(content.after_merge, result=result))
 
-    [text] = after_merge_parts(longer, earlier="x" * 60_000)
+    text = result_note(replace(run, result=replace(run.result, changes=many, left_out=7)))
 
-    assert len(text) < 65_536
-    assert "x" * 100 not in text
+    assert len(text) <= COMMENT_LIMIT
     shown = len(rendered(text).table("change", "outcome", "why"))
     assert f"*{507 - shown} changes more; the report of the run has all.*" in text
 
 
 def test_the_environment_without_a_plan_shows_why_as_it_was_said() -> None:
     content = comment_contents()["comment-problem"]
+    assert isinstance(content, CommentContent)
     seen: Rendered = rendered(texts_of("comment-problem")[0])
 
     assert without_space(seen.texts("pre")[0]) == without_space(content.problem)

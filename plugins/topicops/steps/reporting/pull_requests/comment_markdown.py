@@ -1,20 +1,21 @@
 """The comments of a pull request about one environment: what must be seen first, in as few characters as it takes.
 
 A comment begins with a hidden marker, by which a later run finds it again, and the first one ends with a hidden record.
+What comes after the plan is a comment of its own, so the comment with the plan stays as it was reviewed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
-from topicops.model.pull_requests.planned import AfterMerge, CommentContent, OtherPullRequest, ReviewState
-from topicops.model.pull_requests.run_result import ChangeResult
+from topicops.model.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
+from topicops.model.pull_requests.run_result import ChangeResult, RunResult
+from topicops.model.pull_requests.triggered import TriggeredRun
 from topicops.steps.reporting.fitting import Section, cells, size, words
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
 from topicops.steps.reporting.plans.plan_markdown import (
@@ -32,19 +33,17 @@ from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, ot
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
 MOST_PARTS = 4
+NOTE = 0
+"""Number of the part that follows the plan: why the newest commit has none, or what became of the changes."""
 _OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN, _RACKS_SHOWN = 10, 5, 50, 50, 10
 """What is below the changes must leave room for them."""
 _BAR = 20
 """Cells of a bar."""
-_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([1-9]) -->\n")
-_OTHERS, _OTHERS_END = "<!-- topicops:others -->", "<!-- topicops:others end -->"
-_BEFORE, _BEFORE_END = "<!-- topicops:before -->", "<!-- topicops:before end -->"
-_NO_PLAN = "**There is no plan.** The files or the cluster must be put right first:"
-_NEWEST, _NEWEST_END = "<!-- topicops:newest -->", "<!-- topicops:newest end -->"
-_OTHERS_TITLE = "#### Open on the same topics"
+_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([0-9]) -->\n")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _DIGEST_SHOWN = 12
-_NO_STATE = ReviewState(reviewers=())
+_NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
+_OLDER_PLAN = "A plan in another comment is that of an earlier commit."
 _DIGESTS_TABLE = ("| change | digest | shown since |", "|---|---|---|")
 _RESULT_TABLE = ("| change | outcome | why |", "|---|---|---|")
 _LOAD_TABLE = ("| if all of it runs | replicas | | before | after |", "|---|---|---|---|---|")
@@ -64,31 +63,46 @@ def marked(body: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match else None
 
 
-def comment_parts(content: CommentContent) -> tuple[str, ...]:
-    """The texts of the comments, each below ``COMMENT_LIMIT`` characters; mostly one.
+@dataclass(frozen=True, slots=True)
+class PlanComment:
+    parts: tuple[str, ...]
+    """Texts of the comments, each below ``COMMENT_LIMIT`` characters; mostly one."""
+    left_out: frozenset[str] = frozenset()
+    """Digests of the changes that have no row, because there are too many."""
+
+
+def plan_comment(content: CommentContent, plan: Plan) -> PlanComment:
+    """Show the plan of one environment.
 
     Changes are shown in full where they fit, else in brief. If even that is too long, more comments follow, the gravest
     changes first; what does not fit into ``MOST_PARTS`` is counted.
     """
-    closing = _closing(content)
+    closing = _closing(content, plan)
     for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
-        lines = [*_opening(content), *_body(content, grave_row, other_row), *closing]
+        lines = [*_opening(content, plan), *_body(content, plan, grave_row, other_row), *closing]
         if size(lines) + size([marker(content.environment, 1)]) <= COMMENT_LIMIT:
-            return (_text(content.environment, 1, lines),)
-    return _split(content, closing)
+            return PlanComment((_text(content.environment, 1, lines),))
+    return _split(content, plan, closing)
+
+
+def no_plan_note(content: CommentContent) -> str:
+    """The comment that says why the newest commit has no plan."""
+    lines = [f"### Environment {words(content.environment)}", "", _NO_PLAN, ""]
+    lines += ["```text", *_fenced(content.problem), "```", "", *_remark_lines(content), _OLDER_PLAN]
+    return _text(content.environment, NOTE, [*lines, *_commit_lines(content)])
 
 
 def _text(environment: str, part: int, lines: Sequence[str]) -> str:
     return "\n".join([marker(environment, part), *lines]).rstrip("\n") + "\n"
 
 
-def _split(content: CommentContent, closing: Sequence[str]) -> tuple[str, ...]:
+def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanComment:
     """Whole rows over several comments; the opening and the closing stay in the first."""
-    sections = [section for section in _sections(content, _brief, _brief) if section.rows]
-    opening = _opening(content)
+    sections = [section for section in _sections(content, plan, _brief, _brief) if section.rows]
+    opening = _opening(content, plan)
     parts: list[list[str]] = [[*opening]]
     room = COMMENT_LIMIT - size(opening) - size(closing) - 200
-    left_out = 0
+    left_out: list[str] = []
     for section in sections:
         head = [f"#### {section.title}", "", *section.head]
         is_open = False
@@ -99,30 +113,38 @@ def _split(content: CommentContent, closing: Sequence[str]) -> tuple[str, ...]:
                 room, is_open = COMMENT_LIMIT - 300, False
                 needed = len(row) + 1 + size(head) + 1
             if needed > room:
-                left_out += 1
+                left_out.append(row)
                 continue
             parts[-1] += [row] if is_open else ["", *head, row]
             is_open, room = True, room - needed
     if left_out:
-        parts[-1] += ["", f"*{left_out} rows are left out here; the plan of the job has all.*"]
+        parts[-1] += ["", f"*{len(left_out)} rows are left out here; the plan of the job has all.*"]
     parts[0] += ["", *closing]
-    return tuple(_text(content.environment, number, lines) for number, lines in enumerate(parts, 1))
+    return PlanComment(
+        tuple(_text(content.environment, number, lines) for number, lines in enumerate(parts, 1)),
+        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in left_out),
+    )
 
 
 # ---- the parts of a comment ----
 
 
-def _opening(content: CommentContent) -> list[str]:
-    plan = content.plan
-    lines = [f"### {words(title(plan))}" if plan else f"### Environment {words(content.environment)}", ""]
-    if content.problem:
-        lines += [_NO_PLAN, "", "```text", *_fenced(content.problem), "```", ""]
-    if plan:
-        lines += [f"**{markdown(summary_line(plan))}** {_whose(content, plan)}", ""]
-        if final := final_line(_only_own(content, plan)):
-            lines += [f"**{markdown(final)}**", ""]
-    lines += [f"- {words(remark)}" for remark in content.remarks]
-    return [*lines, ""] if content.remarks else lines
+def _opening(content: CommentContent, plan: Plan) -> list[str]:
+    lines = [f"### {words(title(plan))}", ""]
+    lines += [f"**{markdown(summary_line(plan))}** {_whose(content, plan)}", ""]
+    if final := final_line(_only_own(content, plan)):
+        lines += [f"**{markdown(final)}**", ""]
+    return [*lines, *_remark_lines(content)]
+
+
+def _remark_lines(content: CommentContent) -> list[str]:
+    lines = [f"- {words(remark)}" for remark in content.remarks]
+    return [*lines, ""] if lines else []
+
+
+def _commit_lines(content: CommentContent) -> list[str]:
+    commits = f"Base {content.base_commit[:12]}, branch {content.head_commit[:12]}."
+    return [commits, ""] if content.head_commit else []
 
 
 def _whose(content: CommentContent, plan: Plan) -> str:
@@ -141,20 +163,17 @@ def _fenced(text: str) -> Iterator[str]:
         yield line[:500].replace("```", "` ` `")
 
 
-def _body(content: CommentContent, grave_row: Row, other_row: Row) -> list[str]:
+def _body(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> list[str]:
     lines: list[str] = []
-    for section in _sections(content, grave_row, other_row):
+    for section in _sections(content, plan, grave_row, other_row):
         if section.rows:
             found = section.lines(len(section.rows))
             lines += _folded(f"{section.title} ({len(section.rows)})", found[2:]) if section.noun == "folded" else found
     return lines
 
 
-def _sections(content: CommentContent, grave_row: Row, other_row: Row) -> Iterator[Section]:
+def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
     """The gravest first. Sections whose noun is ``folded`` are closed until somebody opens them."""
-    plan = content.plan
-    if plan is None:
-        return
     mine = [gated for gated in plan.changes if gated.change.topic in content.own]
     pending = [gated for gated in plan.changes if gated.change.topic not in content.own]
     for which, head, row in (
@@ -191,11 +210,6 @@ def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> str:  # n
     return brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
-def has_row_of(gated: GatedChange, body: str) -> bool:
-    """Whether the comment has a row about the change, in full or in brief."""
-    return any(f"| {change_name(gated)}{end}" in body for end in ("<br>", " |"))
-
-
 def _review_lines(state: ReviewState | None) -> Iterator[str]:
     if state is None:
         return
@@ -210,20 +224,15 @@ def _review_lines(state: ReviewState | None) -> Iterator[str]:
 # ---- below the changes ----
 
 
-def _closing(content: CommentContent) -> list[str]:
-    lines = [_OTHERS, *_other_lines(content.others), _OTHERS_END, ""]
-    if content.plan is not None:
-        lines += _loss_lines(content.plan)
-        lines += _load_lines(content.plan)
-        lines += _digest_lines(content, content.plan)
-    if content.head_commit:
-        lines += [f"Base {content.base_commit[:12]}, branch {content.head_commit[:12]}.", ""]
+def _closing(content: CommentContent, plan: Plan) -> list[str]:
+    lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content, plan)]
+    lines += _commit_lines(content)
     return [*lines, content.record] if content.record else lines
 
 
 def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
     if others:
-        yield _OTHERS_TITLE
+        yield "#### Open on the same topics"
         yield ""
         yield from map(_other_line, others[-_OTHERS_SHOWN:])
         if len(others) > _OTHERS_SHOWN:
@@ -236,19 +245,6 @@ def _other_line(other: OtherPullRequest) -> str:
     return f"- {_link(other.mark, other.url)} by {words(other.author)}: {topics}; the later merge is planned anew."
 
 
-def with_other(body: str, other: OtherPullRequest) -> str:
-    """The comment with a line about another open pull request on the same topics; an earlier line about it goes."""
-    before, begin, rest = body.rpartition(_OTHERS)
-    found, end, after = rest.partition(_OTHERS_END)
-    if not (begin and end):
-        return body
-    about = f"- {_link(other.mark, other.url)} by "
-    lines = [line for line in found.splitlines() if line.startswith("- ") and not line.startswith(about)]
-    said = "\n".join(["", _OTHERS_TITLE, "", *lines[1 - _OTHERS_SHOWN :], _other_line(other), "", ""])
-    longer = f"{before}{begin}{said}{end}{after}"
-    return longer if len(longer) <= COMMENT_LIMIT else body
-
-
 def _some_topics(topics: Sequence[str]) -> str:
     more = len(topics) - _TOPICS_SHOWN
     shown = ", ".join(words(topic) for topic in topics[:_TOPICS_SHOWN])
@@ -258,43 +254,6 @@ def _some_topics(topics: Sequence[str]) -> str:
 def _link(text: str, url: str) -> str:
     shown = text.replace("#", "#\N{ZERO WIDTH SPACE}") if not _ADDRESS.fullmatch(url) else text
     return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else words(shown)
-
-
-def shows_a_plan(body: str) -> bool:
-    return _NO_PLAN not in body
-
-
-def with_problem(body: str, problem: str) -> str:
-    """The comment with a note above its plan: the newest commit has none. An earlier note goes."""
-    if not shows_a_plan(body):
-        return body
-    first, _, rest = body.partition("\n")
-    for most_lines in (20, 1):
-        said = [line.replace("<!--", "<! --") for line in islice(_fenced(problem), most_lines)]
-        note = [
-            *(_NEWEST, "**The newest commit has no plan.** The files or the cluster must be put right first:", ""),
-            *("```text", *said, "```", "", "What follows is the plan of an earlier commit.", "", _NEWEST_END),
-        ]
-        longer = "\n".join([first, *note, _without_note(rest)])
-        if len(longer) <= COMMENT_LIMIT:
-            return longer
-    return body
-
-
-def _without_note(rest: str) -> str:
-    _, end, after = rest.partition(f"{_NEWEST_END}\n")
-    return after if end and rest.startswith(_NEWEST) else rest
-
-
-def with_merged_note(body: str, mark: str, url: str, topics: Sequence[str]) -> str:
-    """The comment with a line that another pull request was merged after this plan; at most once for each."""
-    named = _some_topics(topics)
-    line = f"- {_link(mark, url)} was merged after this plan was made, on {named}. Run the job again to plan anew."
-    if line in body or _OTHERS_END not in body:
-        return body
-    before, _, after = body.rpartition(_OTHERS_END)
-    longer = f"{before}{line}\n\n{_OTHERS_END}{after}"
-    return longer if len(longer) <= COMMENT_LIMIT else body
 
 
 def _loss_lines(plan: Plan) -> list[str]:
@@ -359,34 +318,19 @@ def _folded(summary: str, lines: Sequence[str]) -> list[str]:
 # ---- after the merge ----
 
 
-def after_merge_parts(content: CommentContent, *, earlier: str = "") -> tuple[str, ...]:
-    """The comment once the pull request is merged; the text before the merge is folded, if there is room for it.
-
-    Args:
-        earlier: The comment as it was.
-    """
-    after = content.after_merge
-    if after is None:
-        return comment_parts(content)
-    lines = [f"### {words(content.environment)}: {words(after.sentence)}", "", *_run_line(after), *_result_lines(after)]
-    text = _text(content.environment, 1, lines)
-    plan = [_BEFORE, *_plan_before(earlier), _BEFORE_END]
-    folded = "\n".join(["", *_folded("The plan before the merge", plan)]) if earlier else ""
-    record = f"\n{content.record}\n" if content.record else ""
-    fits = len(text) + len(folded) + len(record) <= COMMENT_LIMIT
-    return (text + (folded if fits else "") + record,)
+def result_note(run: TriggeredRun) -> str:
+    """The comment that says what became of the changes after the merge."""
+    lines = [f"### {words(run.environment)}: {words(run.sentence)}", "", *_run_line(run)]
+    return _text(run.environment, NOTE, [*lines, *(_result_lines(run.result) if run.result else [])])
 
 
-def _run_line(after: AfterMerge) -> list[str]:
-    parts = [_link("The run in Airflow", after.run_url)] if after.run_url else []
-    parts += [f"commit {after.commit[:12]}"] if after.commit else []
+def _run_line(run: TriggeredRun) -> list[str]:
+    parts = [_link("The run in Airflow", run.url)] if run.url else []
+    parts += [f"commit {run.commit[:12]}"] if run.commit else []
     return [", ".join(parts) + ".", ""] if parts else []
 
 
-def _result_lines(after: AfterMerge) -> list[str]:
-    result = after.result
-    if result is None:
-        return []
+def _result_lines(result: RunResult) -> list[str]:
     lines = [f"- {words(note)}" for note in result.notes]
     lines += [""] if lines else []
     room = COMMENT_LIMIT - size(lines) - 1000
@@ -406,11 +350,3 @@ def _fitting(rows: Sequence[str], room: int) -> Iterator[str]:
 
 def _result_row(change: ChangeResult) -> str:
     return cells(f"**{change.action}** {words(change.topic)}", f"**{words(change.status)}**", words(change.message))
-
-
-def _plan_before(body: str) -> list[str]:
-    """The comment without marker and record, as it was before the merge; an earlier run may have folded it already."""
-    lines = body.split("\n")
-    if _BEFORE in lines and _BEFORE_END in lines:
-        return lines[lines.index(_BEFORE) + 1 : lines.index(_BEFORE_END)]
-    return [line for line in lines if not line.startswith(("<!-- topicops:comment ", "<!-- topicops:record "))]
