@@ -17,9 +17,9 @@ from topicops.model.choices import Source
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import Check, QualityReport, QualityResult, QualitySuite, quality_file
+from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
