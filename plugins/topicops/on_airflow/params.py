@@ -20,7 +20,7 @@ from topicops.on_airflow.options import MODES
 if TYPE_CHECKING:
     from topicops.flow import Run
     from topicops.model.plans.approval import Approval
-    from topicops.steps.planning.review_approvals import ReviewApprovals
+    from topicops.steps.planning.signed_reviews import ReviewApprovals
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,8 @@ import pytest
 
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
-from topicops.features.pull_requests.branches import open_branches, reviewers_by_owner
+from topicops.features.pull_requests.branches import open_branches, reviewers_by_owner, validate_change
 from topicops.features.pull_requests.code_owners import code_owners_of
-from topicops.features.pull_requests.validating import validate_change
 from topicops.model.errors import UsageError
 
 OWNERS = """\

@@ -19,7 +19,7 @@ from topicops.features.pull_requests.comment_markdown import (
     marker,
     result_note,
 )
-from topicops.features.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
+from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable

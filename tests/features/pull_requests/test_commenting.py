@@ -22,8 +22,13 @@ from topicops.features.pull_requests.commenting import (
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.features.pull_requests.planning import PlannedPullRequest
-from topicops.features.pull_requests.pull_request_plan import PlannedEnvironment, PullRequestPlan, ReviewRules
-from topicops.features.pull_requests.triggered import TriggeredRun, TriggeredRuns
+from topicops.features.pull_requests.values import (
+    PlannedEnvironment,
+    PullRequestPlan,
+    ReviewRules,
+    TriggeredRun,
+    TriggeredRuns,
+)
 from topicops.model.plans.plan import Plan
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate

@@ -9,7 +9,7 @@ import pytest
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
 from topicops.features.pull_requests.planning import PlannedPullRequest, Planning, plan_pull_request
-from topicops.features.pull_requests.pull_request_plan import PullRequestPlan
+from topicops.features.pull_requests.values import PullRequestPlan
 
 
 @pytest.fixture

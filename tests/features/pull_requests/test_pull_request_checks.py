@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from topicops.features.pull_requests.checks import check_of, labels_of
 from topicops.features.pull_requests.forge import CheckResult
-from topicops.features.pull_requests.planned import CommentContent, ReviewState
+from topicops.features.pull_requests.values import CommentContent, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Blocked, Plan
 from topicops.steps.planning.gate import gate

@@ -8,9 +8,8 @@ from itertools import permutations
 import pytest
 
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
-from topicops.features.pull_requests.pull_request_plan import ReviewRules
 from topicops.features.pull_requests.reviewed import ReviewFacts, approved_digests, review_states
-from topicops.features.pull_requests.shown import Shown
+from topicops.features.pull_requests.values import ReviewRules, Shown
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Risk

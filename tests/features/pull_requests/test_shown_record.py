@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from topicops.features.pull_requests.shown import About, Shown, ShownByDigest
 from topicops.features.pull_requests.shown_record import (
     MOST_HEADS,
     SIGNED_WITHIN,
@@ -19,8 +18,9 @@ from topicops.features.pull_requests.shown_record import (
     shown_from,
     with_record,
 )
+from topicops.features.pull_requests.values import About, Shown, ShownByDigest
 from topicops.model.errors import UsageError
-from topicops.steps.planning.signing import checked_key
+from topicops.steps.planning.signed_reviews import checked_key
 
 KEY = b"k" * 32
 HEAD, NEXT = "1" * 40, "2" * 40

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from topicops.features.pull_requests.code_owners_text import BEGIN, END, code_owners_text, with_our_lines
+from topicops.features.pull_requests.code_owners import BEGIN, END, code_owners_text, with_our_lines
 from topicops.features.pull_requests.forge import PullRequest
-from topicops.features.pull_requests.overlaps import overlaps
 from topicops.features.pull_requests.touched import (
     changed_owners,
     changed_topics,
     is_policy,
     new_diagnostics,
+    overlaps,
     owner_of,
     owner_remarks,
     policy_remarks,

@@ -1,11 +1,11 @@
-"""The files of a pull request, read from git: those of the base branch, and those that the merge would make."""
+"""The files of a pull request, read from git: those of base and merge, and the problems that the branch brings."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,14 +15,17 @@ from topicops.edges.specs.reader import read_tree
 from topicops.features.pull_requests.edges.git_trees import (
     StoredFile,
     commit_id,
+    merge_base_of,
     merged_tree,
     stored_files,
     write_files,
 )
-from topicops.features.pull_requests.touched import Claims, is_policy, is_topic_file
+from topicops.features.pull_requests.touched import Claims, is_policy, is_topic_file, new_diagnostics
 from topicops.flow.runs.run import now
+from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
 from topicops.model.specs.desired import Desired
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Tree
 from topicops.steps.specs.needed import Needs, no_topic
 from topicops.steps.specs.plan_paths import with_folder_named
@@ -151,3 +154,60 @@ def reviewers_in(tree: Tree) -> Mapping[str, tuple[str, ...]]:
             named = tuple(name.removeprefix("@") for name in entry.texts("reviewers"))
             found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *named)))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeProblems:
+    """What is wrong with the files of a branch."""
+
+    brought: tuple[Diagnostic, ...]
+    """In files that the branch changes, or new since the base."""
+    old: tuple[Diagnostic, ...]
+    """In other files, and wrong before."""
+    files: int
+    """How many were read."""
+
+
+def validate_change(topics: Path, *, since: str) -> ChangeProblems:
+    """Judge all files of the work tree, and sort the problems by who brought them.
+
+    Args:
+        since: Name of a commit of the base branch; what counts is where the branch began.
+
+    Raises:
+        UsageError: There is no such commit or folder.
+    """
+    found = validate_files(topics, environment=None, now=now())
+    base = merge_base_of(topics, since)
+    folder = folder_in_repository(topics)
+    stored = stored_files(topics, base, folder)
+    with TemporaryDirectory(prefix="topicops-") as scratch:
+        before = Path(scratch) / "topics"
+        write_files(topics, {} if folder_below(stored) else stored, before)  # above the topics, until it moved them
+        known = _problems_of(before, shown_folder(topics))
+        changed = frozenset(_changed_files(found.diagnostics, before, topics))
+    brought = new_diagnostics(known, found.diagnostics, changed=changed)
+    old = tuple(diagnostic for diagnostic in found.diagnostics if diagnostic not in brought)
+    return ChangeProblems(brought=brought, old=old, files=found.files)
+
+
+def _problems_of(before: Path, named: str) -> tuple[Diagnostic, ...]:
+    """Of the base, with its files named as those of the work tree are."""
+    shown = shown_folder(before)
+    judged = validate(read_tree(before), environment=None, now=now())
+    return tuple(replace(d, file=named + d.file.removeprefix(shown)) for d in judged.diagnostics)
+
+
+def _changed_files(diagnostics: tuple[Diagnostic, ...], before: Path, topics: Path) -> Iterator[str]:
+    """Files with a problem that have other bytes than in the base, or are new."""
+    named = shown_folder(topics)
+    for file in {diagnostic.file for diagnostic in diagnostics}:
+        if _bytes(before / file.removeprefix(named)) != _bytes(topics / file.removeprefix(named)):
+            yield file
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+    except OSError:
+        return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.pull_requests.forge import Check, CheckResult
-from topicops.features.pull_requests.planned import CommentContent, ReviewState
-from topicops.features.pull_requests.triggered import TriggeredRun, TriggeredRuns
+from topicops.features.pull_requests.values import CommentContent, ReviewState, TriggeredRun, TriggeredRuns
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Blocked, GatedChange
 from topicops.model.printable import first_line_of, markdown, plural

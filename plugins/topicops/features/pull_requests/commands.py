@@ -47,8 +47,8 @@ def validate_command(
     ] = None,
 ) -> None:
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
-    from topicops.features.pull_requests.places import base_of_the_branch, default_format
-    from topicops.features.pull_requests.validating import validate_change
+    from topicops.features.pull_requests.branches import validate_change
+    from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
     from topicops.flow.spec_files import diagnostics_as_json, shown_diagnostics
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line
 
@@ -84,7 +84,7 @@ def plan_command(
     number: NumberOption = None,
 ) -> None:
     """Plan the merge of base and branch by the policy of the base. The branch is read as data; no cluster changes."""
-    from topicops.features.pull_requests.places import change_to_plan
+    from topicops.features.pull_requests.edges.surroundings import change_to_plan
     from topicops.features.pull_requests.planning import Planning, plan_pull_request, write_planned
     from topicops.flow.runs.run import home_folder
     from topicops.steps.reporting.plans.plan_text import plan_text
@@ -118,8 +118,7 @@ def comment_command(
     folder: FolderArgument = FOLDER, number: NumberOption = None, repository: RepositoryOption = None
 ) -> None:
     """Write what `ci plan` found into the pull request: one comment for each environment, edited on later runs."""
-    from topicops.features.pull_requests.commenting import post_comments
-    from topicops.features.pull_requests.places import conversation_about
+    from topicops.features.pull_requests.commenting import conversation_about, post_comments
     from topicops.features.pull_requests.planning import read_planned
 
     planned = read_planned(folder)
@@ -140,13 +139,14 @@ def status_command(
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
     from topicops.features.pull_requests.commenting import (
+        conversation_about,
         set_check,
         set_failed_check,
         set_pending_check,
         set_unplanned_check,
     )
+    from topicops.features.pull_requests.edges.surroundings import job_page
     from topicops.features.pull_requests.forge import CheckResult, ForgeError
-    from topicops.features.pull_requests.places import conversation_about, job_page
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)
@@ -181,8 +181,8 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
-    from topicops.features.pull_requests.places import merge_to_trigger, trigger_of
-    from topicops.features.pull_requests.triggering import write_runs
+    from topicops.features.pull_requests.edges.surroundings import merge_to_trigger
+    from topicops.features.pull_requests.triggering import trigger_of, write_runs
 
     merge = merge_to_trigger(commit=commit, before=before)
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
@@ -199,8 +199,8 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
-    from topicops.features.pull_requests.commenting import report_runs
-    from topicops.features.pull_requests.places import conversation_about, job_page
+    from topicops.features.pull_requests.commenting import conversation_about, report_runs
+    from topicops.features.pull_requests.edges.surroundings import job_page
     from topicops.features.pull_requests.triggering import read_runs
 
     runs = read_runs(folder)

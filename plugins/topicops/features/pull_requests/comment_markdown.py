@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from topicops.features.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
-from topicops.features.pull_requests.triggered import TriggeredRun
+from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import ChangeResult, RunResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,13 +24,10 @@ from topicops.features.pull_requests.comment_markdown import (
     plan_comment,
     result_note,
 )
+from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
 from topicops.features.pull_requests.forge import Authors, Check, Comment, Forge, ForgeError, PullRequest
-from topicops.features.pull_requests.overlaps import overlaps
-from topicops.features.pull_requests.planned import CommentContent, OtherPullRequest, ReviewState
 from topicops.features.pull_requests.planning import PlannedPullRequest
-from topicops.features.pull_requests.pull_request_plan import PlannedEnvironment
 from topicops.features.pull_requests.reviewed import Members, ReviewFacts, review_states
-from topicops.features.pull_requests.shown import About, ShownByDigest
 from topicops.features.pull_requests.shown_record import (
     already_shown,
     read_record,
@@ -37,8 +35,20 @@ from topicops.features.pull_requests.shown_record import (
     shown_from,
     with_record,
 )
-from topicops.features.pull_requests.triggered import TriggeredRuns
+from topicops.features.pull_requests.touched import overlaps
+from topicops.features.pull_requests.values import (
+    About,
+    CommentContent,
+    OtherPullRequest,
+    PlannedEnvironment,
+    ReviewState,
+    ShownByDigest,
+    TriggeredRuns,
+)
+from topicops.model.errors import UsageError
 from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.review import REVIEW_KEY
+from topicops.steps.planning.signed_reviews import checked_key
 
 MOST_OPEN = 50
 """Number of other open pull requests that are looked at; each costs a request, and a job has a thousand an hour."""
@@ -102,6 +112,24 @@ class Conversation:
                 return None
 
         return members
+
+
+def conversation_about(number: int | None, repository: str | None, *, progress: Callable[[str], None]) -> Conversation:
+    """The pull request that the command names, else the CI's.
+
+    Raises:
+        UsageError: Neither is known, or there is no token.
+    """
+    found = surroundings_about(repository)
+    number = number or found.number
+    if number is None:
+        raise UsageError("name the pull request: --number; the CI's variables do not")
+    return Conversation(
+        forge=open_forge(found, os.environ),
+        number=number,
+        key=checked_key(os.environ.get(REVIEW_KEY)),
+        progress=progress,
+    )
 
 
 @dataclass(frozen=True)

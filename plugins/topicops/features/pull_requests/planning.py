@@ -14,13 +14,6 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, claims_on_names, open_branches, reviewers_by_owner
 from topicops.features.pull_requests.edges.git_trees import commit_id, is_ancestor
-from topicops.features.pull_requests.pull_request_plan import (
-    PULL_REQUEST_FILE,
-    PlannedEnvironment,
-    PullRequestPlan,
-    ReviewRules,
-    plan_file_of,
-)
 from topicops.features.pull_requests.touched import (
     NO_ENVIRONMENT,
     OWNERS,
@@ -30,6 +23,13 @@ from topicops.features.pull_requests.touched import (
     owner_remarks,
     policy_remarks,
     reviewer_remarks,
+)
+from topicops.features.pull_requests.values import (
+    PULL_REQUEST_FILE,
+    PlannedEnvironment,
+    PullRequestPlan,
+    ReviewRules,
+    plan_file_of,
 )
 from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
 from topicops.flow.planning import plan as plan_step

@@ -13,9 +13,7 @@ from datetime import datetime
 from itertools import chain
 
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
-from topicops.features.pull_requests.planned import ReviewState
-from topicops.features.pull_requests.pull_request_plan import ReviewRules
-from topicops.features.pull_requests.shown import Shown, ShownByDigest
+from topicops.features.pull_requests.values import ReviewRules, ReviewState, Shown, ShownByDigest
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.review import REVIEW_KEY
 

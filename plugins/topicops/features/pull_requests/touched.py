@@ -1,11 +1,14 @@
-"""What a pull request changes: which topics as an environment has them, and which files are policy."""
+"""What a pull request changes: which topics, which files of policy, and which other open ones touch the same topics."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 
+from topicops.features.pull_requests.forge import PullRequest
+from topicops.features.pull_requests.values import OtherPullRequest
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Diagnostic, Location
@@ -141,3 +144,23 @@ def _some(names: Iterable[str]) -> str:
     listed = sorted(names)
     more = len(listed) - _NAMES_SHOWN
     return ", ".join(listed[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def overlaps(
+    mine: Collection[str], files: Mapping[PullRequest, Collection[str]], *, mark: str
+) -> Iterator[OtherPullRequest]:
+    """Yield each of the others that changes one of these files of topics, by rising number.
+
+    Args:
+        mine: Files of topics that this pull request changes, from the repository's root.
+        files: All files that each other one changes.
+        mark: ``#`` or ``!``.
+    """
+    for other, changed in sorted(files.items(), key=lambda entry: entry[0].number):
+        if both := set(mine) & set(changed):
+            yield OtherPullRequest(
+                mark=f"{mark}{other.number}",
+                url=other.url,
+                author=other.author,
+                topics=tuple(sorted(PurePosixPath(file).stem for file in both)),
+            )

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
+from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
 from topicops.features.pull_requests.commenting import Conversation
 from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
+from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
 from topicops.features.pull_requests.forge import Authors, Forge, ForgeError, PullRequest
 from topicops.features.pull_requests.reviewed import approved_digests
 from topicops.features.pull_requests.touched import changed_topics
-from topicops.features.pull_requests.triggered import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
+from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
 from topicops.model.errors import ArtifactError, TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
-from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApproval, SignedReview
+from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY, ReviewApproval, SignedReview
 from topicops.model.runs.run_result import RESULT_KEY, RunResult
-from topicops.steps.planning.signing import signed_review
+from topicops.model.specs.topic_config import read_duration_ms
+from topicops.steps.planning.signed_reviews import checked_key, signed_review
 from topicops.steps.specs.needed import no_topic
 
 POLL_S = 2.0
+AIRFLOW_URL, AIRFLOW_USER = "TOPICOPS_AIRFLOW_URL", "TOPICOPS_AIRFLOW_USER"
+AIRFLOW_PASSWORD, AIRFLOW_TOKEN = "TOPICOPS_AIRFLOW_PASSWORD", "TOPICOPS_AIRFLOW_TOKEN"
+AIRFLOW_PATIENCE_S = 60.0
+"""How long Airflow may give no answer, as while its API server is started again, before a run is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +186,52 @@ class Trigger:
         except (AirflowError, msgspec.ValidationError) as error:
             return replace(run, sentence=f"the run ended {state} and left no result: {first_line(error)}")
         return replace(run, state=_state(state, result), sentence=result.headline, result=result)
+
+
+def trigger_of(
+    topics: Path, repository: str | None, *, wait_commit: str, wait_run: str, progress: Callable[[str], None]
+) -> Trigger:
+    """Raises ``UsageError`` if forge or Airflow are not named."""
+    return Trigger(
+        topics=topics,
+        airflow=_airflow(),
+        forge=open_forge(surroundings_about(repository), os.environ),
+        key=checked_key(os.environ.get(REVIEW_KEY)),
+        patience=Patience(
+            for_commit_s=_seconds(wait_commit, "--wait-commit"), for_run_s=_seconds(wait_run, "--wait-run")
+        ),
+        progress=progress,
+    )
+
+
+class _Login(NamedTuple):
+    user: str
+    password: str
+    token: str
+
+
+def _airflow() -> AirflowClient:
+    """Signed in. Raises ``UsageError`` for what is missing, ``AirflowError`` if it refuses."""
+    url = os.environ.get(AIRFLOW_URL, "").strip()
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
+    login = _Login(*(os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)))
+    if not all(text.isascii() and text.isprintable() and " " not in text for text in (login.token, login.user)):
+        raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
+    if login.token:
+        return AirflowClient(url, token=login.token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    if not (login.user and login.password):
+        raise UsageError(f"{AIRFLOW_TOKEN} is not set, and neither are {AIRFLOW_USER} and {AIRFLOW_PASSWORD}")
+    client = AirflowClient(url, login.user, login.password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    client.sign_in()
+    return client
+
+
+def _seconds(text: str, option: str) -> float:
+    try:
+        return read_duration_ms(text) / 1000
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
 
 
 @dataclass(frozen=True, slots=True)

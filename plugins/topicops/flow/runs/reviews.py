@@ -14,8 +14,7 @@ from topicops.flow.runs.run import Run
 from topicops.model.errors import UsageError
 from topicops.model.json_types import known
 from topicops.model.runs.review import REVIEW_KEY, SignedReview
-from topicops.steps.planning.review_approvals import ReviewApprovals, review_approvals
-from topicops.steps.planning.signing import checked_key
+from topicops.steps.planning.signed_reviews import ReviewApprovals, checked_key, review_approvals
 
 
 def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals:

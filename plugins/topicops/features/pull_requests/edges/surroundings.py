@@ -1,13 +1,14 @@
-"""What the variables of GitHub Actions and of GitLab CI say about the pull request of this job.
+"""What the options of a command, else the variables of GitHub Actions and of GitLab CI, say about the pull request.
 
 The event file of GitHub holds text that strangers wrote, so each value is checked before it is used.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ import msgspec
 from topicops.features.pull_requests.edges.github import ACTIONS, GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
 from topicops.features.pull_requests.forge import Forge
+from topicops.model.choices import ForgeKind
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
@@ -30,8 +32,6 @@ _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _NO_COMMIT = "0" * 40
 """What both forges call the commit before the first one."""
-
-ForgeKind = Literal["github", "gitlab"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +199,69 @@ def _number(text: str) -> int:
 
 def _shown(text: str) -> str:
     return f"'{printable(text)[:80]}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Two commits, and the pull request that they are of."""
+
+    base: str
+    head: str
+    number: int | None
+
+
+def change_to_plan(*, base: str | None, head: str | None, number: int | None) -> Change:
+    """What the options say, else the CI; the base is the checkout's own commit, else.
+
+    Raises:
+        UsageError: Neither names the branch's commit.
+    """
+    found = surroundings_of(os.environ)
+    head = head or (found.head_commit if found else None)
+    if head is None:
+        raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
+    return Change(base=base or "HEAD", head=head, number=number or (found.number if found else None))
+
+
+def merge_to_trigger(*, commit: str | None, before: str | None) -> Change:
+    """As ``change_to_plan``, of a merge that is on the base branch."""
+    found = surroundings_of(os.environ)
+    commit = commit or (found.head_commit if found else None) or "HEAD"
+    return Change(base=before or (found.base_commit if found else None) or f"{commit}^1", head=commit, number=None)
+
+
+def base_of_the_branch() -> str:
+    """The base's commit, as the CI names it. Raises ``UsageError`` where it does not."""
+    found = surroundings_of(os.environ)
+    if found is None or found.base_commit is None:
+        raise UsageError("name what the branch began from, as in: --since origin/main")
+    return found.base_commit
+
+
+def default_format() -> Literal["text", "github"]:
+    """Annotations where GitHub shows them."""
+    return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
+
+
+def job_page() -> str:
+    """Where people see this job; empty outside of a CI."""
+    found = surroundings_of(os.environ)
+    return found.job_url if found else ""
+
+
+def surroundings_about(repository: str | None) -> Surroundings:
+    """Give those of the job, with this repository where one is named.
+
+    Raises:
+        UsageError: There is no job, and no repository is named.
+    """
+    found = surroundings_of(os.environ)
+    if found is None and repository is None:
+        raise UsageError("this is no job of GitHub Actions or GitLab CI: give --repository organisation/name")
+    if found is None:
+        url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+        found = Surroundings(kind="github", api_url=url, repository=repository or "")
+    return replace(found, repository=repository) if repository else found
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:

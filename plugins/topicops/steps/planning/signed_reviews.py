@@ -1,17 +1,59 @@
-"""The approvals in the reviews that CI has signed. What is not genuine, or not for here, approves nothing."""
+"""Reviews that CI has signed, and their approvals. What is not genuine, or not for here, approves nothing."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
+from topicops.model.canonical import canonical_json
+from topicops.model.errors import UsageError
 from topicops.model.plans.approval import Approval
 from topicops.model.printable import printable
-from topicops.model.runs.review import REVIEW_KEY, ReviewApproval, SignedReview
-from topicops.steps.planning.signing import is_genuine
+from topicops.model.runs.review import REVIEW_KEY, SHORTEST_KEY, ReviewApproval, SignedReview
 
 MARK_OF_COMMIT = 12
-"""Characters of the merge commit in the signature of an approval."""
+"""Number of characters of the merge commit in the signature of an approval."""
+
+
+def checked_key(text: str | None) -> bytes | None:
+    """The key as bytes; None where none is set. Raises ``UsageError`` for one that is too short to be secret."""
+    if not text:
+        return None
+    if len(text) < SHORTEST_KEY:
+        raise UsageError(
+            f"{REVIEW_KEY} has {len(text)} characters, at least {SHORTEST_KEY} are needed: make one with "
+            "`openssl rand -hex 32`, and give the same to CI and to Airflow"
+        )
+    return text.encode()
+
+
+def signature_of(value: object, key: bytes, *, purpose: str) -> str:
+    """Hex HMAC-SHA256 of a value of ours.
+
+    Args:
+        purpose: What the value is, so that one kind of signed value can never stand for another.
+    """
+    text = canonical_json([purpose, msgspec.to_builtins(value)])
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def is_signed(value: object, signature: str, key: bytes, *, purpose: str) -> bool:
+    # As bytes: for a text that is not ASCII, `compare_digest` raises an error.
+    given = signature.encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(signature_of(value, key, purpose=purpose).encode(), given)
+
+
+def signed_review(review: ReviewApproval, key: bytes) -> SignedReview:
+    return SignedReview(review=review, signature=signature_of(review, key, purpose="review"))
+
+
+def is_genuine(signed: SignedReview, key: bytes) -> bool:
+    """Whether the review is exactly the one that a holder of the key has signed."""
+    return is_signed(signed.review, signed.signature, key, purpose="review")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

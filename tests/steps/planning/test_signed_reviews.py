@@ -1,21 +1,23 @@
-"""Which signed reviews become approvals; what is not genuine or not for here approves nothing, and says why."""
+"""Which signed reviews are genuine and become approvals; what is not, or is not for here, approves nothing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from fixtures.reviews import KEY, MERGED, review_of, signed
 from topicops.model.plans.approval import Approval
 from topicops.model.runs.review import SignedReview
-from topicops.steps.planning.review_approvals import ReviewApprovals, review_approvals
+from topicops.steps.planning.signed_reviews import ReviewApprovals, is_genuine, review_approvals, signed_review
 from topicops.testing import builders
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DELETE = builders.delete_change("tmp-import")
 REVIEW = review_of(DELETE, given_at=NOW)
+BYTES = KEY.encode()
 
 
 def found(*reviews: SignedReview, key: str | None = KEY, is_in_files: bool | None = True) -> ReviewApprovals:
@@ -89,3 +91,42 @@ def test_one_review_that_does_not_count_spoils_no_other() -> None:
 def test_an_objection_is_one_line_whatever_a_review_says() -> None:
     (objection,) = found(signed(replace(REVIEW, reviewer="a\nb\x1b[31m")), key=None).objections
     assert objection.isprintable()
+
+
+# ---- signatures ----
+
+
+def test_a_review_is_genuine_after_a_journey_as_json() -> None:
+    sent = msgspec.to_builtins(signed_review(REVIEW, BYTES))
+
+    assert is_genuine(msgspec.convert(sent, SignedReview), BYTES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repository": "acme/others"},
+        {"pull_request": 13},
+        {"merge_commit": "2" * 40},
+        {"environment": "staging"},
+        {"reviewer": "mallory"},
+        {"authors": ()},
+        {"given_at": datetime(2026, 5, 2, 12, tzinfo=UTC)},
+        {"digests": ("cd" * 32,)},
+        {"digests": ("ab" * 32, "cd" * 32)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_changed_review_is_not(change: dict[str, object]) -> None:
+    signed = signed_review(REVIEW, BYTES)
+
+    assert not is_genuine(replace(signed, review=replace(REVIEW, **change)), BYTES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("signature", ["é", "", "\udcff", "ab" * 32], ids=["no ASCII", "empty", "no text", "made up"])
+def test_a_signature_that_is_none_is_not_genuine(signature: str) -> None:
+    assert not is_genuine(replace(signed_review(REVIEW, BYTES), signature=signature), BYTES)
+
+
+def test_neither_is_one_that_another_key_has_signed() -> None:
+    assert not is_genuine(signed_review(REVIEW, b"x" * 32), BYTES)
