@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
@@ -21,7 +22,7 @@ Members = Callable[[str], frozenset[str] | None]
 """Logins of a team; None: the forge does not tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewFacts:
     """What the forge says about the reviews of one pull request."""
 
@@ -48,8 +49,9 @@ class ReviewFacts:
         known = {author.casefold() for author in self.authors.logins}
         return bool(self.authors.unknown_commit) or login.casefold() in known
 
+    @cached_property
     def newest(self) -> Mapping[str, Review]:
-        """The last review of each reviewer that says yes or no; a mere comment changes nothing."""
+        """Last review of each reviewer that says yes or no; a mere comment changes nothing."""
         said = [review for review in self.reviews if review.verdict is not ReviewVerdict.COMMENTED]
         return {review.reviewer: review for review in sorted(said, key=lambda review: review.submitted_at)}
 
@@ -60,17 +62,16 @@ def approved_digests(shown: ShownByDigest, facts: ReviewFacts) -> Mapping[str, t
     Each change is approved by its first reviewer. Whether an author may, the policy says when the change is sent.
     """
     found: defaultdict[str, list[str]] = defaultdict(list)
-    newest = facts.newest()
     for digest, entry in shown.items():
-        if reviewer := _approver(entry, facts, newest):
+        if reviewer := _approver(entry, facts):
             found[reviewer].append(digest)
-    return {name: (newest[name].submitted_at, tuple(sorted(digests))) for name, digests in sorted(found.items())}
+    return {name: (facts.newest[name].submitted_at, tuple(sorted(digests))) for name, digests in sorted(found.items())}
 
 
-def _approver(entry: Shown, facts: ReviewFacts, newest: Mapping[str, Review]) -> str | None:
+def _approver(entry: Shown, facts: ReviewFacts) -> str | None:
     if facts.unknown_team(entry.owner):
         return None
-    owners_words = [review for name, review in newest.items() if facts.may_approve(entry.owner, name)]
+    owners_words = [review for name, review in facts.newest.items() if facts.may_approve(entry.owner, name)]
     if any(review.verdict is ReviewVerdict.CHANGES_REQUESTED for review in owners_words):
         return None
     counting = [r for r in owners_words if r.verdict is ReviewVerdict.APPROVED and _is_about(r, entry)]
@@ -103,11 +104,8 @@ def review_states(
         owners: By topic.
         shown: What the comment showed before this plan, where it is still the same.
     """
-    newest = facts.newest()
     return {
-        gated.digest: _state(
-            gated, owners.get(gated.change.topic, ""), shown.get(gated.digest), facts, rules, newest, has_key
-        )
+        gated.digest: _state(gated, owners.get(gated.change.topic, ""), shown.get(gated.digest), facts, rules, has_key)
         for gated in held
     }
 
@@ -118,15 +116,14 @@ def _state(
     entry: Shown | None,
     facts: ReviewFacts,
     rules: ReviewRules,
-    newest: Mapping[str, Review],
     has_key: bool,
 ) -> ReviewState:
     reviewers = facts.reviewers.get(owner, ())
     if reason := _no_review_counts(owner, reviewers, rules, has_key):
         return ReviewState(reviewers=reviewers, why_not=reason, can_be_reviewed=False)
-    approver = _approver(entry, facts, newest) if entry else None
+    approver = _approver(entry, facts) if entry else None
     if approver is None:
-        return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts, newest))
+        return ReviewState(reviewers=reviewers, why_not=_why_not(owner, entry, facts))
     if facts.is_author(approver) and gated.change.risk.rank > rules.author_approves.rank:
         return ReviewState(reviewers=reviewers, why_not=_why_not_alone(approver, facts, rules))
     return ReviewState(reviewers=reviewers, approved_by=approver)
@@ -160,10 +157,10 @@ def _too_early(review: Review, entry: Shown | None) -> str:
     return f"commit {review.commit[:12]}, which did not have the change as it is now"
 
 
-def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts, newest: Mapping[str, Review]) -> str:
+def _why_not(owner: str, entry: Shown | None, facts: ReviewFacts) -> str:
     if team := facts.unknown_team(owner):
         return f"no review counts now: the members of {team} are not known, and one of them may have said no"
-    for name, review in newest.items():
+    for name, review in facts.newest.items():
         may = facts.may_approve(owner, name)
         if may and review.verdict is ReviewVerdict.CHANGES_REQUESTED:
             return f"{name} wants changes"
