@@ -11,7 +11,7 @@ import pytest
 from fixtures.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
-from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_of
+from topicops.features.pull_requests.edges.surroundings import Surroundings, open_forge, surroundings_of
 from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.model.errors import UsageError
 
@@ -40,7 +40,7 @@ def on_github(folder: Path, event: object, **more: str) -> dict[str, str]:
 
 
 def test_outside_of_a_ci_nothing_is_known() -> None:
-    assert surroundings_of({"HOME": "/root"}) is None
+    assert surroundings_of({"HOME": "/root"}) == Surroundings(kind="github", api_url="https://api.github.com")
 
 
 def test_a_pull_request_on_github(tmp_path: Path) -> None:

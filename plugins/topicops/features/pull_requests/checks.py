@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.features.pull_requests.values import CommentContent, ReviewState, TriggeredRun, TriggeredRuns
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Blocked, GatedChange
 from topicops.model.printable import first_line_of, markdown, plural
 from topicops.model.specs.environment import Risk
 
@@ -53,31 +52,22 @@ def pending_check(*, url: str = "") -> Check:
 
 def labels_of(contents: Sequence[CommentContent]) -> Mapping[str, bool]:
     """Each of our labels, and whether it is the one of the highest risk; none is if nothing changes."""
-    risks = [gated.change.risk for content in contents for gated in own_changes(content)]
+    risks = [gated.change.risk for content in contents for gated in content.own_changes]
     highest = max(risks, key=lambda risk: risk.rank, default=None)
     return {label: risk is highest for risk, label in LABELS.items()}
-
-
-def own_changes(content: CommentContent) -> tuple[GatedChange, ...]:
-    """The changes that the pull request itself brings."""
-    return tuple(g for g in content.plan.changes if g.change.topic in content.own) if content.plan else ()
-
-
-def own_blocked(content: CommentContent) -> tuple[Blocked, ...]:
-    return tuple(b for b in content.plan.change_set.blocked if b.topic in content.own) if content.plan else ()
 
 
 def _wrong(content: CommentContent) -> Iterator[str]:
     if content.problem:
         yield f"{content.environment}: {first_line_of(content.problem)}"
-    if blocked := own_blocked(content):
+    if blocked := content.own_blocked:
         reasons = blocked[0].reasons[0] if blocked[0].reasons else "see the comment"
         yield f"{content.environment}: {plural(len(blocked), 'topic')} blocked; {blocked[0].topic}: {reasons}"
 
 
 def _waiting(content: CommentContent) -> Iterator[str]:
     """What will not run by itself after the merge, and who can let it run."""
-    mine = own_changes(content)
+    mine = content.own_changes
     states = content.reviews
     open_ones = [g for g in mine if g.approvable and not states.get(g.digest, _NO_REVIEW).approved_by]
     if open_ones:
@@ -94,7 +84,7 @@ def _waiting(content: CommentContent) -> Iterator[str]:
 
 
 def _all_well(contents: Sequence[CommentContent]) -> str:
-    count = sum(len(own_changes(content)) for content in contents)
+    count = sum(len(content.own_changes) for content in contents)
     if not count:
         return "No topic changes"
     return f"{plural(count, 'change')} after the merge, in {', '.join(c.environment for c in contents if c.own)}"

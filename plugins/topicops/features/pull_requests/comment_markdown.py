@@ -131,7 +131,7 @@ def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanC
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
     lines = [f"### {words(title(plan))}", ""]
     lines += [f"**{markdown(summary_line(plan))}** {_whose(content, plan)}", ""]
-    if final := final_line(_only_own(content, plan)):
+    if final := final_line(replace(plan, changes=content.own_changes)):
         lines += [f"**{markdown(final)}**", ""]
     return [*lines, *_remark_lines(content)]
 
@@ -147,13 +147,8 @@ def _commit_lines(content: CommentContent) -> list[str]:
 
 
 def _whose(content: CommentContent, plan: Plan) -> str:
-    mine = sum(gated.change.topic in content.own for gated in plan.changes)
-    pending = len(plan.changes) - mine
-    return f"{mine} of this pull request, {pending} pending before." if plan.changes else ""
-
-
-def _only_own(content: CommentContent, plan: Plan) -> Plan:
-    return replace(plan, changes=tuple(g for g in plan.changes if g.change.topic in content.own))
+    mine = len(content.own_changes)
+    return f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
 
 
 def _fenced(text: str) -> Iterator[str]:
@@ -173,7 +168,7 @@ def _body(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -
 
 def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
     """The gravest first. Sections whose noun is ``folded`` are closed until somebody opens them."""
-    mine = [gated for gated in plan.changes if gated.change.topic in content.own]
+    mine = content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in content.own]
     for which, head, row in (
         (sorted(filter(is_grave, mine), key=lambda g: -g.change.risk.rank), GRAVE, grave_row),
@@ -181,7 +176,7 @@ def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Ro
     ):
         table = BRIEF_TABLE if row is _brief else CHANGES_TABLE
         yield Section(title=head, head=table, rows=tuple(row(content, plan, g) for g in which), noun="changes")
-    blocked = tuple(blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic in content.own)
+    blocked = tuple(map(blocked_row, content.own_blocked))
     yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
     yield Section(
         title="Pending before this pull request, look at these too",
@@ -224,7 +219,7 @@ def _review_lines(state: ReviewState | None) -> Iterator[str]:
 
 
 def _closing(content: CommentContent, plan: Plan) -> list[str]:
-    lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content, plan)]
+    lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
     lines += _commit_lines(content)
     return [*lines, content.record] if content.record else lines
 
@@ -289,15 +284,15 @@ def _bar(value: int, most: int) -> str:
     return "█" * filled + "░" * (_BAR - filled)
 
 
-def _digest_lines(content: CommentContent, plan: Plan) -> list[str]:
+def _digest_lines(content: CommentContent) -> list[str]:
     rows = [
         cells(
             change_name(gated),
             gated.digest[:_DIGEST_SHOWN],
             _since(content.shown_since.get(gated.digest)),
         )
-        for gated in plan.changes
-        if gated.approvable and gated.change.topic in content.own
+        for gated in content.own_changes
+        if gated.approvable
     ]
     if not rows:
         return []

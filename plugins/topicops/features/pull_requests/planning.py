@@ -6,10 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 from topicops.edges.connections.lookup import from_environment
-from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, claims_on_names, open_branches, reviewers_by_owner
@@ -35,7 +32,7 @@ from topicops.flow.planning import diff, gate_before_merge, keep_specs, snapshot
 from topicops.flow.planning import plan as plan_step
 from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
 from topicops.flow.runs.topic_data import prune
-from topicops.model.errors import ArtifactError, SpecError, TopicopsError, UsageError
+from topicops.model.errors import SpecError, TopicopsError, UsageError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.ports import ConnectionSource
@@ -255,15 +252,11 @@ def rules_of(environment: Environment) -> ReviewRules:
 
 
 def write_planned(planned: PlannedPullRequest, folder: Path) -> None:
-    """``pull-request.json``, and ``<environment>.plan.json`` for each plan. Raises ``ArtifactError``."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for environment, plan in planned.plans.items():
-            write_atomically(folder / plan_file_of(environment), plan_to_json(plan).encode())
-        text = msgspec.json.format(msgspec.json.encode(planned.summary, order="sorted"), indent=2)
-        write_atomically(folder / PULL_REQUEST_FILE, text + b"\n")
-    except OSError as error:
-        raise ArtifactError(f"{folder}: cannot be written: {error.strerror}") from error
+    """Write ``pull-request.json``, and ``<environment>.plan.json`` for each plan. Raises ``ArtifactError``."""
+    store = ArtifactStore(folder)
+    for environment, plan in planned.plans.items():
+        store.write_text(plan_file_of(environment), plan_to_json(plan))
+    store.write_json(PULL_REQUEST_FILE, planned.summary)
 
 
 def read_planned(folder: Path) -> PlannedPullRequest:

@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
-from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
@@ -25,7 +24,7 @@ from topicops.features.pull_requests.forge import Authors, Forge, ForgeError, Pu
 from topicops.features.pull_requests.reviewed import approved_digests
 from topicops.features.pull_requests.touched import changed_topics
 from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
-from topicops.model.errors import ArtifactError, TopicopsError, UsageError
+from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY, ReviewApproval, SignedReview
 from topicops.model.runs.run_result import RESULT_KEY, RunResult
@@ -321,12 +320,8 @@ def _state(run_state: str, result: RunResult) -> RunState:
 
 
 def write_runs(runs: TriggeredRuns, folder: Path) -> None:
-    """``runs.json``. Raises ``ArtifactError``."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / RUNS_FILE, msgspec.json.format(msgspec.json.encode(runs), indent=2) + b"\n")
-    except OSError as error:
-        raise ArtifactError(f"{folder}: cannot be written: {error.strerror}") from error
+    """Write ``runs.json``. Raises ``ArtifactError``."""
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
 
 
 def read_runs(folder: Path) -> TriggeredRuns:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.environment import Risk
 
@@ -20,12 +20,12 @@ def plan_file_of(environment: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRules:
-    """What the policy of an environment says about reviews; of the base branch."""
+    """What the policy of an environment, as the base branch has it, says about reviews."""
 
     counts: bool
     """Whether ``policy.approvals`` has ``review``."""
     place: str
-    """Where the policy says so, for messages."""
+    """Place in the file that says so, for messages."""
     author_approves: Risk
     lasts: timedelta
 
@@ -41,38 +41,38 @@ class PlannedEnvironment:
     """Owner of each topic with a held change: the one that the base branch names, else the branch's own word."""
     rules: ReviewRules | None = None
     problem: str = ""
-    """Why there is no plan; else the plan is in ``plan_file_of``."""
+    """Reason why there is no plan; if empty, the plan is in ``plan_file_of``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestPlan:
     format_version: Literal["1.0"] = "1.0"
     number: int | None
-    """None: planned by hand, for no pull request that is known."""
+    """Number of the pull request. None means that it was planned by hand, for no known one."""
     base_commit: str
     head_commit: str
     topic_files: tuple[str, ...]
     """Files of topics that the pull request touches, by path from the repository's root, sorted."""
     reviewers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By owner, as ``owners.yaml`` of the base branch has them: logins, and teams (``acme/payments``)."""
+    """Logins, and teams (``acme/payments``), by owner, as ``owners.yaml`` of the base branch has them."""
     remarks: tuple[str, ...] = ()
     environments: tuple[PlannedEnvironment, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Environments that the command was told to leave out: nothing is known of them."""
+    """Environments that the command's options leave out: nothing is known of them."""
     problem: str = ""
-    """Why nothing could be planned, such as a conflict with the base branch."""
+    """Reason why nothing could be planned, such as a conflict with the base branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherPullRequest:
-    """An open one that touches the same topics."""
+    """An open pull request that touches the same topics."""
 
     mark: str
-    """``#12``, or GitLab's ``!12``."""
+    """Name such as ``#12``, or GitLab's ``!12``."""
     url: str
     author: str
     topics: tuple[str, ...]
-    """Those that both touch, sorted."""
+    """Topics that both touch, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,37 +80,46 @@ class ReviewState:
     """How far one held change is approved in the review."""
 
     reviewers: tuple[str, ...]
-    """Who may approve it: logins and teams of its owner, as ``topics/owners.yaml`` of the base branch names them."""
+    """Logins and teams that may approve it: those of its owner in ``topics/owners.yaml`` of the base branch."""
     approved_by: str | None = None
-    """The login whose review covers it; None: nobody's does."""
+    """Login whose review covers it. None means that no review does."""
     why_not: str = ""
-    """Why no review covers it although there is one, or why none can; one sentence."""
+    """Reason why no review covers it although there is one, or why none can; one sentence."""
     can_be_reviewed: bool = True
-    """False: no review counts for it, whoever gives it."""
+    """Whether any review can count for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentContent:
-    """All that the comments about one environment say."""
+    """All that the comment with the plan of one environment says."""
 
     environment: str
     plan: Plan | None
-    """Of the merge of base and branch; None: it could not be made."""
+    """Plan of the merge of base and branch. None means that it could not be made."""
     problem: str = ""
-    """Why there is no plan."""
+    """Reason why there is no plan."""
     own: frozenset[str] = frozenset()
     """Topics that the pull request changes. Changes of other topics were pending before it."""
     base_commit: str = ""
     head_commit: str = ""
     reviews: Mapping[str, ReviewState] = field(default_factory=dict)
-    """By the digest of each change that an approval could let run."""
+    """State by the digest of each change that an approval could let run."""
     shown_since: Mapping[str, datetime] = field(default_factory=dict)
-    """By digest: since when the comment shows the change as it is now."""
+    """Time since which the comment shows the change as it is now, by digest."""
     others: tuple[OtherPullRequest, ...] = ()
     remarks: tuple[str, ...] = ()
     """Sentences, such as which files of the branch the plan does not use."""
     record: str = ""
-    """The hidden line that proves what the comment showed; empty: there is none."""
+    """Hidden line that proves what the comment showed; may be empty."""
+
+    @property
+    def own_changes(self) -> tuple[GatedChange, ...]:
+        """Changes that the pull request itself brings."""
+        return tuple(gated for gated in self.plan.changes if gated.change.topic in self.own) if self.plan else ()
+
+    @property
+    def own_blocked(self) -> tuple[Blocked, ...]:
+        return tuple(b for b in self.plan.change_set.blocked if b.topic in self.own) if self.plan else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +128,7 @@ class ShownGroup:
 
     owner: str
     since: datetime
-    """UTC, by the forge's clock. A review that is older is not about these changes."""
+    """Time in UTC, by the forge's clock. A review that is older is not about these changes."""
     heads: tuple[str, ...]
     """Newest commits of the branch of which it has shown these changes; a review of another one is not about them."""
     digests: str
@@ -128,12 +137,12 @@ class ShownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a record is of: it proves nothing about any other pull request, base branch or environment."""
+    """Pull request, base branch and environment of a record, which proves nothing about any other."""
 
     repository: str
     pull_request: int
     base_branch: str
-    """Its files name the owners. People can choose another base for an open pull request."""
+    """Branch whose files name the owners. People can choose another base for an open pull request."""
     environment: str
 
 
@@ -144,7 +153,7 @@ class ShownChanges:
     text: str
     """SHA-256 of the text of all parts of the comment, without the record. With another text the record is void."""
     posted_at: datetime
-    """When the forge took this text, UTC. A later edit is not ours, even if it puts an old text back."""
+    """Time in UTC when the forge took this text. A later edit is not ours, even if it puts an old text back."""
     groups: tuple[ShownGroup, ...]
 
 
@@ -155,7 +164,7 @@ class Shown:
     owner: str
     since: datetime
     heads: tuple[str, ...]
-    """In the order in which they were the newest commit."""
+    """Commits, in the order in which they were the newest one."""
 
 
 ShownByDigest = Mapping[str, Shown]
@@ -170,14 +179,14 @@ class TriggeredRun:
     environment: str
     state: RunState
     sentence: str
-    """What happened."""
+    """Sentence that says what happened."""
     dag_id: str = ""
     run_id: str = ""
     url: str = ""
     commit: str = ""
-    """The commit on which the run works."""
+    """Commit on which the run works."""
     reviews: int = 0
-    """How many reviews were handed over."""
+    """Number of reviews that Airflow got."""
     result: RunResult | None = None
 
 
@@ -185,6 +194,6 @@ class TriggeredRun:
 class TriggeredRuns:
     format_version: Literal["1.0"] = "1.0"
     number: int | None
-    """Of the pull request; None: the commit came another way."""
+    """Number of the pull request. None means that the commit came another way."""
     merge_commit: str
     environments: tuple[TriggeredRun, ...] = ()

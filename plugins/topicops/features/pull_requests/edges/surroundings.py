@@ -30,17 +30,18 @@ _ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCI
 _BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
+_GITHUB = "https://api.github.com"
 _NO_COMMIT = "0" * 40
 """What both forges call the commit before the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Of this job. None and empty text: the CI does not say."""
+    """What is known of this job. None and empty text mean that the CI does not say."""
 
     kind: ForgeKind
     api_url: str
-    repository: str
+    repository: str = ""
     number: int | None = None
     base_branch: str = ""
     """The branch that a pull request goes to; empty where the job is for none, or the CI names only commits."""
@@ -107,13 +108,13 @@ class _Event(msgspec.Struct):
         return self.before, checked_out
 
 
-def surroundings_of(variables: Mapping[str, str]) -> Surroundings | None:
-    """None outside of both CIs. Raises ``UsageError`` for values that no CI writes."""
+def surroundings_of(variables: Mapping[str, str]) -> Surroundings:
+    """Read the variables of either CI, else suppose GitHub. Raises ``UsageError`` for values that no CI writes."""
     if variables.get("GITHUB_ACTIONS") == "true":
         return _on_github(variables)
     if variables.get("GITLAB_CI") == "true":
         return _on_gitlab(variables)
-    return None
+    return Surroundings(kind="github", api_url=variables.get("GITHUB_API_URL") or _GITHUB)
 
 
 def _on_github(variables: Mapping[str, str]) -> Surroundings:
@@ -123,7 +124,7 @@ def _on_github(variables: Mapping[str, str]) -> Surroundings:
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
-        api_url=_api("GITHUB_API_URL", variables, "https://api.github.com"),
+        api_url=_api("GITHUB_API_URL", variables, _GITHUB),
         repository=_repository("github", repository),
         number=_number(str(pull.number)) if pull else None,
         base_branch=_branch(pull.base.ref if pull else ""),
@@ -217,25 +218,23 @@ def change_to_plan(*, base: str | None, head: str | None, number: int | None) ->
         UsageError: Neither names the branch's commit.
     """
     found = surroundings_of(os.environ)
-    head = head or (found.head_commit if found else None)
-    if head is None:
+    if (head := head or found.head_commit) is None:
         raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
-    return Change(base=base or "HEAD", head=head, number=number or (found.number if found else None))
+    return Change(base=base or "HEAD", head=head, number=number or found.number)
 
 
 def merge_to_trigger(*, commit: str | None, before: str | None) -> Change:
     """As ``change_to_plan``, of a merge that is on the base branch."""
     found = surroundings_of(os.environ)
-    commit = commit or (found.head_commit if found else None) or "HEAD"
-    return Change(base=before or (found.base_commit if found else None) or f"{commit}^1", head=commit, number=None)
+    commit = commit or found.head_commit or "HEAD"
+    return Change(base=before or found.base_commit or f"{commit}^1", head=commit, number=None)
 
 
 def base_of_the_branch() -> str:
     """The base's commit, as the CI names it. Raises ``UsageError`` where it does not."""
-    found = surroundings_of(os.environ)
-    if found is None or found.base_commit is None:
+    if (commit := surroundings_of(os.environ).base_commit) is None:
         raise UsageError("name what the branch began from, as in: --since origin/main")
-    return found.base_commit
+    return commit
 
 
 def default_format() -> Literal["text", "github"]:
@@ -245,8 +244,7 @@ def default_format() -> Literal["text", "github"]:
 
 def job_page() -> str:
     """Where people see this job; empty outside of a CI."""
-    found = surroundings_of(os.environ)
-    return found.job_url if found else ""
+    return surroundings_of(os.environ).job_url
 
 
 def surroundings_about(repository: str | None) -> Surroundings:
@@ -256,12 +254,9 @@ def surroundings_about(repository: str | None) -> Surroundings:
         UsageError: There is no job, and no repository is named.
     """
     found = surroundings_of(os.environ)
-    if found is None and repository is None:
+    if not (found.repository or repository):
         raise UsageError("this is no job of GitHub Actions or GitLab CI: give --repository organisation/name")
-    if found is None:
-        url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
-        found = Surroundings(kind="github", api_url=url, repository=repository or "")
-    return replace(found, repository=repository) if repository else found
+    return replace(found, repository=repository or found.repository)
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
