@@ -22,8 +22,8 @@ from topicops.flow.runs.run import Run, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Action
-from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus
+from topicops.model.runs.run_result import RunResult
 from topicops.on_airflow import approval
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.tasks import RefusedError, Site

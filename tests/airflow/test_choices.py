@@ -17,8 +17,8 @@ from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.questions import read_question
 from topicops.flow.runs.rejections import Rejection, Rejections, read_rejections, rejections_file
 from topicops.flow.runs.run import notes_of
-from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.question import form_params

@@ -49,11 +49,11 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import Action
-from topicops.model.pull_requests.review import MOST_DIGESTS, REVIEW_KEY
-from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
 from topicops.model.runs.good_run import Quiet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
+from topicops.model.runs.review import MOST_DIGESTS, REVIEW_KEY
+from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks

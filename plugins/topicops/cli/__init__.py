@@ -53,12 +53,15 @@ COMMANDS = {
     "history": "cluster.history:app",
     "import": "cluster.importing:import_command",
     "demo": "sandbox.demo:demo_command",
-    "ci": "ci.app:app",
+    "ci": ".features.pull_requests.commands:app",
     "audit": "cluster.audit:app",
     "undo": "cluster.undo:undo_command",
     "local": "sandbox.local:app",
 }
-"""Module of this package and name in it, in the order in which the help shows them."""
+"""Module of this package and name in it, in the order in which the help shows them.
+
+The module of a feature begins with a dot: it is one of ``topicops``, with the name of the command alone here.
+"""
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
@@ -74,7 +77,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     app.callback(invoke_without_command=True)(options)
     for name in names:
         module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        command = getattr(import_module(f".{module}", __name__), attribute)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:

@@ -15,6 +15,7 @@ from topicops.edges.connections.lookup import from_environment
 from topicops.edges.specs.git import main_branch, name_in_repository
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import home_folder
+from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, KafkaEndpoint, ZooKeeperEndpoint
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from topicops.steps.authoring.first_files import Described, FirstEnvironment
 
 ClusterClass = Literal["production", "sandbox"]
-ForgeKind = Literal["github", "gitlab"]
 REPOSITORY = "topicops/topicops"
 """Of topicops itself, on GitHub: its action and its reusable workflow are there."""
 BOOTSTRAP_BROKERS = 3

@@ -16,8 +16,8 @@ from topicops.flow.runs.verified import write_verified
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.pull_requests.run_result import RunResult
 from topicops.model.runs.facts import Facts
+from topicops.model.runs.run_result import RunResult
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
     carried_out,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
@@ -31,6 +31,10 @@ LEASES = {
     "none": "nothing",
 }
 """What keeps two runs from changing one cluster at the same time."""
+
+
+ForgeKind = Literal["github", "gitlab"]
+"""Where the pull requests of a repository are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,6 @@ class SpecFileError(TopicopsError):
     """A spec file could not be written: the name is taken, the file changed meanwhile, or the disk refuses."""
 
 
-class ForgeError(TopicopsError):
-    """GitHub or GitLab refused a request, or did not answer."""
-
-
 class ClusterError(TopicopsError):
     """ZooKeeper or the brokers answered with an error, or not at all."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
     from topicops.flow import Run
-    from topicops.model.pull_requests.run_result import RunResult
+    from topicops.model.runs.run_result import RunResult
 
 log = logging.getLogger(__name__)
 

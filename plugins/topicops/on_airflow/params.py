@@ -13,14 +13,14 @@ from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
-from topicops.model.pull_requests.review import MOST_DIGESTS, MOST_REVIEWS
+from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
     from topicops.flow import Run
     from topicops.model.plans.approval import Approval
-    from topicops.steps.pull_requests.review_approvals import ReviewApprovals
+    from topicops.steps.planning.signed_reviews import ReviewApprovals
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ REVIEW_FIELDS: Mapping[str, object] = {
     "given_at": {"type": "string", "format": "date-time", "maxLength": 40},
     "digests": {"type": "array", "items": HEX_64, "maxItems": MOST_DIGESTS},
 }
-"""Of ``model.pull_requests.review.ReviewApproval``."""
+"""Of ``model.runs.review.ReviewApproval``."""
 
 
 def pipeline_params(mode: str) -> dict[str, Param]:
@@ -94,7 +94,7 @@ def digests_param(title: str, description: str) -> Param:
 
 
 def reviews_param() -> Param:
-    """Entries are the JSON of ``model.pull_requests.review.SignedReview``."""
+    """Entries are the JSON of ``model.runs.review.SignedReview``."""
     review = _object(REVIEW_FIELDS)
     return Param(
         [],

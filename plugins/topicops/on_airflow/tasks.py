@@ -30,8 +30,8 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.printable import plural, printable
-from topicops.model.pull_requests.review import MOST_DIGESTS
 from topicops.model.runs.results import IN_PLACE
+from topicops.model.runs.review import MOST_DIGESTS
 from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.assets import announce_topics
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
-    from topicops.model.pull_requests.run_result import RunResult
     from topicops.model.runs.good_run import Quiet
+    from topicops.model.runs.run_result import RunResult
 
 log = logging.getLogger(__name__)
 
@@ -617,7 +617,7 @@ def hand_over(result: RunResult, context: Context) -> None:
     """Push the result as plain JSON, which CI reads through the REST API; Airflow would wrap a tuple."""
     import msgspec
 
-    from topicops.model.pull_requests.run_result import RESULT_KEY
+    from topicops.model.runs.run_result import RESULT_KEY
 
     context["ti"].xcom_push(key=RESULT_KEY, value=msgspec.json.decode(msgspec.json.encode(result)))
 

@@ -11,6 +11,7 @@ import typer
 
 from topicops.cli.output import print_result, progress
 from topicops.cli.shared_options import TopicsOption
+from topicops.model.choices import ForgeKind
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def init_command(
         typer.Option("--class", help="production or sandbox. Default: production; with --local: sandbox."),
     ] = None,
     forge: Annotated[
-        Literal["github", "gitlab"], typer.Option("--forge", help="Where the pull requests of the repository are.")
+        ForgeKind, typer.Option("--forge", help="Where the pull requests of the repository are.")
     ] = "github",
     topics: TopicsOption = Path("topics"),
 ) -> None:

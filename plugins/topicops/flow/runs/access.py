@@ -28,7 +28,7 @@ from topicops.model.ports import (
     LiveReader,
     TopicAdmin,
 )
-from topicops.model.pull_requests.review import REVIEW_KEY
+from topicops.model.runs.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.model.why_facts import TopicTimes

@@ -13,9 +13,8 @@ from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.run import Run
 from topicops.model.errors import UsageError
 from topicops.model.json_types import known
-from topicops.model.pull_requests.review import REVIEW_KEY, SignedReview
-from topicops.steps.pull_requests.review_approvals import ReviewApprovals, review_approvals
-from topicops.steps.pull_requests.signing import checked_key
+from topicops.model.runs.review import REVIEW_KEY, SignedReview
+from topicops.steps.planning.signed_reviews import ReviewApprovals, checked_key, review_approvals
 
 
 def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals:

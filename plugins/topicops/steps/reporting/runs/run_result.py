@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
-from topicops.model.pull_requests.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
 from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text, headline
 
 HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
+from topicops.model.choices import ForgeKind
 from topicops.model.printable import plural, printable
 from topicops.steps.authoring.first_files import Described, FirstEnvironment, brokers_sentence
 
@@ -23,7 +23,7 @@ def init_text(
     left_alone: Sequence[str],
     hints: Sequence[str],
     described: Described | None,
-    forge: Literal["github", "gitlab"],
+    forge: ForgeKind,
     page: str,
 ) -> str:
     """The files, one a line, then the commands from here to the first own topic, and what the forge needs.

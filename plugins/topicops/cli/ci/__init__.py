@@ -1,1 +1,0 @@
-"""``topicops ci``: what the jobs of a pull request run. One module a command; the outside world is in ``flow``."""

@@ -1,0 +1,310 @@
+"""GitHub's REST API (version 2022-11-28), as far as pull requests of topics need it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, utc
+from topicops.features.pull_requests.forge import (
+    Authors,
+    Check,
+    CheckResult,
+    Comment,
+    ForgeError,
+    PullRequest,
+    Review,
+    ReviewVerdict,
+)
+
+MOST_COMMENT = 65_536
+"""Characters of a comment."""
+_MOST_SUMMARY = 65_000
+_CO_AUTHOR = re.compile(
+    r"^co-authored-by:[^<>\n]{0,200}<(?:\d{1,20}\+)?([A-Za-z0-9-]{1,40})@users\.noreply\.github\.com>",
+    re.IGNORECASE | re.MULTILINE,
+)
+MOST_COMMITS = 250
+"""So many of one pull request GitHub lists."""
+ACTIONS = "github-actions[bot]"
+"""The account of ``GITHUB_TOKEN``."""
+WEB_FLOW = "web-flow"
+"""The committer of what people do on GitHub's pages."""
+_OURS = "topicops"
+"""Marks our check runs: a job of the workflow is a check run too, and may have the same name."""
+_VERDICTS = {
+    "APPROVED": ReviewVerdict.APPROVED,
+    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
+    "DISMISSED": ReviewVerdict.DISMISSED,
+    "COMMENTED": ReviewVerdict.COMMENTED,
+}
+"""``PENDING`` is a review that its author has not sent."""
+
+
+class _User(msgspec.Struct):
+    login: str
+
+
+class _Repository(msgspec.Struct):
+    full_name: str
+
+
+class _Branch(msgspec.Struct):
+    ref: str
+    sha: str
+    repo: _Repository | None = None
+    """None: the fork is gone."""
+
+
+class _Label(msgspec.Struct):
+    name: str = ""
+
+
+class _Pull(msgspec.Struct):
+    number: int
+    html_url: str
+    title: str
+    state: str
+    head: _Branch
+    base: _Branch
+    user: _User | None = None
+    merged_at: Moment | None = None
+    merge_commit_sha: str | None = None
+    labels: list[_Label] = []
+
+
+class _WholePull(_Pull):
+    """As it is asked for alone."""
+
+    commits: int = 0
+
+
+class _IssueComment(msgspec.Struct):
+    id: int
+    updated_at: Moment
+    body: str | None = None
+    user: _User | None = None
+
+
+class _Review(msgspec.Struct):
+    state: str
+    user: _User | None = None
+    submitted_at: Moment | None = None
+    commit_id: str | None = None
+
+
+class _File(msgspec.Struct):
+    filename: str
+    previous_filename: str | None = None
+
+
+class _Person(msgspec.Struct):
+    """Whose address a commit has. Without an account GitHub gives null, or an empty object."""
+
+    login: str = ""
+
+
+class _Message(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Commit(msgspec.Struct):
+    sha: str = ""
+    commit: _Message = _Message()
+    author: _Person | None = None
+    committer: _Person | None = None
+
+    @property
+    def logins(self) -> tuple[str, str]:
+        """Who wrote and who committed it; empty where no account has the address."""
+        return (self.author.login if self.author else "", self.committer.login if self.committer else "")
+
+
+class _App(msgspec.Struct):
+    slug: str = ""
+
+
+class _CheckRun(msgspec.Struct):
+    id: int
+    external_id: str | None = None
+    app: _App | None = None
+
+
+class _CheckRuns(msgspec.Struct):
+    check_runs: list[_CheckRun]
+
+
+class GitHub:
+    """One repository on GitHub.
+
+    Args:
+        url: ``https://api.github.com``, or that of an Enterprise server.
+        token: ``GITHUB_TOKEN``, or that of another app: GitHub lets nobody else write checks.
+        login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
+        members_token: May read the members of teams, as ``GITHUB_TOKEN`` may not. Empty: ``token`` reads them.
+        sleep: Waits before a second try, in seconds.
+    """
+
+    mark = "#"
+
+    def __init__(
+        self,
+        url: str,
+        repository: str,
+        token: str,
+        *,
+        login: str = ACTIONS,
+        members_token: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.repository, self._login = repository, login
+        self._repo = f"/repos/{repository}"
+        self._rest = _session(url, token, sleep)
+        self._teams = _session(url, members_token, sleep) if members_token else self._rest
+
+    def pull_request(self, number: int) -> PullRequest:
+        return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
+
+    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
+        return next((pull for pull in self._pulls_of(merge_commit) if pull.merge_commit == merge_commit), None)
+
+    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
+        return sorted(map(_pull_request, found), key=lambda pull: pull.number)
+
+    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
+        return [p for p in self._pulls_of(head_commit) if p.state == "open" and p.head_commit == head_commit]
+
+    def _pulls_of(self, commit: str) -> Iterator[PullRequest]:
+        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
+
+    def changed_files(self, number: int) -> frozenset[str]:
+        """The first 3,000: GitHub lists no more."""
+        files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
+        return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
+
+    def authors(self, number: int) -> Authors:
+        """Also co-authors whose address names their account.
+
+        Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing.
+        """
+        pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
+        commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
+        if MOST_COMMITS <= len(commits) < pull.commits:
+            raise ForgeError(
+                f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}: squash them, "
+                "so that all their authors are known"
+            )
+        people = {login for commit in commits for login in commit.logins}
+        helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
+        return Authors(
+            logins=frozenset({pull.user.login if pull.user else "", *people, *helpers} - {"", WEB_FLOW}),
+            unknown_commit=next((commit.sha or "unknown" for commit in commits if "" in commit.logins), ""),
+        )
+
+    def own_comments(self, number: int) -> Sequence[Comment]:
+        found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
+        return [_comment(comment) for comment in found if self._is_own(comment)]
+
+    def _is_own(self, comment: _IssueComment) -> bool:
+        return comment.user is not None and comment.user.login.casefold() == self._login.casefold()
+
+    def add_comment(self, number: int, body: str) -> Comment:
+        path = f"{self._repo}/issues/{number}/comments"
+        return _comment(self._rest.send("POST", path, _IssueComment, {"body": _checked(body)}))
+
+    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:  # noqa: ARG002 - GitLab needs it
+        path = f"{self._repo}/issues/comments/{comment_id}"
+        return _comment(self._rest.send("PATCH", path, _IssueComment, {"body": _checked(body)}))
+
+    def remove_comment(self, number: int, comment_id: str) -> None:  # noqa: ARG002
+        self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
+
+    def reviews(self, number: int) -> Sequence[Review]:
+        return list(_reviews(self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)))
+
+    def members(self, team: str) -> frozenset[str]:
+        organisation, _, slug = team.partition("/")
+        path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
+        return frozenset(user.login for user in self._teams.pages(path, _User))
+
+    def set_check(self, commit: str, check: Check) -> None:
+        body: dict[str, object] = {
+            "name": check.name,
+            "external_id": _OURS,
+            "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
+        }
+        if check.result is CheckResult.PENDING:
+            body["status"] = "in_progress"
+        else:
+            body |= {"status": "completed", "conclusion": str(check.result)}
+        if check.url:
+            body["details_url"] = check.url
+        if (there := self._own_check(commit, check.name)) is not None:
+            self._rest.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
+        else:
+            self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
+
+    def _own_check(self, commit: str, name: str) -> int | None:
+        path = f"{self._repo}/commits/{commit}/check-runs"
+        found = self._rest.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
+        app = self._login.removesuffix("[bot]")
+        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]
+        return max(ours, default=None)
+
+    def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
+        there = set(self.pull_request(number).labels)
+        path = f"{self._repo}/issues/{number}/labels"
+        if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
+            self._rest.send("POST", path, list[_Label], {"labels": missing})
+        for label in (label for label, is_wanted in wanted.items() if not is_wanted and label in there):
+            self._rest.remove(f"{path}/{quote(label, safe='')}")
+
+
+def _session(url: str, token: str, sleep: Callable[[float], None]) -> Rest:
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "Authorization": f"Bearer {token}",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    return Rest(url, headers, token=token, sleep=sleep)
+
+
+def _pull_request(pull: _Pull) -> PullRequest:
+    return PullRequest(
+        number=pull.number,
+        url=pull.html_url,
+        title=pull.title,
+        author=pull.user.login if pull.user else "",
+        state="merged" if pull.merged_at else "open" if pull.state == "open" else "closed",
+        base_branch=pull.base.ref,
+        head_commit=pull.head.sha,
+        is_from_fork=pull.head.repo is None or pull.base.repo is None or pull.head.repo != pull.base.repo,
+        # Before the merge the field holds a trial merge, which is on no branch.
+        merge_commit=pull.merge_commit_sha if pull.merged_at else None,
+        labels=tuple(label.name for label in pull.labels),
+    )
+
+
+def _comment(comment: _IssueComment) -> Comment:
+    author = comment.user.login if comment.user else ""
+    at = utc(comment.updated_at)
+    return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=at)
+
+
+def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
+    for review in reviews:
+        verdict = _VERDICTS.get(review.state)
+        if review.user is not None and review.submitted_at is not None and verdict is not None:
+            at = utc(review.submitted_at)
+            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at, commit=review.commit_id or "")
+
+
+def _checked(body: str) -> str:
+    if len(body) > MOST_COMMENT:
+        raise ForgeError(f"the comment has {len(body)} characters, and GitHub takes {MOST_COMMENT}")
+    return body

@@ -1,0 +1,313 @@
+"""GitLab's REST API (version 4), as far as merge requests of topics need it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from urllib.parse import quote
+
+import msgspec
+
+from topicops.features.pull_requests.edges.rest import Moment, Rest, utc
+from topicops.features.pull_requests.forge import (
+    Authors,
+    Check,
+    CheckResult,
+    Comment,
+    ForgeError,
+    PullRequest,
+    Review,
+    ReviewVerdict,
+)
+
+_STATES = {
+    CheckResult.SUCCESS: "success",
+    CheckResult.NEUTRAL: "success",
+    CheckResult.FAILURE: "failed",
+    CheckResult.PENDING: "running",
+}
+"""GitLab knows no neutral status: the text says what waits."""
+MOST_COMMENT = 1_000_000
+"""Characters of a note."""
+_MOST_DESCRIPTION = 255
+_WORDS = {
+    "approved this merge request": ReviewVerdict.APPROVED,
+    "unapproved this merge request": ReviewVerdict.DISMISSED,
+}
+"""What GitLab's own notes say. Before 18.5 they alone have the time of an approval."""
+_WANTS_CHANGES = "requested changes"
+_PUSHED = re.compile(r"added \d+ commits?\b")
+_QUICK_ACTION = re.compile(r"^([ \t]*)/(?=\w)", re.MULTILINE)
+"""A line of a note that GitLab would carry out, such as ``/merge``."""
+_COMMITTERS = """
+query($project: ID!, $number: String!) {
+  project(fullPath: $project) { mergeRequest(iid: $number) {
+    committers(first: 100) { nodes { username } pageInfo { hasNextPage } }
+  } }
+}
+"""
+"""The REST API has only names and addresses of those who made the commits."""
+
+
+class _User(msgspec.Struct):
+    username: str
+
+
+class _References(msgspec.Struct):
+    full: str
+    """``acme/topics!12``."""
+
+
+class _MergeRequest(msgspec.Struct):
+    iid: int
+    web_url: str
+    title: str
+    state: str
+    target_branch: str
+    source_project_id: int | None = None
+    target_project_id: int | None = None
+    sha: str | None = None
+    author: _User | None = None
+    merge_commit_sha: str | None = None
+    squash_commit_sha: str | None = None
+    labels: list[str] = []
+    references: _References | None = None
+
+
+class _Note(msgspec.Struct):
+    id: int
+    body: str
+    updated_at: Moment
+    created_at: Moment
+    author: _User
+    system: bool = False
+
+
+class _Diff(msgspec.Struct):
+    old_path: str
+    new_path: str
+
+
+class _Approval(msgspec.Struct):
+    user: _User
+    approved_at: Moment | None = None
+
+
+class _Approvals(msgspec.Struct):
+    approved_by: list[_Approval] = []
+
+
+class _Page(msgspec.Struct, rename="camel"):
+    has_next_page: bool
+
+
+class _Committers(msgspec.Struct, rename="camel"):
+    nodes: list[_User | None]
+    page_info: _Page
+
+
+class _RequestNode(msgspec.Struct):
+    committers: _Committers | None
+
+
+class _ProjectNode(msgspec.Struct, rename="camel"):
+    merge_request: _RequestNode | None
+
+
+class _Data(msgspec.Struct):
+    project: _ProjectNode | None
+
+
+class _GraphAnswer(msgspec.Struct):
+    data: _Data | None = None
+
+
+class GitLab:
+    """One project on GitLab.
+
+    Args:
+        url: ``https://gitlab.com/api/v4``.
+        repository: Path of the project, ``acme/topics``, or its number.
+        login: The account of the token, whose notes are ours. Empty: GitLab is asked.
+        sleep: Waits before a second try, in seconds.
+    """
+
+    mark = "!"
+
+    def __init__(
+        self,
+        url: str,
+        repository: str,
+        token: str,
+        *,
+        login: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.repository, self._given_login = repository, login
+        self._project = f"/projects/{quote(repository, safe='')}"
+        self._url, self._token, self._sleep = url.rstrip("/"), token, sleep
+        self._rest = self._session(self._url)
+
+    def pull_request(self, number: int) -> PullRequest:
+        return _pull_request(self._request(number))
+
+    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
+        return next((r for r in self._requests_of(merge_commit) if r.merge_commit == merge_commit), None)
+
+    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        path = f"{self._project}/merge_requests"
+        found = self._rest.pages(path, _MergeRequest, state="opened", target_branch=base_branch)
+        return sorted(map(_pull_request, found), key=lambda request: request.number)
+
+    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
+        return [r for r in self._requests_of(head_commit) if r.state == "open" and r.head_commit == head_commit]
+
+    def _requests_of(self, commit: str) -> Iterator[PullRequest]:
+        path = f"{self._project}/repository/commits/{commit}/merge_requests"
+        return map(_pull_request, self._rest.pages(path, _MergeRequest))
+
+    def changed_files(self, number: int) -> frozenset[str]:
+        """As many as the server shows of one merge request: 1,000, if its administrator has not changed that."""
+        diffs = list(self._rest.pages(f"{self._project}/merge_requests/{number}/diffs", _Diff))
+        return frozenset(path for diff in diffs for path in (diff.old_path, diff.new_path))
+
+    def authors(self, number: int) -> Authors:
+        """The opener, who pushed to the branch since then, and who made its commits."""
+        request = self._request(number)
+        pushers = {
+            note.author.username for note in self._notes(number) if note.system and _PUSHED.match(note.body.lstrip())
+        }
+        opener = {request.author.username} if request.author else set()
+        return Authors(logins=frozenset(opener | pushers | self._committers(number, request)))
+
+    def _committers(self, number: int, request: _MergeRequest) -> set[str]:
+        project = request.references.full.rpartition("!")[0] if request.references else self.repository
+        body = {"query": _COMMITTERS, "variables": {"project": project, "number": str(number)}}
+        graph = self._session(self._url.removesuffix("/v4"))
+        data = graph.send("POST", "/graphql", _GraphAnswer, body).data
+        found = data.project.merge_request if data and data.project else None
+        if found is None or found.committers is None:
+            raise ForgeError(f"!{number}: GitLab does not say who made its commits; the token needs the scope api")
+        if found.committers.page_info.has_next_page:
+            raise ForgeError(f"!{number} has commits of more than 100 people: not all of its authors are known")
+        return {user.username for user in found.committers.nodes if user}
+
+    def own_comments(self, number: int) -> Sequence[Comment]:
+        notes = self._notes(number)
+        return [_comment(note) for note in notes if not note.system and note.author.username == self._login]
+
+    def add_comment(self, number: int, body: str) -> Comment:
+        path = f"{self._project}/merge_requests/{number}/notes"
+        return _comment(self._rest.send("POST", path, _Note, {"body": _checked(body)}))
+
+    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:
+        path = f"{self._project}/merge_requests/{number}/notes/{comment_id}"
+        return _comment(self._rest.send("PUT", path, _Note, {"body": _checked(body)}))
+
+    def remove_comment(self, number: int, comment_id: str) -> None:
+        self._rest.remove(f"{self._project}/merge_requests/{number}/notes/{comment_id}")
+
+    def reviews(self, number: int) -> Sequence[Review]:
+        """An approval that no longer stands, such as one that a push took back, is dismissed, at its own time."""
+        path = f"{self._project}/merge_requests/{number}/approvals"
+        standing = {entry.user.username: entry.approved_at for entry in self._rest.get(path, _Approvals).approved_by}
+        return _reviews(self._notes(number), standing)
+
+    def members(self, team: str) -> frozenset[str]:
+        path = f"/groups/{quote(team, safe='')}/members/all"
+        return frozenset(user.username for user in self._rest.pages(path, _User))
+
+    def set_check(self, commit: str, check: Check) -> None:
+        body: dict[str, object] = {
+            "state": _STATES[check.result],
+            "name": check.name,
+            "description": check.title[:_MOST_DESCRIPTION],
+        }
+        if check.url:
+            body["target_url"] = check.url
+        self._rest.send("POST", f"{self._project}/statuses/{commit}", type(None), body)
+
+    def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
+        body = {
+            "add_labels": ",".join(label for label, is_wanted in wanted.items() if is_wanted),
+            "remove_labels": ",".join(label for label, is_wanted in wanted.items() if not is_wanted),
+        }
+        path = f"{self._project}/merge_requests/{number}"
+        self._rest.send("PUT", path, type(None), {name: value for name, value in body.items() if value})
+
+    @cached_property
+    def _login(self) -> str:
+        return self._given_login or self._rest.get("/user", _User).username
+
+    def _session(self, url: str) -> Rest:
+        return Rest(url, {"PRIVATE-TOKEN": self._token}, token=self._token, sleep=self._sleep)
+
+    def _request(self, number: int) -> _MergeRequest:
+        return self._rest.get(f"{self._project}/merge_requests/{number}", _MergeRequest)
+
+    def _notes(self, number: int) -> list[_Note]:
+        """Oldest first."""
+        path = f"{self._project}/merge_requests/{number}/notes"
+        return list(self._rest.pages(path, _Note, sort="asc", order_by="created_at"))
+
+
+def _pull_request(request: _MergeRequest) -> PullRequest:
+    is_merged = request.state == "merged"
+    # A fast-forward makes no commit of its own: the branch's newest commit is on the target branch then.
+    merge_commit = request.merge_commit_sha or request.squash_commit_sha or request.sha
+    return PullRequest(
+        number=request.iid,
+        url=request.web_url,
+        title=request.title,
+        author=request.author.username if request.author else "",
+        state="merged" if is_merged else "open" if request.state in ("opened", "locked") else "closed",
+        base_branch=request.target_branch,
+        head_commit=request.sha or "",
+        is_from_fork=request.source_project_id is None or request.source_project_id != request.target_project_id,
+        merge_commit=merge_commit if is_merged else None,
+        labels=tuple(request.labels),
+    )
+
+
+def _comment(note: _Note) -> Comment:
+    at = utc(note.updated_at)
+    return Comment(id=str(note.id), author=note.author.username, body=note.body, updated_at=at)
+
+
+def _reviews(notes: Sequence[_Note], standing: Mapping[str, datetime | None]) -> list[Review]:
+    """Oldest first.
+
+    Args:
+        standing: When each approval that counts now was given, by login; None: an older GitLab, which does not say.
+    """
+    told = list(_told(notes))
+    known = {review.reviewer for review in told if review.verdict is ReviewVerdict.APPROVED}
+    reviews = [
+        replace(review, verdict=ReviewVerdict.DISMISSED)
+        if review.verdict is ReviewVerdict.APPROVED and review.reviewer not in standing
+        else review
+        for review in told
+    ]
+    for login, at in standing.items():
+        if login not in known and at is not None:
+            reviews.append(Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=utc(at)))
+    return sorted(reviews, key=lambda review: review.submitted_at)
+
+
+def _told(notes: Sequence[_Note]) -> Iterator[Review]:
+    for note in notes:
+        said = note.body.strip()
+        verdict = ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
+        if note.system and verdict is not None:
+            at = utc(note.created_at)
+            yield Review(reviewer=note.author.username, verdict=verdict, submitted_at=at)
+
+
+def _checked(body: str) -> str:
+    if len(body) > MOST_COMMENT:
+        raise ForgeError(f"the comment has {len(body)} characters, and GitLab takes {MOST_COMMENT}")
+    return _QUICK_ACTION.sub(r"\1\\/", body)

@@ -1,0 +1,328 @@
+"""After the merge: hand the approvals of the review to Airflow, start the pipelines, and wait for what comes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
+from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.specs.open_files import environment_files
+from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
+from topicops.features.pull_requests.commenting import Conversation
+from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
+from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
+from topicops.features.pull_requests.forge import Authors, Forge, ForgeError, PullRequest
+from topicops.features.pull_requests.reviewed import approved_digests
+from topicops.features.pull_requests.touched import changed_topics
+from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.printable import first_line, plural
+from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY, ReviewApproval, SignedReview
+from topicops.model.runs.run_result import RESULT_KEY, RunResult
+from topicops.model.specs.topic_config import read_duration_ms
+from topicops.steps.planning.signed_reviews import checked_key, signed_review
+from topicops.steps.specs.needed import no_topic
+
+POLL_S = 2.0
+AIRFLOW_URL, AIRFLOW_USER = "TOPICOPS_AIRFLOW_URL", "TOPICOPS_AIRFLOW_USER"
+AIRFLOW_PASSWORD, AIRFLOW_TOKEN = "TOPICOPS_AIRFLOW_PASSWORD", "TOPICOPS_AIRFLOW_TOKEN"
+AIRFLOW_PATIENCE_S = 60.0
+"""How long Airflow may give no answer, as while its API server is started again, before a run is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait, in seconds."""
+
+    for_commit_s: float
+    """Until Airflow has the merge commit."""
+    for_run_s: float
+    """Until a run has ended."""
+
+
+class Airflow(Protocol):
+    """The part of ``AirflowClient`` that is needed here."""
+
+    def bundle_version(self, dag_id: str) -> str | None: ...
+    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str: ...
+    def run_page(self, dag_id: str, run_id: str) -> str: ...
+    def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]: ...
+    def run_state(self, dag_id: str, run_id: str) -> str: ...
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """What starts the runs of one merge."""
+
+    topics: Path
+    """The folder of topics in a clone that has the merge commit."""
+    airflow: Airflow
+    forge: Forge
+    key: bytes | None
+    """None: reviews approve nothing."""
+    patience: Patience
+    progress: Callable[[str], None]
+    sleep: Callable[[float], None] = time.sleep
+
+    def start(self, *, before: str, merge_commit: str) -> TriggeredRuns:
+        """Start and follow a run for each environment that the commits after ``before`` touch.
+
+        An environment whose run fails is told in its place. Those that come ``after`` it are not started.
+
+        Raises:
+            UsageError: A commit is missing in the clone.
+            ForgeError: The forge does not say which pull request was merged.
+        """
+        pull_request = self.forge.pull_request_of(merge_commit)
+        number = pull_request.number if pull_request else None
+        with open_branches(self.topics, base=before, head=merge_commit, merge=False) as found:
+            waits = _waits(found)
+            touched = _with_those_before(_touched(found), waits)
+            reviews = self._reviews_or_none(found, pull_request, merge_commit, touched)
+            runs: dict[str, TriggeredRun] = {}
+            for environment in _in_order(touched, waits):
+                unmet = [name for name in waits[environment] if name in runs and runs[name].state != "applied"]
+                runs[environment] = (
+                    _waiting(environment, unmet)
+                    if unmet
+                    else self._run(environment, merge_commit, reviews.get(environment, ()))
+                )
+            return TriggeredRuns(number=number, merge_commit=merge_commit, environments=tuple(runs.values()))
+
+    def _reviews_or_none(
+        self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
+    ) -> Mapping[str, tuple[SignedReview, ...]]:
+        """Without reviews the runs start as well: what needs an approval is held."""
+        try:
+            return self._reviews(branches, pull_request, merge_commit, environments)
+        except ForgeError as error:
+            self.progress(f"No review is handed over, so what needs one is held: {error}")
+            return {}
+
+    def _reviews(
+        self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
+    ) -> Mapping[str, tuple[SignedReview, ...]]:
+        """By environment, the signed reviews that approve something which our comment showed."""
+        if pull_request is None or self.key is None:
+            return {}
+        talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
+        # Who may approve is what the base branch says; after the merge that is the state before it.
+        facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.our_comments(environments)
+        about = _About(self.forge.repository, pull_request, merge_commit, facts.authors)
+        found = {}
+        for environment in environments:
+            approved = approved_digests(comments[environment].record(), facts)
+            reviews = [
+                review for name, given in approved.items() for review in about.reviews(environment, name, *given)
+            ]
+            found[environment] = tuple(signed_review(review, self.key) for review in reviews[:MOST_REVIEWS])
+        return found
+
+    def _run(self, environment: str, merge_commit: str, reviews: Sequence[SignedReview]) -> TriggeredRun:
+        dag_id = f"topic_pipeline_{environment}"
+        run = TriggeredRun(environment=environment, state="not started", sentence="", dag_id=dag_id)
+        try:
+            commit = self._commit_in_airflow(dag_id, merge_commit)
+            conf = {"mode": "apply", "commit": commit, "reviews": [msgspec.to_builtins(review) for review in reviews]}
+            run_id = self.airflow.trigger(dag_id, conf)
+            url = self.airflow.run_page(dag_id, run_id)
+            self.progress(
+                f"{environment}: run {run_id} on commit {commit[:12]}, {plural(len(reviews), 'review')}: {url}"
+            )
+            run = replace(run, run_id=run_id, url=url, commit=commit, reviews=len(reviews), state="failed")
+            return self._followed(run)
+        except TopicopsError as error:
+            return replace(run, sentence=first_line(error))
+
+    def _commit_in_airflow(self, dag_id: str, merge_commit: str) -> str:
+        """The commit that Airflow has once that contains the merge. Raises ``AirflowError`` if it never does."""
+        deadline, version = time.monotonic() + self.patience.for_commit_s, None
+        self.progress(f"{dag_id}: waiting until Airflow has commit {merge_commit[:12]}")
+        while time.monotonic() < deadline:
+            try:
+                version = self.airflow.bundle_version(dag_id)
+            except NoSuchInAirflowError:  # the merge may bring the environment, and with it the DAG
+                self.sleep(POLL_S)
+                continue
+            if version is None:  # a folder without versions: the run itself waits for the commit
+                return merge_commit
+            contains = version == merge_commit or self._contains(version, merge_commit)
+            if contains is None:  # of another repository, which has the DAGs alone: as a folder without versions
+                return merge_commit
+            if contains:
+                return version
+            self.sleep(POLL_S)
+        has = f"has commit {version[:12]}, which does not contain {merge_commit[:12]}" if version else "has no such DAG"
+        raise AirflowError(
+            f"{dag_id}: after {self.patience.for_commit_s:.0f} s Airflow still {has}; see to its DAG bundle, then run "
+            "topicops ci trigger again"
+        )
+
+    def _contains(self, later: str, earlier: str) -> bool | None:
+        """Whether the history of one commit has the other; None where not even ``origin`` has the later one."""
+        found = is_ancestor(self.topics.parent, earlier, later)
+        if found is None:
+            fetch(self.topics.parent)
+            found = is_ancestor(self.topics.parent, earlier, later)
+        return found
+
+    def _followed(self, run: TriggeredRun) -> TriggeredRun:
+        for task in self.airflow.follow(run.dag_id, run.run_id, timeout_s=self.patience.for_run_s):
+            self.progress(f"{run.environment}: {task.task_id} {task.state}")
+        state = self.airflow.run_state(run.dag_id, run.run_id)
+        try:
+            result = msgspec.convert(self.airflow.xcom(run.dag_id, run.run_id, "report", RESULT_KEY), RunResult)
+        except (AirflowError, msgspec.ValidationError) as error:
+            return replace(run, sentence=f"the run ended {state} and left no result: {first_line(error)}")
+        return replace(run, state=_state(state, result), sentence=result.headline, result=result)
+
+
+def trigger_of(
+    topics: Path, repository: str | None, *, wait_commit: str, wait_run: str, progress: Callable[[str], None]
+) -> Trigger:
+    """Raises ``UsageError`` if forge or Airflow are not named."""
+    return Trigger(
+        topics=topics,
+        airflow=_airflow(),
+        forge=open_forge(surroundings_about(repository), os.environ),
+        key=checked_key(os.environ.get(REVIEW_KEY)),
+        patience=Patience(
+            for_commit_s=_seconds(wait_commit, "--wait-commit"), for_run_s=_seconds(wait_run, "--wait-run")
+        ),
+        progress=progress,
+    )
+
+
+class _Login(NamedTuple):
+    user: str
+    password: str
+    token: str
+
+
+def _airflow() -> AirflowClient:
+    """Signed in. Raises ``UsageError`` for what is missing, ``AirflowError`` if it refuses."""
+    url = os.environ.get(AIRFLOW_URL, "").strip()
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
+    login = _Login(*(os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)))
+    if not all(text.isascii() and text.isprintable() and " " not in text for text in (login.token, login.user)):
+        raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
+    if login.token:
+        return AirflowClient(url, token=login.token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    if not (login.user and login.password):
+        raise UsageError(f"{AIRFLOW_TOKEN} is not set, and neither are {AIRFLOW_USER} and {AIRFLOW_PASSWORD}")
+    client = AirflowClient(url, login.user, login.password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    client.sign_in()
+    return client
+
+
+def _seconds(text: str, option: str) -> float:
+    try:
+        return read_duration_ms(text) / 1000
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What all reviews of a merge share."""
+
+    repository: str
+    pull_request: PullRequest
+    merge_commit: str
+    authors: Authors
+
+    def reviews(
+        self, environment: str, reviewer: str, given_at: datetime, digests: Sequence[str]
+    ) -> Iterator[ReviewApproval]:
+        """One review as several, where it approves more changes than one may name."""
+        # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author approves.
+        authors = self.authors.logins | ({reviewer} if self.authors.unknown_commit else set())
+        for first in range(0, len(digests), MOST_DIGESTS):
+            yield ReviewApproval(
+                repository=self.repository,
+                pull_request=self.pull_request.number,
+                url=self.pull_request.url,
+                merge_commit=self.merge_commit,
+                environment=environment,
+                reviewer=reviewer,
+                authors=tuple(sorted(authors)),
+                given_at=given_at,
+                digests=tuple(digests[first : first + MOST_DIGESTS]),
+            )
+
+
+def _touched(branches: Branches) -> tuple[str, ...]:
+    """Environments that want something else than before, or whose files cannot be compared."""
+    after = branches.after_with_policy
+    return tuple(name for name in environment_files(after) if _is_touched(branches, name))
+
+
+def _is_touched(branches: Branches, environment: str) -> bool:
+    if environment not in branches.environments:
+        return True
+    before = branches.desired(branches.before, environment)
+    after = branches.desired(branches.after_with_policy, environment)
+    return before is None or after is None or bool(changed_topics(before, after))
+
+
+def _waits(branches: Branches) -> Mapping[str, tuple[str, ...]]:
+    """By environment, those that come before it (``policy.after``)."""
+    found = {}
+    for name in environment_files(branches.after_with_policy):
+        environment = branches.judged(branches.after_with_policy, name, needs=no_topic).environment
+        found[name] = environment.spec.policy.after if environment else ()
+    return found
+
+
+def _with_those_before(touched: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Also the environments that come before a touched one: they must be verified at this very commit."""
+    found, waiting = list[str](), list(touched)
+    while waiting:
+        name = waiting.pop(0)
+        if name in waits and name not in found:
+            found.append(name)
+            waiting += waits[name]
+    return tuple(found)
+
+
+def _in_order(environments: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """The environments, each behind those that it waits for."""
+    try:
+        ordered = list(TopologicalSorter({name: waits.get(name, ()) for name in environments}).static_order())
+    except CycleError as error:
+        raise UsageError("the environments wait for each other in a circle (policy.after)") from error
+    return (name for name in ordered if name in environments)
+
+
+def _waiting(environment: str, unmet: Sequence[str]) -> TriggeredRun:
+    return TriggeredRun(
+        environment=environment,
+        state="waiting",
+        sentence=f"waits for {' and '.join(unmet)} (policy.after): start it again once that is applied and verified",
+    )
+
+
+def _state(run_state: str, result: RunResult) -> RunState:
+    if run_state != "success" or not result.success:
+        return "failed"
+    return "held" if any(change.status in ("held", "skipped") for change in result.changes) else "applied"
+
+
+def write_runs(runs: TriggeredRuns, folder: Path) -> None:
+    """Write ``runs.json``. Raises ``ArtifactError``."""
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
+
+
+def read_runs(folder: Path) -> TriggeredRuns:
+    return ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)

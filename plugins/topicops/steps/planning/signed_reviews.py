@@ -1,0 +1,122 @@
+"""Reviews that CI has signed, and their approvals. What is not genuine, or not for here, approves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from topicops.model.canonical import canonical_json
+from topicops.model.errors import UsageError
+from topicops.model.plans.approval import Approval
+from topicops.model.printable import printable
+from topicops.model.runs.review import REVIEW_KEY, SHORTEST_KEY, ReviewApproval, SignedReview
+
+MARK_OF_COMMIT = 12
+"""Number of characters of the merge commit in the signature of an approval."""
+
+
+def checked_key(text: str | None) -> bytes | None:
+    """The key as bytes; None where none is set. Raises ``UsageError`` for one that is too short to be secret."""
+    if not text:
+        return None
+    if len(text) < SHORTEST_KEY:
+        raise UsageError(
+            f"{REVIEW_KEY} has {len(text)} characters, at least {SHORTEST_KEY} are needed: make one with "
+            "`openssl rand -hex 32`, and give the same to CI and to Airflow"
+        )
+    return text.encode()
+
+
+def signature_of(value: object, key: bytes, *, purpose: str) -> str:
+    """Hex HMAC-SHA256 of a value of ours.
+
+    Args:
+        purpose: What the value is, so that one kind of signed value can never stand for another.
+    """
+    text = canonical_json([purpose, msgspec.to_builtins(value)])
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def is_signed(value: object, signature: str, key: bytes, *, purpose: str) -> bool:
+    # As bytes: for a text that is not ASCII, `compare_digest` raises an error.
+    given = signature.encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(signature_of(value, key, purpose=purpose).encode(), given)
+
+
+def signed_review(review: ReviewApproval, key: bytes) -> SignedReview:
+    return SignedReview(review=review, signature=signature_of(review, key, purpose="review"))
+
+
+def is_genuine(signed: SignedReview, key: bytes) -> bool:
+    """Whether the review is exactly the one that a holder of the key has signed."""
+    return is_signed(signed.review, signed.signature, key, purpose="review")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewApprovals:
+    approvals: tuple[Approval, ...] = ()
+    objections: tuple[str, ...] = ()
+    """Why the other reviews do not count: one sentence for each."""
+
+
+def review_approvals(
+    reviews: Sequence[SignedReview],
+    key: bytes | None,
+    *,
+    environment: str,
+    is_in_files: Callable[[str], bool | None],
+) -> ReviewApprovals:
+    """The approvals of the genuine reviews for this environment. Which of them count, the policy says.
+
+    Args:
+        key: None: there is none here, so no review is genuine.
+        is_in_files: Whether the files contain a merge commit; None: git cannot say. Then the review counts all the
+            same: it names its changes by digest, and the files must ask for exactly these.
+    """
+    approvals, objections = list[Approval](), list[str]()
+    for signed in reviews:
+        reason = next(_objections(signed, key, environment, is_in_files), "")
+        if reason:
+            objections.append(f"{_named(signed.review)} does not count: {reason}")
+        else:
+            approvals.append(_approval(signed.review))
+    return ReviewApprovals(approvals=tuple(approvals), objections=tuple(objections))
+
+
+def _objections(
+    signed: SignedReview, key: bytes | None, environment: str, is_in_files: Callable[[str], bool | None]
+) -> Iterator[str]:
+    """Yield why the review approves nothing, the reason that matters most first."""
+    review = signed.review
+    if key is None:
+        yield f"{REVIEW_KEY} is not set here: give Airflow's workers the key of CI"
+    elif not is_genuine(signed, key):
+        yield f"its signature was not made with the {REVIEW_KEY} of this Airflow: it was changed, or CI has another key"
+    if review.environment != environment:
+        yield f"it is for environment {printable(review.environment)}"
+    if is_in_files(review.merge_commit) is False:
+        yield f"it was merged as {_mark(review)}, which the history of these files does not contain"
+
+
+def _approval(review: ReviewApproval) -> Approval:
+    where = f"{review.repository}#{review.pull_request}"
+    return Approval(
+        digests=frozenset(review.digests),
+        way="review",
+        approver=review.reviewer,
+        signature=printable(f"{review.reviewer} (review of {where}, merged as {_mark(review)})"),
+        given_at=review.given_at,
+        authors=frozenset(review.authors),
+    )
+
+
+def _named(review: ReviewApproval) -> str:
+    return printable(f"The review of {review.repository}#{review.pull_request} by {review.reviewer}")
+
+
+def _mark(review: ReviewApproval) -> str:
+    return printable(review.merge_commit[:MARK_OF_COMMIT])

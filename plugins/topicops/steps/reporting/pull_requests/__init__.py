@@ -1,1 +1,0 @@
-"""What a pull request's comments say, as Markdown. May import the other folders of ``reporting``, and the model."""

@@ -1,0 +1,116 @@
+"""What keeps a whole pull request from being planned is its problem, so that its check can say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.spec_folder import LOCAL, topic
+from fixtures.workflow import git
+from topicops.features.pull_requests.planning import PlannedPullRequest, Planning, plan_pull_request
+from topicops.features.pull_requests.values import PullRequestPlan
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    """In a repository whose ``main`` has an environment, and whose branch ``change`` adds a topic."""
+    repository = tmp_path / "repository"
+    (repository / "topics/environments").mkdir(parents=True)
+    (repository / "topics/environments/local.yaml").write_text(LOCAL, encoding="utf-8")
+    git(repository, "init", "-q")
+    commit(repository, "main")
+    git(repository, "checkout", "-qb", "change")
+    (repository / "topics/shop").mkdir()
+    (repository / "topics/shop/orders.yaml").write_text(topic("orders"), encoding="utf-8")
+    commit(repository, "change")
+    return repository / "topics"
+
+
+def commit(repository: Path, message: str) -> None:
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", message)
+
+
+def planned(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PlannedPullRequest:
+    planning = Planning(run_id="1", home=topics.parent / ".topicops")
+    return plan_pull_request(topics, base=base, head=head, number=1, only=only, planning=planning)
+
+
+def summary(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PullRequestPlan:
+    return planned(topics, base, head, only=only).summary
+
+
+def test_a_base_that_contains_the_branch_is_refused_because_the_plan_would_look_harmless(topics: Path) -> None:
+    assert summary(topics, "HEAD", "change").problem == (
+        "HEAD already contains change: name the base branch's commit with --base"
+    )
+
+
+def test_an_environment_that_nobody_has_is_named_with_those_that_there_are(topics: Path) -> None:
+    assert summary(topics, "main", "change", only=("prod",)).problem == (
+        "prod: no such environment on the base branch; there are: local"
+    )
+
+
+def test_a_missing_commit_leaves_the_names_that_were_given(topics: Path) -> None:
+    found = summary(topics, "main", "f" * 40)
+
+    assert "this clone has no such commit" in found.problem
+    assert (len(found.base_commit), found.head_commit) == (40, "f" * 40)
+
+
+def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path) -> None:
+    git(topics.parent, "checkout", "-q", "main")
+    git(topics.parent, "rm", "-q", "topics/environments/local.yaml")
+    commit(topics.parent, "no environment")
+    git(topics.parent, "checkout", "-qb", "later")
+    (topics / "shop").mkdir(parents=True)
+    (topics / "shop/orders.yaml").write_text(topic("orders"), encoding="utf-8")
+    commit(topics.parent, "a topic")
+
+    found = summary(topics, "main", "later")
+
+    assert (found.environments, found.problem) == ((), "")
+    assert "The base branch has no environment" in found.remarks[-1]
+
+
+OWNERS = """\
+apiVersion: topicops/v1
+kind: Owners
+metadata: {name: owners}
+spec:
+  owners:
+    - {owner: team-web, topics: ["o*"], reviewers: ["@alice"]}
+    - {owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]}
+"""
+
+
+def test_a_change_of_the_owner_alone_is_told_with_the_reviewers_of_both(topics: Path) -> None:
+    file, text = topics / "shop/orders.yaml", topic("orders")
+    (topics / "owners.yaml").write_text(OWNERS, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    commit(topics.parent, "owned")
+    git(topics.parent, "checkout", "-qb", "taken")
+    file.write_text(text.replace("team-web", "team-mallory"), encoding="utf-8")
+    commit(topics.parent, "another owner")
+
+    found = summary(topics, "change", "taken")
+
+    assert [entry.own for entry in found.environments] == [("orders",)]
+    assert found.remarks == (
+        "Owner team-web → team-mallory: orders. After the merge mallorys-friend may approve changes there, and alice "
+        "may not: let both owners agree.",
+    )
+
+
+def test_other_reviewers_in_the_file_of_owners_are_told(topics: Path) -> None:
+    (topics / "owners.yaml").write_text(OWNERS, encoding="utf-8")
+    commit(topics.parent, "owned")
+    git(topics.parent, "checkout", "-qb", "taken")
+    (topics / "owners.yaml").write_text(OWNERS.replace("@alice", "@mallory"), encoding="utf-8")
+    commit(topics.parent, "other reviewers")
+
+    assert summary(topics, "change", "taken").remarks[1:] == (
+        "After the merge mallory may approve changes of team-web; until now alice may.",
+    )

@@ -1,0 +1,76 @@
+"""Each feature is one folder: without it and its lines in the lists, the rest imports, and the other commands work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topicops.cli import COMMANDS
+
+PACKAGE = Path(__file__).parents[2] / "plugins/topicops"
+FEATURES = sorted(folder.name for folder in (PACKAGE / "features").iterdir() if (folder / "__init__.py").exists())
+LISTS = ("cli/__init__.py",)
+"""Files that name a feature, one line for each of its entries."""
+IMPORT_ALL = """
+import importlib, pkgutil, topicops
+for module in pkgutil.walk_packages(topicops.__path__, "topicops."):
+    importlib.import_module(module.name)
+print(topicops.__file__)
+"""
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """Run Python with the package of this folder, and give what it prints."""
+    home = {"AIRFLOW_HOME": str(folder / "airflow"), "AIRFLOW__CORE__LOAD_EXAMPLES": "False", "COLUMNS": "120"}
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, **home, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return ended.stdout
+
+
+def without_feature(name: str, folder: Path) -> Path:
+    """Copy the package without the feature's folder, and without its lines in the lists."""
+    copied = folder / "topicops"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(copied / "features" / name)
+    for file in LISTS:
+        lines = (copied / file).read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if f"features.{name}." not in line]
+        (copied / file).write_text("".join(kept), encoding="utf-8")
+    return folder
+
+
+def naming(name: str, package: Path) -> Iterator[str]:
+    """Yield the files that name the feature's package, late imports included."""
+    for file in sorted(package.rglob("*.py")):
+        if re.search(rf"\bfeatures(\.|/| import ){name}\b", file.read_text(encoding="utf-8")):
+            yield file.relative_to(package).as_posix()
+
+
+def commands_in(shown: str) -> set[str]:
+    return {name for name in COMMANDS if re.search(rf"^\W*{name}\s", shown, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_without_its_folder_and_its_lines_all_the_rest_works(feature: str, tmp_path: Path) -> None:
+    folder = without_feature(feature, tmp_path)
+    assert list(naming(feature, folder / "topicops")) == []
+
+    assert python(folder, "-c", IMPORT_ALL).splitlines()[-1] == str(folder / "topicops/__init__.py")
+
+    its_commands = {name for name, place in COMMANDS.items() if f"features.{feature}." in place}
+    assert commands_in(python(folder, "-m", "topicops", "--help")) == COMMANDS.keys() - its_commands

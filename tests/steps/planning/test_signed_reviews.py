@@ -1,0 +1,132 @@
+"""Which signed reviews are genuine and become approvals; what is not, or is not for here, approves nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from fakes import builders
+from fixtures.reviews import KEY, MERGED, review_of, signed
+from topicops.model.plans.approval import Approval
+from topicops.model.runs.review import SignedReview
+from topicops.steps.planning.signed_reviews import ReviewApprovals, is_genuine, review_approvals, signed_review
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+DELETE = builders.delete_change("tmp-import")
+REVIEW = review_of(DELETE, given_at=NOW)
+BYTES = KEY.encode()
+
+
+def found(*reviews: SignedReview, key: str | None = KEY, is_in_files: bool | None = True) -> ReviewApprovals:
+    return review_approvals(
+        reviews, key.encode() if key else None, environment="local", is_in_files=lambda _: is_in_files
+    )
+
+
+def test_a_genuine_review_is_an_approval_of_exactly_its_digests_and_names_reviewer_pull_request_and_merge() -> None:
+    expected = Approval(
+        digests=builders.approval(DELETE).digests,
+        way="review",
+        approver="alice",
+        signature="alice (review of acme/topics#12, merged as 1a2b3c4d5e6f)",
+        given_at=NOW,
+        authors=frozenset({"bob"}),
+    )
+    assert found(signed(REVIEW)) == ReviewApprovals(approvals=(expected,))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"digests": ("0" * 64,)}, id="other changes"),
+        pytest.param({"reviewer": "mallory"}, id="another reviewer"),
+        pytest.param({"authors": ()}, id="no author"),
+        pytest.param({"given_at": datetime(2027, 1, 1, tzinfo=UTC)}, id="a later time"),
+        pytest.param({"merge_commit": "f" * 40}, id="another commit"),
+        pytest.param({"repository": "mallory/topics"}, id="another repository"),
+        pytest.param({"environment": "local", "pull_request": 13}, id="another pull request"),
+    ],
+)
+def test_a_review_that_was_changed_after_it_was_signed_approves_nothing(changed: dict[str, object]) -> None:
+    forged = SignedReview(review=replace(REVIEW, **changed), signature=signed(REVIEW).signature)  # type: ignore[arg-type]
+    assert found(forged).approvals == ()
+    assert "its signature was not made with the TOPICOPS_REVIEW_KEY of this Airflow" in found(forged).objections[0]
+
+
+@pytest.mark.parametrize(
+    ("review", "key", "is_in_files", "reason"),
+    [
+        pytest.param(
+            signed(REVIEW, "another key, just as long as ours is"), KEY, True, "or CI has another key", id="another key"
+        ),
+        pytest.param(signed(REVIEW), None, True, "TOPICOPS_REVIEW_KEY is not set here", id="no key"),
+        pytest.param(
+            signed(replace(REVIEW, environment="prod")), KEY, True, "it is for environment prod", id="elsewhere"
+        ),
+        pytest.param(signed(REVIEW), KEY, False, f"it was merged as {MERGED[:12]}, which", id="not in these files"),
+    ],
+)
+def test_a_review_that_is_not_genuine_or_not_for_here_approves_nothing_and_says_why(
+    review: SignedReview, key: str | None, is_in_files: bool, reason: str
+) -> None:
+    judged = found(review, key=key, is_in_files=is_in_files)
+    assert judged.approvals == ()
+    (objection,) = judged.objections
+    assert objection.startswith("The review of acme/topics#12 by alice does not count: ")
+    assert reason in objection
+
+
+def test_where_git_cannot_say_whether_the_files_have_the_merge_the_review_counts() -> None:
+    assert len(found(signed(REVIEW), is_in_files=None).approvals) == 1
+
+
+def test_one_review_that_does_not_count_spoils_no_other() -> None:
+    judged = found(signed(replace(REVIEW, environment="prod")), signed(REVIEW))
+    assert (len(judged.approvals), len(judged.objections)) == (1, 1)
+
+
+def test_an_objection_is_one_line_whatever_a_review_says() -> None:
+    (objection,) = found(signed(replace(REVIEW, reviewer="a\nb\x1b[31m")), key=None).objections
+    assert objection.isprintable()
+
+
+# ---- signatures ----
+
+
+def test_a_review_is_genuine_after_a_journey_as_json() -> None:
+    sent = msgspec.to_builtins(signed_review(REVIEW, BYTES))
+
+    assert is_genuine(msgspec.convert(sent, SignedReview), BYTES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repository": "acme/others"},
+        {"pull_request": 13},
+        {"merge_commit": "2" * 40},
+        {"environment": "staging"},
+        {"reviewer": "mallory"},
+        {"authors": ()},
+        {"given_at": datetime(2026, 5, 2, 12, tzinfo=UTC)},
+        {"digests": ("cd" * 32,)},
+        {"digests": ("ab" * 32, "cd" * 32)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_changed_review_is_not(change: dict[str, object]) -> None:
+    signed = signed_review(REVIEW, BYTES)
+
+    assert not is_genuine(replace(signed, review=replace(REVIEW, **change)), BYTES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("signature", ["é", "", "\udcff", "ab" * 32], ids=["no ASCII", "empty", "no text", "made up"])
+def test_a_signature_that_is_none_is_not_genuine(signature: str) -> None:
+    assert not is_genuine(replace(signed_review(REVIEW, BYTES), signature=signature), BYTES)
+
+
+def test_neither_is_one_that_another_key_has_signed() -> None:
+    assert not is_genuine(signed_review(REVIEW, b"x" * 32), BYTES)
