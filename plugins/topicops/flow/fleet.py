@@ -20,7 +20,6 @@ import msgspec
 from topicops.edges.connections.lookup import from_environment, known_to_reader
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.flow.engines import engine_for
-from topicops.flow.history import record
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import diff, gate, keep_delta, keep_snapshot, keep_specs, plan, read_cluster, snapshot
 from topicops.flow.quality import quality_before
@@ -201,7 +200,6 @@ def plan_fleet(
     _compare(steps, engine, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
-    steps.each(record)
     return steps.report(found)
 
 

@@ -75,8 +75,6 @@ def drift(run: Run, *, only: str | None = None) -> DriftReport:
 
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
-    from topicops.flow.history import record
-
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(found.entries):
@@ -85,7 +83,6 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     run.progress(summary)
     path = run.store.write_json("drift.json", drift_values(found))
     counts = {kind.value: number for kind, number in counted(found.entries).items()}
-    record(run, mode="drift")
     return DriftSummary(path=str(path), summary=summary, differences=len(found.entries), counts=counts)
 
 

@@ -378,9 +378,7 @@ def _gated(
 
 
 def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Plan:
-    """Validate, snapshot, diff, plan and gate; the run is in the history then."""
-    from topicops.flow.history import record
-
+    """Validate, snapshot, diff, plan and gate."""
     run.progress(f"Reading {run.topics}")
     chosen = _validate_for(run, engine, only)
     with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
@@ -390,7 +388,6 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
         diff(run, engine=chosen.engine)
     plan(run, only=only)
     gate(run)
-    record(run)
     return run.read_plan()
 
 

@@ -98,17 +98,14 @@ def run_report(
 def report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> ReportSummary:
-    """``report.txt``, ``report.md`` and ``report.json``; the run is in the history then.
+    """``report.txt``, ``report.md`` and ``report.json``.
 
     Raises:
         ArtifactError: The folder holds no run, and nothing has failed that would explain it.
     """
-    from topicops.flow.history import record
-
     is_run = run.store.has(ENVIRONMENT_FILE) or run.store.has(PLAN_FILE)
     if not (failed_tasks or problem or interrupted or is_run):
         raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
-    record(run)
     found = run_report(run, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
     write_report(run, found)
     return ReportSummary(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from topicops.flow.applying import apply
-from topicops.flow.history import record
 from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
 from topicops.flow.planning import gate, snapshot
 from topicops.flow.reporting import note_verified, report, run_report, write_report
@@ -119,7 +118,6 @@ def verify_cluster(run: Run) -> ExitStatus:
 
 
 def _verify_status(run: Run) -> ExitStatus:
-    record(run, mode="verify")
     found = run_report(run)
     write_report(run, found)
     return verify_exit_status(found.summary)

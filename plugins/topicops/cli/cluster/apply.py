@@ -55,6 +55,7 @@ def apply_command(
 ) -> None:
     """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
     from topicops import flow
+    from topicops.features.history.recording import record
 
     wait_s = seconds_of(lock_timeout)
     if plan is not None:
@@ -71,6 +72,7 @@ def apply_command(
         work = partial(flow.apply_own_plan, run, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
+    record(run)
     show_report(run, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended)
 
@@ -92,8 +94,10 @@ def planned_and_confirmed(
     Nothing is asked where nothing could be sent.
     """
     from topicops import flow
+    from topicops.features.history.recording import record
 
     plan = flow.make_plan(run, states=True, only=only)
+    record(run)
     shown = flow.render(plan, "text", flow.read_facts(run, "before"))
     print_result(shown, output) if output == "text" else print_error(shown)
     approvals = approvals_of(plan, approve)

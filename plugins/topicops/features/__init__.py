@@ -1,0 +1,1 @@
+"""What stands beside the loop: each feature is one folder, which can be deleted."""
