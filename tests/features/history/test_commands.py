@@ -95,6 +95,7 @@ def test_a_line_has_the_numbers_of_its_run_and_a_table_by_owner(shop: Simulated)
     assert (applied["topics"], applied["partitions"], applied["brokers"]) == (2, 2, 3)
     assert {trouble["topic"] for trouble in planned["opened"]} == {"new", "stray"}
     assert (applied["opened"], applied["closed"]) == ([], [])
+    assert asked(shop, "history", "topic", "orders")["outcomes"] == []
     [outcome] = asked(shop, "history", "topic", "new")["outcomes"]
     assert (outcome["run"], outcome["action"], outcome["status"]) == (applied["run"], "create", "done")
 

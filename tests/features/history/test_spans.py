@@ -128,6 +128,12 @@ def test_a_run_that_read_the_cluster_earlier_closes_and_opens_nothing() -> None:
     assert times(lines) == [("t", "dag/5", None), ("u", "dag/6", None)]
 
 
+def test_a_run_that_looked_for_nothing_makes_no_other_run_an_earlier_one() -> None:
+    verified = run(5, has_looked=False, classes=None)
+    lines = recorded((verified, sight_of(None, None, frozenset(), ())), (run(3), saw(wrong("t"))))
+    assert times(lines) == [("t", "dag/3", None)]
+
+
 def test_a_run_that_is_recorded_again_opens_nothing_twice_and_may_end_what_it_began() -> None:
     lines = recorded(
         (run(0), saw(wrong("t"), wrong("u"))), (run(0), saw(wrong("t"), wrong("u"))), (run(0), saw(wrong("u")))
