@@ -79,7 +79,7 @@ format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff format .
 
 bench: setup  ## Run the benchmarks (ONLY=name runs one)
-	$(BIN)/python -m benchmarks $(ONLY)
+	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ONLY)
 
 lock: $(INSTALLED)  ## Resolve requirements.lock anew, and those of the images with the same releases
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

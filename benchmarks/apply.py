@@ -32,6 +32,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from benchmarks.verify import local_cluster, wait_until
+from fakes.changes import sandbox
 from topicops import flow
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
@@ -42,7 +43,6 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.batches import batches
 from topicops.steps.applying.precondition import Match, compare
-from topicops.testing.changes import sandbox
 
 HEAP_MB = 512
 BROKERS = {"log.segment.delete.delay.ms": "1000"}

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
+from fakes import builders
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.runs.quality_rows import LAYOUTS, Afterwards
 from topicops.model.runs.quality_rules import AFTER
-from topicops.testing import builders
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,11 +19,11 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
+from fakes.builders import live_topic, partition_state, snapshot
 from topicops.controller.context import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 from topicops.steps.rehearsing.each_rack import EXAMPLES, RackLoss, RackLosses, without_each_rack
 from topicops.steps.rehearsing.partitions import PartitionName
-from topicops.testing.builders import live_topic, partition_state, snapshot
 
 BROKERS, RACKS = 12, 3
 PARTITIONS, REPLICAS = 20, 3

@@ -16,14 +16,14 @@ from pathlib import Path
 import httpx
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
+from fakes import builders
+from fakes.builders import NOW, desired_like, live_topic, partition_state
 from topicops.edges.home.topic_index import write_topic_index
 from topicops.edges.local.airflow import LocalAirflow, start_airflow
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.runs.topic_index import IndexHead
 from topicops.on_airflow.plugin import PREFIX
 from topicops.steps.topic_index import indexed_topics
-from topicops.testing import builders
-from topicops.testing.builders import NOW, desired_like, live_topic, partition_state
 
 BROKERS, DEAD, FEW = 12, 12, 12
 PARTITIONS, REPLICAS = 4, 3

@@ -21,6 +21,7 @@ from statistics import quantiles
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.broker_views import BrokerViews
@@ -36,7 +37,6 @@ from topicops.steps.verifying.broker_questions import log_questions, merged
 from topicops.steps.verifying.checks import findings
 from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import verify
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 
 MEMORY = Path("/dev/shm")
 PARTITIONS = 6

@@ -9,6 +9,7 @@ import pytest
 from airflow.sdk import Context
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
+from fakes import builders
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.model.plans.changes import Action
@@ -16,7 +17,6 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.on_airflow import assets, tasks, topic_asset, topics_alias
 from topicops.on_airflow.assets import ready_topics
 from topicops.on_airflow.dags import approval_dag, pipeline_dag
-from topicops.testing import builders
 
 
 def outcome(topic: str, action: Action, status: OutcomeStatus = OutcomeStatus.DONE) -> Outcome:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from fakes import builders
 from fixtures.answered_run import answer, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedTask, context
@@ -22,7 +23,6 @@ from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.question import form_params
 from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, MOST_FIELDS, REJECT_FIELD, REJECTED
-from topicops.testing import builders
 
 KEEP, DROP = digest(DELETE), digest(OTHER_DELETE)
 MANY = tuple(builders.expand_change(f"shop.t{n}", risk=Risk.RISKY) for n in range(MOST_FIELDS + 1))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk import DAG
 
+from fakes import builders
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name, read_held
@@ -19,7 +20,6 @@ from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
-from topicops.testing import builders
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 

@@ -17,10 +17,10 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import ParamValidationError
 
+from fakes import builders
 from fixtures.reviews import as_param, review_of, signed
 from topicops.on_airflow.dags import misnamed
 from topicops.on_airflow.fleet import fleet_dags
-from topicops.testing import builders
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ("pipeline", "approval", "drift")

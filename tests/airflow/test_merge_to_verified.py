@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from fakes.fake_forge import FakeForge, FakePullRequest
 from fixtures.git_bundle import bundle_variables
 from fixtures.live import create_topics, look, remove_topics, until
 from fixtures.team_repository import AIRFLOW, READER, REVIEW_KEY, TeamRepository, team_repository
@@ -26,7 +27,6 @@ from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.dag_file import dag_file
 from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled
-from topicops.testing.fake_forge import FakeForge, FakePullRequest
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("spark")]
 logger = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from fakes.builders import NOW
 from fixtures.any_plan import with_words
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.rich_plan import rich_plan
@@ -30,7 +31,6 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
 from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
-from topicops.testing.builders import NOW
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"

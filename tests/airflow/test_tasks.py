@@ -16,6 +16,7 @@ import pytest
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from fakes import builders
 from fixtures.answered_run import answer, answered, approval_task, ask, run_of
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.scripted_flow import (
@@ -57,7 +58,6 @@ from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.waiting import patience
-from topicops.testing import builders
 
 PATIENCE = patience()
 

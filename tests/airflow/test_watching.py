@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import NOW
 from fixtures.scripted_flow import ScriptedFlow, report_of, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.runs.newest_good import NEVER_S, age_of_newest_good
@@ -15,7 +16,6 @@ from topicops.model.runs.good_run import Quiet
 from topicops.on_airflow import dags_of, notifying, tasks
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.watching import count_ages, gone, silent, tell_late
-from topicops.testing.builders import NOW
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from fakes.builders import configure_change, delete_change, expand_change
+from fakes.changes import create_topic
 from topicops.cli import run
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.steps.reporting.runs.audit_text import audit_lines_text
-from topicops.testing.builders import configure_change, delete_change, expand_change
-from topicops.testing.changes import create_topic
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
 ORIGIN = AuditOrigin(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fakes.builders import live_topic
 from fixtures.workflow import git
 from topicops import cli
 from topicops.flow import init
@@ -17,7 +18,6 @@ from topicops.flow.init import Start
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.authoring.first_files import FirstEnvironment
-from topicops.testing.builders import live_topic
 
 PROD = ("--bootstrap-servers", "b1:9092", "--name", "prod")
 

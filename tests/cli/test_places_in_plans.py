@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import NOW, live_topic, snapshot
 from fixtures.spec_folder import LOCAL, topic, write
 from fixtures.workflow import git
 from fixtures.workspace import Workspace
@@ -19,7 +20,6 @@ from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.plan import plan
-from topicops.testing.builders import NOW, live_topic, snapshot
 
 GONE = "lifecycle: {state: absent, reason: Not used any more.}\n"
 FILES = {"shop/a.yaml": topic("a", GONE), "shop/b.yaml": topic("b", GONE)}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from fakes.fake_forge import FakeForge
 from fixtures.live import create_topics, look, remove_topics
 from fixtures.team_repository import READER, REVIEW_KEY, SECRET, TeamRepository, team_repository
 from fixtures.workflow import git
@@ -18,7 +19,6 @@ from topicops.edges.local.cluster import LocalCluster
 from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled
 from topicops.steps.reporting.pull_requests.comment_markdown import marked
-from topicops.testing.fake_forge import FakeForge
 
 TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/first_files/workflow.yml"
 EXAMPLE = filled(

@@ -9,6 +9,8 @@ from random import Random
 
 import pytest
 
+from fakes.builders import partition_state
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from fixtures.live import look, remove_topics, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
@@ -17,8 +19,6 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
 from topicops.steps.rehearsing.rehearse import Effect, Rehearsal, rehearse
-from topicops.testing.builders import partition_state
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
 
 pytestmark = pytest.mark.cluster
 BROKERS = (1, 2, 3)

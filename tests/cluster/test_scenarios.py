@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from fakes.scenarios import SCENARIOS, ClusterUnderTest
 from fixtures.live import remove_topics
 from fixtures.real_scenarios import under_test
 from topicops.edges.local.cluster import LocalCluster
-from topicops.testing.scenarios import SCENARIOS, ClusterUnderTest
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 
+from fakes.changes import configure_topic, plan_of
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
 from fixtures.workspace import Workspace
@@ -32,7 +33,6 @@ from topicops.model.ports import Answer, Clock, TopicAdmin
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.verify import FIRST_WAIT_S, verify
-from topicops.testing.changes import configure_topic, plan_of
 
 NOBODY = 9
 """No broker has this id."""

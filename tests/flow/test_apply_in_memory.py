@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from fakes import builders
+from fakes.builders import NOW
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops import flow
 from topicops.edges.home.audit_files import read_audit_log
@@ -29,8 +31,6 @@ from topicops.model.ports import Lease
 from topicops.model.runs.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
-from topicops.testing.builders import NOW
 
 DONE, REFUSED, NOT_SENT = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT
 

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from fakes import builders
+from fakes.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 from topicops.edges.forge.github import GitHub
 from topicops.flow.pull_requests.commenting import (
     Conversation,
@@ -27,8 +29,6 @@ from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import LABELS
 from topicops.steps.reporting.pull_requests.comment_markdown import COMMENT_LIMIT, has_row_of
-from topicops.testing import builders
-from topicops.testing.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 
 KEY = b"k" * 32
 RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE, lasts=timedelta(days=7))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fakes.resting_cluster import RestingCluster
 from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
 from topicops import flow
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.facts import DRIFT_CLASSES
-from topicops.testing.resting_cluster import RestingCluster
 
 
 @pytest.fixture

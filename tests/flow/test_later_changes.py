@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fixtures.topic_index import a_cluster, head_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal
@@ -19,7 +20,6 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.later_changes import outcomes_of
 from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.model.runs.topic_index import IndexHead
-from topicops.testing import builders
 
 RUN = "topic_pipeline_local/later"
 

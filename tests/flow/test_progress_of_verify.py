@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fakes.fake_ports import FakeClock
 from topicops.flow.verifying import ProgressLines
 from topicops.model.ports import Clock
 from topicops.steps.verifying.watch import Progress
-from topicops.testing.fakes import FakeClock
 
 
 def seen(healthy: int, waiting_for: str = "") -> Progress:

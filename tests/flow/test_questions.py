@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from topicops import flow
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.questions import (
@@ -26,7 +27,6 @@ from topicops.flow.runs.questions import (
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
 
 RUN_AFTER = datetime(2026, 11, 22, tzinfo=UTC)
 PLAN = gate(builders.change_set([builders.delete_change("old")]), builders.environment())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fixtures.git_bundle import Repository
 from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
@@ -19,7 +20,6 @@ from topicops.flow.quiet import cluster_digest, read_quiet, why_full
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.model.runs.good_run import GoodRun, RunState
-from topicops.testing import builders
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fixtures.git_bundle import Repository
 from fixtures.reviews import KEY, MERGED, as_param, review_of, signed
 from topicops import flow
 from topicops.flow.runs.reviews import approvals_of_reviews
 from topicops.model.pull_requests.review import REVIEW_KEY
-from topicops.testing import builders
 
 DELETE = builders.delete_change("tmp-import")
 

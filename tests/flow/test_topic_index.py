@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fixtures.topic_index import a_cluster
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.flow.runs.questions import ASKED_SET
@@ -19,7 +20,6 @@ from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
-from topicops.testing import builders
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fakes.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
 from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
@@ -23,7 +24,6 @@ from topicops.model.pull_requests.triggered import TriggeredRuns
 from topicops.steps.pull_requests.shown_record import record_line, with_record
 from topicops.steps.pull_requests.signing import is_genuine
 from topicops.steps.reporting.pull_requests.comment_markdown import marker
-from topicops.testing.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
 
 KEY = b"k" * 32
 DONE = RunResult(headline="Applied and verified: 1 done.", success=True, commit="c" * 40, changes=())

@@ -12,13 +12,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from fixtures.simulated import Simulated, outcomes_of
-from topicops import flow
-from topicops.model.exit_status import ExitStatus
-from topicops.model.ports import Clock
-from topicops.steps.reporting.runs.run_report import next_steps
-from topicops.testing.fakes import FakeClock
-from topicops.testing.resting_cluster import (
+from fakes.fake_ports import FakeClock
+from fakes.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
     MUST_WAIT,
@@ -27,6 +22,11 @@ from topicops.testing.resting_cluster import (
     UNCLEAR_BUT_DONE,
     Fault,
 )
+from fixtures.simulated import Simulated, outcomes_of
+from topicops import flow
+from topicops.model.exit_status import ExitStatus
+from topicops.model.ports import Clock
+from topicops.steps.reporting.runs.run_report import next_steps
 
 FAULTS: tuple[Fault, ...] = (
     CONNECTION_LOST,

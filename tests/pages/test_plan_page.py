@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes import builders
+from fakes.builders import NOW
 from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
@@ -26,8 +28,6 @@ from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf, read_plan, read_quality
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
-from topicops.testing.builders import NOW
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"
 RUN = RunOf(dag_id=DAG, run_id="manual__1")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import NOW
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.quality import quality_report
 from fixtures.rich_plan import rich_plan
@@ -16,7 +17,6 @@ from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite, quality_file
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import QualityModel, RunOf, read_quality
-from topicops.testing.builders import NOW
 
 DAG = "topic_pipeline_local"
 RUN = RunOf(dag_id=DAG, run_id="scheduled__2024-05-01T12:00:00+00:00")

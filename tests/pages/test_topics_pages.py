@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fakes import builders
+from fakes.builders import NOW, live_topic, partition_state
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.run_pages import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, write_index
@@ -27,8 +29,6 @@ from topicops.on_airflow.pages.topics_reading import (
 )
 from topicops.on_airflow.pages.trends_page import trends_page
 from topicops.steps.topic_index import indexed_topics
-from topicops.testing import builders
-from topicops.testing.builders import NOW, live_topic, partition_state
 
 
 @pytest.fixture

@@ -31,11 +31,11 @@ from benchmarks.harness import (
 from benchmarks.process_tree import Usage, run_measured
 from benchmarks.verify import require_healthy
 
+from fakes.changes import create_topic
 from topicops.model.errors import ClusterError
 from topicops.model.plans.delta import TopicClass
 from topicops.model.runs.results import Check, Verdict
 from topicops.steps.planning.diff import diff
-from topicops.testing.changes import create_topic
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"

@@ -16,6 +16,14 @@ import pytest
 import typer
 from pydantic.fields import FieldInfo
 
+from fakes.builders import (
+    change_set,
+    configure_change,
+    create_change,
+    delete_change,
+    environment,
+    expand_change,
+)
 from topicops.cli import app
 from topicops.cli.json_outputs import OUTPUTS
 from topicops.model.exit_status import ExitStatus
@@ -28,14 +36,6 @@ from topicops.steps.doctor import RULES as DOCTOR_RULES
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
-from topicops.testing.builders import (
-    change_set,
-    configure_change,
-    create_change,
-    delete_change,
-    environment,
-    expand_change,
-)
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fakes.builders import live_topic
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION, SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.release import USUAL
-from topicops.testing.builders import live_topic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "artifacts.md").read_text(encoding="utf-8")
 WORDS: Mapping[pa.DataType, str] = {

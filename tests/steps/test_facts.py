@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
 from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
@@ -15,7 +16,6 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.diff import diff
 from topicops.steps.reporting.facts_wording import facts_json, load_rows, owner_lines, unhealthy_lines
-from topicops.testing.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
 
 RACKS = {1: "a", 2: "b", 3: "b"}
 

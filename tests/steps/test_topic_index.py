@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from fakes import builders
+from fakes.builders import live_topic, partition_state
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, lagging, the_files
 from topicops.model.plans.changes import GateWord
@@ -9,8 +11,6 @@ from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.runs.topic_index import BrokerShare, IndexedTopic
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.topic_index import indexed_topics, planned_changes
-from topicops.testing import builders
-from topicops.testing.builders import live_topic, partition_state
 
 
 def indexed() -> dict[str, IndexedTopic]:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fakes.builders import live_topic, partition_state, snapshot
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text, topics_ways
 from topicops.steps.topic_listing import (
@@ -14,7 +15,6 @@ from topicops.steps.topic_listing import (
     Wanted,
     list_topics,
 )
-from topicops.testing.builders import live_topic, partition_state, snapshot
 
 MIN_ISR = "min.insync.replicas"
 

@@ -9,14 +9,14 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kazoo.exceptions import NodeExistsError
 
+from fakes.changes import delete_topic
+from fakes.scenarios import MOVES, ClusterUnderTest
 from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
-from topicops.testing.changes import delete_topic
-from topicops.testing.scenarios import MOVES, ClusterUnderTest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 AUTHORIZER = {

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import NewPartitions
 
+from fakes.changes import create_topic
 from fixtures.kafka_releases import Brokers, ReleasedCluster, wanted_brokers
 from fixtures.live import until
 from fixtures.release_table import Cell
@@ -18,7 +19,6 @@ from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.model.ports import AnswerKind
 from topicops.model.release import CAPPED_MIN_ISR
-from topicops.testing.changes import create_topic
 
 RUNS_OF_DOCTOR = 5
 ROWS = [(1, 2), (2, 3)]

@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     ResourceType,
 )
 
+from fakes.changes import create_topic
 from fixtures.admin import new_admin
 from fixtures.live import look
 from fixtures.proxy import BrokerProxies
@@ -21,7 +22,6 @@ from topicops.edges.kafka.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
-from topicops.testing.changes import create_topic
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 EVERYONE = (1, 2, 3)

@@ -9,6 +9,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
+from fakes.changes import (
+    configure_topic,
+    create_topic,
+    delete_topic,
+    expand_topic,
+    plan_of,
+    rows,
+    sandbox,
+)
+from fakes.fake_ports import FakeAuditLog, FakeJournal, FakeLease
 from fixtures.live import remove_topics
 from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
@@ -24,16 +34,6 @@ from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Apply, Policy
 from topicops.steps.applying.apply import apply
-from topicops.testing.changes import (
-    configure_topic,
-    create_topic,
-    delete_topic,
-    expand_topic,
-    plan_of,
-    rows,
-    sandbox,
-)
-from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
 
 DONE = OutcomeStatus.DONE
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}

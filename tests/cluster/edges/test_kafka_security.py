@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from fakes.changes import create_topic
 from fixtures.secured_broker import KEY_PASSWORD, PASSWORD, PROTOCOLS, SecuredBroker
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
@@ -19,7 +20,6 @@ from topicops.model.errors import (
     UsageError,
 )
 from topicops.model.ports import AnswerKind, BrokerView
-from topicops.testing.changes import create_topic
 
 WRONG_PASSWORD = "wr0ng-pa55"
 

@@ -4,6 +4,8 @@ import uuid
 
 from kazoo.client import KazooClient
 
+from fakes.builders import NOW, desired_topic, environment, round_robin, snapshot
+from fakes.changes import create_topic, expand_topic
 from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka.admin import KafkaAdmin
@@ -11,8 +13,6 @@ from topicops.edges.local.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import AnswerKind
 from topicops.steps.planning.blocking import Situation, estimated_znode_bytes
-from topicops.testing.builders import NOW, desired_topic, environment, round_robin, snapshot
-from topicops.testing.changes import create_topic, expand_topic
 
 
 def test_a_large_assignment_takes_as_many_bytes_as_the_plan_says(local_cluster: LocalCluster) -> None:

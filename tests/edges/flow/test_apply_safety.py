@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 
+from fakes import builders
 from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
@@ -32,7 +33,6 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Limits, Policy, Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.runs.exit_status import apply_exit_status
-from topicops.testing import builders
 
 OPEN = builders.environment(
     limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)

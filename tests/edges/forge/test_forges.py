@@ -9,11 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from topicops.edges.forge.github import GitHub
-from topicops.edges.forge.gitlab import GitLab
-from topicops.model.errors import ForgeError
-from topicops.model.pull_requests.forge import Check, CheckResult, Forge, ReviewVerdict
-from topicops.testing.fake_forge import (
+from fakes.fake_forge import (
     BOT,
     PERSON,
     PERSONAL_TOKEN,
@@ -23,6 +19,10 @@ from topicops.testing.fake_forge import (
     FakeForge,
     MergeMethod,
 )
+from topicops.edges.forge.github import GitHub
+from topicops.edges.forge.gitlab import GitLab
+from topicops.model.errors import ForgeError
+from topicops.model.pull_requests.forge import Check, CheckResult, Forge, ReviewVerdict
 
 HEAD, MERGED = "a" * 40, "b" * 40
 FILES = ["topics/shop/shop.orders.yaml"]

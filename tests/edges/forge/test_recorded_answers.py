@@ -12,8 +12,8 @@ import httpx
 import msgspec
 import pytest
 
+from fakes.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 from topicops.edges.forge import github, gitlab
-from topicops.testing.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 
 SHAPES = json.loads((Path(__file__).parents[2] / "data/forge-answers.json").read_text(encoding="utf-8"))
 HEAD, MERGED = "a" * 40, "b" * 40

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fakes.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 from topicops.edges.forge.github import GitHub
 from topicops.edges.forge.gitlab import GitLab
 from topicops.edges.forge.surroundings import open_forge, surroundings_of
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.forge import Check, CheckResult
-from topicops.testing.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
 
 BASE, HEAD = "a" * 40, "b" * 40
 GITLAB = {

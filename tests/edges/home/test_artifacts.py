@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.resting_cluster import RestingCluster
 from fixtures.quality import quality_report
 from topicops.edges.home.artifacts import ArtifactStore, prune_runs, runs_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -30,7 +31,6 @@ from topicops.model.runs.results import (
 )
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
-from topicops.testing.resting_cluster import RestingCluster
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from fakes.changes import create_topic
 from topicops.edges.home.audit_files import audited_environments, created_topics, read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
 from topicops.model.runs.results import Mutation, OutcomeStatus
-from topicops.testing.changes import create_topic
 
 ORIGIN = AuditOrigin(
     environment="local",

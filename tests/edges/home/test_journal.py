@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fakes.changes import create_topic, plan_of
 from topicops.edges.home.journal import FileJournal, has_later_try, intended_topics, open_intents, read_journal
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.testing.changes import create_topic, plan_of
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 
@@ -103,7 +103,7 @@ import resource, sys
 from pathlib import Path
 from topicops.edges.home.journal import FileJournal
 from topicops.model.errors import ArtifactError
-from topicops.testing.changes import create_topic, plan_of
+from fakes.changes import create_topic, plan_of
 
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 journal = FileJournal(path)

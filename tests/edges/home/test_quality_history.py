@@ -3,11 +3,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from fakes.builders import NOW
 from fixtures.quality import quality_report
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.quality_history import quality_history
 from topicops.model.runs.results import QualitySuite, quality_file
-from topicops.testing.builders import NOW
 
 DAG = "topic_pipeline_local"
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import NOW
 from fixtures.topic_index import CHANGE, write_index
 from topicops.edges.home.topic_index import TopicIndex, indexed_environments, topic_index_path
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import BrokerTotals, TopicsWanted
-from topicops.testing.builders import NOW
 
 ALL = ["pay.bills", "shop.items", "shop.moved", "old.gone", "shop.new", "old.going", "crm.wild", "shop.orders"]
 

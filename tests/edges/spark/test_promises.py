@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes import builders
 from topicops.model.runs import quality_rules
 from topicops.model.runs.quality_rows import Afterwards, rows_after
 from topicops.model.runs.quality_rules import RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
-from topicops.testing import builders
 
 NEW = Rule(
     id="Q99",

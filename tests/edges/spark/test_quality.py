@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes import builders
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.runs.quality_rows import LAYOUTS, Afterwards, rows_after, rows_before
 from topicops.model.runs.quality_rules import AFTER, BEFORE, RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.model.specs.desired import Desired
-from topicops.testing import builders
 
 CheckQuality = Callable[..., tuple[QualityResult, ...]]
 Results = Mapping[str, QualityResult]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from fakes.builders import desired_topic
 from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.desired_topics import write_desired_topics
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.release import USUAL
-from topicops.testing.builders import desired_topic
 
 
 def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from fakes.builders import healthy_states, live_topic, snapshot
+from fakes.changes import create_topic, delete_topic
 from fixtures.random_worlds import World
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.schemas import PARTITIONS, TOPICS
@@ -16,8 +18,6 @@ from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.release import USUAL
 from topicops.steps.rehearsing.planned_losses import planned_losses
-from topicops.testing.builders import healthy_states, live_topic, snapshot
-from topicops.testing.changes import create_topic, delete_topic
 
 NASTY = ["Ä", "ä", "a\u0308", "tab\t", "😀", "", "nul\0", "ORDERS", "orders"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from fakes.builders import snapshot
 from fixtures.random_worlds import World
 from topicops.edges.tables.results import write_cluster, write_delta, write_facts, write_quality
 from topicops.edges.tables.schemas import SCHEMAS
@@ -13,7 +14,6 @@ from topicops.model.plans.delta import DesiredRow, LiveRow, desired_row, live_ro
 from topicops.model.runs.facts import Facts, Load, UnhealthyPartitions
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.steps.planning.diff import diff
-from topicops.testing.builders import snapshot
 
 
 def test_the_delta_of_a_world_is_in_its_table(tmp_path: Path) -> None:

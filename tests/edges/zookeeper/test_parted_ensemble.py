@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from kazoo.client import KazooClient
 
+from fakes.changes import configure_topic, plan_of, sandbox
+from fakes.fake_ports import FakeAuditLog, FakeJournal, FakeLease
+from fakes.resting_cluster import RestingCluster
 from fixtures import znode_tree
 from fixtures.ensemble import SERVERS, Ensemble, Network
 from fixtures.live import until
@@ -18,9 +21,6 @@ from topicops.model.plans.changes import Change
 from topicops.model.ports import ApplyPorts, Clock, Lease
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.steps.applying.apply import apply
-from topicops.testing.changes import configure_topic, plan_of, sandbox
-from topicops.testing.fakes import FakeAuditLog, FakeJournal, FakeLease
-from topicops.testing.resting_cluster import RestingCluster
 
 pytestmark = pytest.mark.soak
 ELECTION_S = 60.0

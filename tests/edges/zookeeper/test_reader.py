@@ -11,6 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 from kazoo.security import make_digest_acl
 
+from fakes.fake_ports import FakeLease
 from fixtures import znode_tree
 from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.single_reader import SingleReader
@@ -40,7 +41,6 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.specs.environment import Environment, EnvironmentSpec
-from topicops.testing.fakes import FakeLease
 
 ORDERS = {
     "/brokers/topics/orders": znode_tree.topic({0: [1, 2], 1: [2, 3, 1]}, removing_replicas={"1": [1]}),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fakes.builders import environment
 from topicops.features.history.asking import HistoryAnswer
 from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Trouble, UnhealthyTopic
 from topicops.features.history.sight import Sight, sight_of, with_moves
@@ -17,7 +18,6 @@ from topicops.features.history.spans import Span, spans_of
 from topicops.features.history.text import spans_text, topic_text
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
-from topicops.testing.builders import environment
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
 COMPARED = dict.fromkeys(TopicClass, 0)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from fakes import builders
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, Precondition, digest_of
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
 
 TARGET = builders.TARGET
 CREATE, EXPAND = builders.create_change("orders"), builders.expand_change("clicks")

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.any_plan import any_plans
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.changes import ACTIONS, before_and_after
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.plans.plan_schema import DESCRIPTIONS, VALUES_BY_ACTION, plan_schema
-from topicops.testing.builders import configure_change, create_change, delete_change, expand_change
 
 Json = dict[str, Any]
 CHANGES = (create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"))

@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from fakes import builders
+from fakes.builders import USUAL_RELEASES, alike
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.release import Release, Releases
 from topicops.model.runs.quality_rows import (
@@ -23,8 +25,6 @@ from topicops.model.runs.quality_rows import (
     spec_rows,
     topics_at_least,
 )
-from topicops.testing import builders
-from topicops.testing.builders import USUAL_RELEASES, alike
 
 
 def state(leader: int, *isr: int) -> PartitionState:

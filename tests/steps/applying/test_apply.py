@@ -8,19 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from topicops.model.cluster.snapshot import TopicTraces
-from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
-from topicops.model.plans.plan import Plan, TopicActivity
-from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
-from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.specs.environment import Cluster, EnvironmentSpec
-from topicops.steps.applying.apply import apply
-from topicops.steps.applying.ledger import NOT_READ
-from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
-from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
-from topicops.testing.fakes import FakeAuditLog, FakeClock, FakeJournal, FakeLease
-from topicops.testing.resting_cluster import (
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
+from fakes.fake_ports import FakeAuditLog, FakeClock, FakeJournal, FakeLease
+from fakes.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
     CONTROLLER_DIED_AFTER,
@@ -31,6 +21,16 @@ from topicops.testing.resting_cluster import (
     Fault,
     RestingCluster,
 )
+from topicops.model.cluster.snapshot import TopicTraces
+from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
+from topicops.model.plans.plan import Plan, TopicActivity
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
+from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops.model.specs.environment import Cluster, EnvironmentSpec
+from topicops.steps.applying.apply import apply
+from topicops.steps.applying.ledger import NOT_READ
+from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
+from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT

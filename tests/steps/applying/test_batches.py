@@ -2,12 +2,12 @@
 
 import pytest
 
+from fakes.changes import create_topic, expand_topic, plan_of, sandbox
+from fakes.resting_cluster import RestingCluster
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Apply
 from topicops.steps.applying.batches import batches
-from topicops.testing.changes import create_topic, expand_topic, plan_of, sandbox
-from topicops.testing.resting_cluster import RestingCluster
 
 
 def cut(changes: list[Change], **limits: int) -> list[list[GatedChange]]:

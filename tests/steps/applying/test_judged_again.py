@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fakes import builders
 from fixtures.edited_plans import resealed
 from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
@@ -17,7 +18,6 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment, Limits, Policy, Risk
 from topicops.steps.applying.judged_again import Judged, judge_again
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
 
 NEW = builders.desired_topic("orders", configs={"retention.ms": "1"})
 GROWS = builders.desired_topic("clicks", 6)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import live_topic, round_robin, topic_id
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import Change, ExpandTopic
 from topicops.steps.applying.precondition import Match, compare
-from topicops.testing.builders import live_topic, round_robin, topic_id
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
 
 PLANNED = live_topic("a", overrides={"retention.ms": "5"})
 GROWN = replace(PLANNED, assignment=round_robin(6))

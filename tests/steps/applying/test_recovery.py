@@ -2,11 +2,11 @@
 
 import pytest
 
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.resting_cluster import RestingCluster
 from topicops.model.plans.changes import Change
 from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.recovery import RecoveredIntent, recover_intents
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.resting_cluster import RestingCluster
 
 
 def recovered(cluster: RestingCluster, change: Change) -> RecoveredIntent:

@@ -8,13 +8,13 @@ from itertools import islice
 
 import pytest
 
+from fakes.simulation.cluster import SimulatedCluster
+from fakes.simulation.process import SimulatedProcess
 from fixtures.simulation.planted_bugs import BUGS
 from fixtures.simulation.scripts import CHANGES, Happening, Planning, Script, What, script_of
 from fixtures.simulation.shrinking import broken, every_crash_point, invariant_of, shortest
 from fixtures.simulation.stage import play
 from topicops.model.errors import ClusterUnreachableError
-from topicops.testing.simulation.cluster import SimulatedCluster
-from topicops.testing.simulation.process import SimulatedProcess
 
 SEEDS = range(200)
 FOUND_WITHIN = 3_000

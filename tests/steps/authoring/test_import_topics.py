@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.builders import NOW, live_topic, round_robin, snapshot
 from topicops.edges.specs.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError
@@ -24,7 +25,6 @@ from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import DriftKind, drift
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.validate import Validated, validate
-from topicops.testing.builders import NOW, live_topic, round_robin, snapshot
 
 READ = partial(document_of, Path("topics"))
 LOCAL = (

@@ -10,6 +10,17 @@ from typing import Any
 
 import pytest
 
+from fakes.builders import (
+    CLUSTER_ID,
+    THREE_BROKERS,
+    brokers,
+    environment,
+    healthy_states,
+    live_topic,
+    partition_state,
+    round_robin,
+    snapshot,
+)
 from topicops.model.abilities import LOG_DIRECTORIES
 from topicops.model.cluster.doctor_facts import (
     BrokerFacts,
@@ -25,17 +36,6 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirec
 from topicops.model.release import Release
 from topicops.steps.doctor import RULES, examine
 from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
-from topicops.testing.builders import (
-    CLUSTER_ID,
-    THREE_BROKERS,
-    brokers,
-    environment,
-    healthy_states,
-    live_topic,
-    partition_state,
-    round_robin,
-    snapshot,
-)
 
 SETTINGS = {
     "auto.create.topics.enable": "false",

@@ -9,6 +9,16 @@ from typing import Any
 
 import pytest
 
+from fakes.builders import (
+    CLUSTER_ID,
+    THREE_BROKERS,
+    environment,
+    healthy_states,
+    live_topic,
+    partition_state,
+    round_robin,
+    snapshot,
+)
 from topicops.model.cluster.doctor_facts import (
     GONE_SETTINGS,
     BrokerFacts,
@@ -24,16 +34,6 @@ from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.release import BRIDGE, Release
 from topicops.steps.doctor import MIGRATION_RULES, examine_for_kraft, kraft_report
 from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
-from topicops.testing.builders import (
-    CLUSTER_ID,
-    THREE_BROKERS,
-    environment,
-    healthy_states,
-    live_topic,
-    partition_state,
-    round_robin,
-    snapshot,
-)
 
 SETTINGS = {
     "broker.id": "1",

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from fakes.builders import environment, live_topic, snapshot
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
 from topicops.model.specs.environment import Environment
 from topicops.steps import doctor
 from topicops.steps.doctor import RULES, examine
 from topicops.steps.doctor.rule import Rule, live_of
 from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
-from topicops.testing.builders import environment, live_topic, snapshot
 
 
 def topics_have_short_names(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:

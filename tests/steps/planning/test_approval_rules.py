@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fakes import builders
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Policy, Risk
 from topicops.steps.planning.approval_rules import Counted, counted
 from topicops.steps.planning.gate import gate
-from topicops.testing import builders
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 RISKY, DELETE = builders.configure_change("orders", risk=Risk.RISKY), builders.delete_change("tmp-import")

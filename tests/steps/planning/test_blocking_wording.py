@@ -4,10 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fixtures.planning import plan_of
-from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.specs.desired import DesiredTopic
-from topicops.testing.builders import (
+from fakes.builders import (
     NOW,
     desired_of,
     desired_topic,
@@ -21,6 +18,9 @@ from topicops.testing.builders import (
     tombstone,
     topic_id,
 )
+from fixtures.planning import plan_of
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.specs.desired import DesiredTopic
 
 LINES = {
     "partitions": 11,

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from fakes.builders import desired_topic, live_topic
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.specs.environment import Policy
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, TopicConfig
 from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.planning.diff import diff
-from topicops.testing.builders import desired_topic, live_topic
 
 REPORT, REMOVE = Policy(), Policy(unlisted_configs="remove")
 COMPARED = [config for config in TOPIC_CONFIGS.values() if config.name not in THROTTLE_LISTS]

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.builders import desired_like, live_topic
 from topicops.model.errors import DiffError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta, desired_row, live_row
 from topicops.steps.planning.diff import check_conserved, compare, delta_of, diff
-from topicops.testing.builders import desired_like, live_topic
 
 
 def desired(topic: str, **fields: object) -> DesiredRow:

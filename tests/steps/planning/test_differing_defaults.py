@@ -5,13 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.planning import plan_of
-from topicops.model.cluster.broker_defaults import BrokerDefaults, DefaultOnBrokers
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, Source
-from topicops.model.plans.changes import Change, ConfigureTopic
-from topicops.model.specs.desired import DesiredTopic
-from topicops.model.specs.environment import Risk
-from topicops.testing.builders import (
+from fakes.builders import (
     desired_of,
     desired_topic,
     healthy_states,
@@ -20,6 +14,12 @@ from topicops.testing.builders import (
     round_robin,
     snapshot,
 )
+from fixtures.planning import plan_of
+from topicops.model.cluster.broker_defaults import BrokerDefaults, DefaultOnBrokers
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, Source
+from topicops.model.plans.changes import Change, ConfigureTopic
+from topicops.model.specs.desired import DesiredTopic
+from topicops.model.specs.environment import Risk
 
 DAY = 86_400_000
 WEEK, HOUR, MONTH = str(7 * DAY), "3600000", str(30 * DAY)

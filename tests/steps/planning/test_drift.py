@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.drift import drift
-from topicops.steps.planning.plan import plan
-from topicops.steps.reporting.cluster.drift_text import drift_summary, drift_text, drift_values
-from topicops.testing.builders import (
+from fakes.builders import (
     desired_of,
     desired_topic,
     environment,
@@ -18,6 +13,11 @@ from topicops.testing.builders import (
     snapshot,
     tombstone,
 )
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.steps.planning.diff import diff
+from topicops.steps.planning.drift import drift
+from topicops.steps.planning.plan import plan
+from topicops.steps.reporting.cluster.drift_text import drift_summary, drift_text, drift_values
 
 
 def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference() -> None:

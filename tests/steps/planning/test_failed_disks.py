@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from fakes.builders import desired_of, desired_topic, live_topic, snapshot, tombstone
 from fixtures.planning import plan_of
 from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LogDirectories
 from topicops.model.plans.changes import CreateTopic, ExpandTopic
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.desired import DesiredTopic
-from topicops.testing.builders import desired_of, desired_topic, live_topic, snapshot, tombstone
 
 FOUR = {1: "r1", 2: "r2", 3: "r3", 4: "r1"}
 WHOLE = LogDirectories(held={})

@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicops.model.errors import ArtifactError
-from topicops.model.plans.changes import Change, GateWord, digest_of
-from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
-from topicops.model.specs.environment import Limits, Policy, Risk
-from topicops.steps.planning.gate import gate, strictest_of
-from topicops.testing.builders import (
+from fakes.builders import (
     TARGET,
     change_set,
     cluster_state,
@@ -19,6 +14,11 @@ from topicops.testing.builders import (
     environment,
     expand_change,
 )
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import Change, GateWord, digest_of
+from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
+from topicops.model.specs.environment import Limits, Policy, Risk
+from topicops.steps.planning.gate import gate, strictest_of
 
 ANYTHING_GOES = Policy(unattended=Risk.DESTRUCTIVE)
 RUN, HELD, SKIPPED = GateWord.RUN, GateWord.HELD, GateWord.SKIPPED

@@ -1,10 +1,7 @@
 import json
 from dataclasses import replace
 
-from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
-from topicops.model.plans.plan_file import changes_to_json
-from topicops.steps.planning.placement.load_table import load_table
-from topicops.testing.builders import (
+from fakes.builders import (
     change_set,
     configure_change,
     create_change,
@@ -13,6 +10,9 @@ from topicops.testing.builders import (
     live_topic,
     snapshot,
 )
+from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
+from topicops.model.plans.plan_file import changes_to_json
+from topicops.steps.planning.placement.load_table import load_table
 
 
 def share(replicas: int, leaders: int) -> Share:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import desired_of, desired_topic, environment, paused_topic, snapshot, tombstone
 from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.plans.changes import CreateTopic, GateWord
 from topicops.model.specs.environment import Policy, Risk
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.lost_topics import lost_topics
-from topicops.testing.builders import desired_of, desired_topic, environment, paused_topic, snapshot, tombstone
 
 SEEN = LastSeen(identity="id-of-a", at="2026-01-31T12:00:00Z")
 

@@ -1,13 +1,6 @@
 """The part of a plan that ``--only`` asks for."""
 
-from fixtures.planning import plan_of
-from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.plan import ChangeSet, TopicActivity
-from topicops.model.plans.plan_file import changes_to_json
-from topicops.model.specs.desired import Desired
-from topicops.steps.planning.gate import gate
-from topicops.steps.planning.only import keep_only
-from topicops.testing.builders import (
+from fakes.builders import (
     NOW,
     desired_of,
     desired_topic,
@@ -17,6 +10,13 @@ from topicops.testing.builders import (
     snapshot,
     tombstone,
 )
+from fixtures.planning import plan_of
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.plan import ChangeSet, TopicActivity
+from topicops.model.plans.plan_file import changes_to_json
+from topicops.model.specs.desired import Desired
+from topicops.steps.planning.gate import gate
+from topicops.steps.planning.only import keep_only
 
 DESIRED = desired_of(
     desired_topic("pay.new"),

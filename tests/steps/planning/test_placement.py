@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.builders import round_robin
 from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement import place
@@ -22,7 +23,6 @@ from topicops.steps.planning.placement.request import (
     PlacementRequest,
     TooFewBrokersError,
 )
-from topicops.testing.builders import round_robin
 
 Held = TypeVar("Held")
 Racks = Mapping[int, str | None]

@@ -5,6 +5,23 @@ from datetime import timedelta
 
 import pytest
 
+from fakes.builders import (
+    NOW,
+    THREE_BROKERS,
+    USUAL_RELEASES,
+    desired_of,
+    desired_topic,
+    environment,
+    healthy_states,
+    live_topic,
+    location,
+    partition_state,
+    paused_topic,
+    round_robin,
+    snapshot,
+    tombstone,
+    topic_id,
+)
 from topicops.model.abilities import (
     ALL_OVERRIDES,
     CREATE_PARTITIONS,
@@ -28,23 +45,6 @@ from topicops.model.specs.environment import Environment, Policy, Risk
 from topicops.steps.planning.blocking import Situation, create_findings, estimated_znode_bytes
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
-from topicops.testing.builders import (
-    NOW,
-    THREE_BROKERS,
-    USUAL_RELEASES,
-    desired_of,
-    desired_topic,
-    environment,
-    healthy_states,
-    live_topic,
-    location,
-    partition_state,
-    paused_topic,
-    round_robin,
-    snapshot,
-    tombstone,
-    topic_id,
-)
 
 MIXED_RACKS = {1: "r1", 2: None, 3: "r3"}
 

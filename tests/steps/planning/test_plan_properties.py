@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.builders import NOW, TARGET, desired_like, desired_of, environment
+from fakes.resting_cluster import RestingCluster
 from fixtures.planning import plan_of
 from fixtures.random_worlds import World
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
@@ -34,8 +36,6 @@ from topicops.steps.planning.diff import diff
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
 from topicops.steps.planning.plan import plan
-from topicops.testing.builders import NOW, TARGET, desired_like, desired_of, environment
-from topicops.testing.resting_cluster import RestingCluster
 
 K = TypeVar("K")
 V = TypeVar("V")

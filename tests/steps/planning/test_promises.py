@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import environment, snapshot
 from fixtures.planning import plan_of
 from fixtures.spec_folder import topic, validated
 from topicops.model.choices import PLACEMENTS
@@ -14,7 +15,6 @@ from topicops.steps.planning.gate import gate
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import PlacementError, PlacementRequest
 from topicops.steps.specs import fields
-from topicops.testing.builders import environment, snapshot
 
 FILES = {"web/a.yaml": topic("a", "spec: {placement: last, partitions: 2, replicationFactor: 2}\n")}
 

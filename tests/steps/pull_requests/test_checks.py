@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fakes.builders import change_set, create_change, delete_change, environment, location
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Blocked, Plan
 from topicops.model.pull_requests.forge import CheckResult
 from topicops.model.pull_requests.planned import CommentContent, ReviewState
 from topicops.steps.planning.gate import gate
 from topicops.steps.pull_requests.checks import check_of, labels_of
-from topicops.testing.builders import change_set, create_change, delete_change, environment, location
 
 
 def content(*changes: Change, own: str = "", problem: str = "", **reviews: ReviewState) -> CommentContent:

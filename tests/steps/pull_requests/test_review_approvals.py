@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fakes import builders
 from fixtures.reviews import KEY, MERGED, review_of, signed
 from topicops.model.plans.approval import Approval
 from topicops.model.pull_requests.review import SignedReview
 from topicops.steps.pull_requests.review_approvals import ReviewApprovals, review_approvals
-from topicops.testing import builders
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DELETE = builders.delete_change("tmp-import")

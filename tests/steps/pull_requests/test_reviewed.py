@@ -7,6 +7,8 @@ from itertools import permutations
 
 import pytest
 
+from fakes.builders import delete_change
+from fakes.changes import TARGET
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import GatedChange
 from topicops.model.pull_requests.forge import Authors, Review, ReviewVerdict
@@ -14,8 +16,6 @@ from topicops.model.pull_requests.pull_request_plan import ReviewRules
 from topicops.model.pull_requests.shown import Shown
 from topicops.model.specs.environment import Risk
 from topicops.steps.pull_requests.reviewed import ReviewFacts, approved_digests, review_states
-from topicops.testing.builders import delete_change
-from topicops.testing.changes import TARGET
 
 SHOWN_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 EARLIER, LATER, LATEST = (SHOWN_AT + timedelta(minutes=minutes) for minutes in (-5, 5, 10))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import desired_of, desired_topic, location, tombstone
 from topicops.model.errors import UsageError
 from topicops.model.pull_requests.forge import PullRequest
 from topicops.model.specs.desired import Desired
@@ -22,7 +23,6 @@ from topicops.steps.pull_requests.touched import (
     policy_remarks,
     reviewer_remarks,
 )
-from topicops.testing.builders import desired_of, desired_topic, location, tombstone
 
 
 def test_a_topic_is_changed_if_it_is_wanted_otherwise_and_not_if_its_line_moves() -> None:

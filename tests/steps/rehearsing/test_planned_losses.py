@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import NOW, healthy_states, live_topic, partition_state, snapshot
+from fakes.changes import create_topic, delete_topic, expand_topic
 from fixtures.random_worlds import World
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.delta import desired_row, live_row
@@ -15,8 +17,6 @@ from topicops.steps.planning.plan import plan
 from topicops.steps.rehearsing.each_rack import RackLosses, without_each_rack
 from topicops.steps.rehearsing.planned_losses import planned_losses
 from topicops.steps.rehearsing.rehearse import after_plan
-from topicops.testing.builders import NOW, healthy_states, live_topic, partition_state, snapshot
-from topicops.testing.changes import create_topic, delete_topic, expand_topic
 
 RACKS = {1: "r1", 2: "r2", 3: "r3"}
 

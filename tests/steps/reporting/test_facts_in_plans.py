@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakes.builders import change_set, create_change, environment
 from fixtures.run_pages import HOSTILE, some_facts
 from topicops.model.runs.facts import Facts
 from topicops.on_airflow.pages.plan_page import plan_page
@@ -13,7 +14,6 @@ from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
 from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_markdown, report_text
-from topicops.testing.builders import change_set, create_change, environment
 
 PLAN = gate(change_set([create_change("orders")]), environment())
 TWO = some_facts(drift={("billing", "billing"): 1, ("search", ""): 5})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fakes.builders import live_topic, snapshot
 from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, topic, validated
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
-from topicops.testing.builders import live_topic, snapshot
 
 ORDERS = topic("orders", "spec: {partitions: 6}\n")
 OVERRIDE = LOCAL + "  overrides: {orders: {partitions: 12}}\n"

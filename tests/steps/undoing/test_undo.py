@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
@@ -21,7 +22,6 @@ from topicops.steps.reporting.runs.undo_text import undo_text
 from topicops.steps.specs.validate import validate
 from topicops.steps.undoing.past_topics import past_topics
 from topicops.steps.undoing.undo import SpecFiles, Version, undo_of
-from topicops.testing.builders import configure_change, create_change, delete_change, expand_change
 
 TOMBSTONE = topic("a", "lifecycle: {state: absent, reason: Over.}\n")
 WEEK, DAY = "604800000", "86400000"

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.fake_ports import FakeClock
+from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
 from topicops.model.ports import Clock
@@ -16,9 +19,6 @@ from topicops.steps.reporting.runs.run_report import RunReport, report_json, rep
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
 from topicops.steps.verifying.verify import verify
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.fakes import FakeClock
-from topicops.testing.resting_cluster import RestingCluster
 
 ALL_CHECKS = tuple(dict.fromkeys(check for check, _ in [*RULES, *ABSENCE_RULES]))
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from fakes.resting_cluster import RestingCluster
 from topicops.model.runs.results import Check, Verdict
 from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying import checks
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.observation import Finding, Observation
-from topicops.testing.resting_cluster import RestingCluster
 
 
 def few_partitions(observation: Observation) -> Iterator[Finding]:

@@ -5,6 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import USUAL_RELEASES, alike
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.fake_ports import FakeClock
+from fakes.resting_cluster import RestingCluster
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import Assignment
@@ -20,10 +24,6 @@ from topicops.steps.verifying.cluster_health import findings_before_run, verify_
 from topicops.steps.verifying.observation import FindingKey, expectation_of
 from topicops.steps.verifying.verify import verify
 from topicops.steps.verifying.watch import Progress
-from topicops.testing.builders import USUAL_RELEASES, alike
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.fakes import FakeClock
-from topicops.testing.resting_cluster import RestingCluster
 
 
 class World:

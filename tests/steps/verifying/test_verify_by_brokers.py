@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.changes import create_topic, delete_topic, plan_of
+from fakes.fake_ports import FakeClock
+from fakes.resting_cluster import RestingCluster
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import Change
 from topicops.model.ports import Clock
@@ -16,9 +19,6 @@ from topicops.steps.reporting.runs.run_report import RunReport, report_json, rep
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.verify import verify
-from topicops.testing.changes import create_topic, delete_topic, plan_of
-from topicops.testing.fakes import FakeClock
-from topicops.testing.resting_cluster import RestingCluster
 
 ROWS = ((1, 2, 3), (2, 3, 1))
 

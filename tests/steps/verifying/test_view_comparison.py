@@ -1,10 +1,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fakes import builders
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.ports import BrokerView, Clock, PartitionView
 from topicops.steps.verifying.view_comparison import BROKERS_ASKED, PAUSE_S, READINGS, differing_topics
-from topicops.testing import builders
 
 ROWS = builders.round_robin(2)
 

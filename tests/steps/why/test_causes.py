@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import live_topic, partition_state, snapshot
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
 from topicops.model.ports import BrokerLogs, BrokerView, PartitionView
 from topicops.model.release import Release, Releases
 from topicops.model.why_facts import Cause, CauseKind, TopicTimes, UnreadableZnode, WhyFacts
 from topicops.steps.why import RULES, causes, causes_as_read
-from topicops.testing.builders import live_topic, partition_state, snapshot
 
 ROWS = {0: (1, 2, 3), 1: (2, 3, 1)}
 NOON = 1_714_564_800_000

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fakes import builders
 from fixtures.any_plan import any_plans, with_words
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.plan import Plan
@@ -21,7 +22,6 @@ from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
-from topicops.testing import builders
 
 GITHUB = MarkdownIt("gfm-like", {"html": True})
 Renderer = Callable[[Plan], str]

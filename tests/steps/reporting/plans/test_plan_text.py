@@ -6,6 +6,9 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
+from fakes.builders import cluster_state
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.plans.changes import CHANGE_TYPES, ExpandTopic, GateWord
 from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
@@ -18,9 +21,6 @@ from topicops.steps.reporting.plans.config_wording import config_change_text, co
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
 from topicops.steps.reporting.plans.plan_text import plan_text
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
-from topicops.testing.builders import cluster_state
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
-from topicops.testing.resting_cluster import RestingCluster
 
 BLOCKED = Blocked(
     topic="shrunk",

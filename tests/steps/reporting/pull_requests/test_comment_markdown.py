@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import change_set, create_change, delete_change, environment
 from fixtures.comments import HEAD, OTHER, RUN_URL, comment_contents, content_of, texts_of
 from fixtures.github_markdown import OURS, Rendered, rendered
 from fixtures.rich_plan import rich_plan
@@ -27,7 +28,6 @@ from topicops.steps.reporting.pull_requests.comment_markdown import (
     with_merged_note,
     with_other,
 )
-from topicops.testing.builders import change_set, create_change, delete_change, environment
 
 CHANGES = ("change", "what", "risk", "gate")
 PICTURES = Path(__file__).parents[4] / "docs/pictures"

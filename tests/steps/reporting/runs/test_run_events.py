@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fakes.changes import create_topic, plan_of
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.events import Event, EventKind
@@ -20,7 +21,6 @@ from topicops.steps.reporting.runs.run_events import (
     told_after,
 )
 from topicops.steps.reporting.runs.run_report import RunReport, headline
-from topicops.testing.changes import create_topic, plan_of
 
 RULE = QualityResult(
     rule="Q12", title="every replica is in sync", severity="warning", success=False, rows_checked=9, rows_failed=2

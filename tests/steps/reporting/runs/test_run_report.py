@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.changes import create_topic, plan_of
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
@@ -22,7 +23,6 @@ from topicops.steps.reporting.runs.run_report import (
     verdict_table,
 )
 from topicops.steps.why_commands import MOST
-from topicops.testing.changes import create_topic, plan_of
 
 DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from fakes.changes import create_topic, plan_of
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.pull_requests.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES
@@ -15,7 +16,6 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
 from topicops.steps.reporting.runs.run_report import RunReport
 from topicops.steps.reporting.runs.run_result import GRAVITY, run_result
-from topicops.testing.changes import create_topic, plan_of
 
 MOST_BYTES = 1_000_000
 """Of a result, whatever a run did."""

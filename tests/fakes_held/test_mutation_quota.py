@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topicops.testing.mutation_quota import MutationQuota, Taken
+from fakes.mutation_quota import MutationQuota, Taken
 
 
 class Watch:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from fakes.fake_forge import BOT, TOKEN, FakeForge
 from topicops.model.pull_requests.forge import ReviewVerdict
-from topicops.testing.fake_forge import BOT, TOKEN, FakeForge
 
 HEAD, MERGED = "a" * 40, "b" * 40
 PULLS, REQUESTS = "/repos/acme/topics/pulls", "/projects/acme%2Ftopics/merge_requests"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from fakes.simulation.broker import KnownPartition
+from fakes.simulation.process import SimulatedProcess
 from topicops.controller.assignments import TopicPartition
 from topicops.model.cluster.snapshot import (
     Assignment,
@@ -16,8 +18,6 @@ from topicops.model.cluster.snapshot import (
 )
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.ports import TopicSink
-from topicops.testing.simulation.broker import KnownPartition
-from topicops.testing.simulation.process import SimulatedProcess
 
 MOST_READS = 10
 READ_PAUSE_S = 0.1

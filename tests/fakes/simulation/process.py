@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from fakes.simulation.admin import Mishap, SimulatedBrokersApi
+from fakes.simulation.ports import SimulatedPorts
 from topicops.model.errors import ArtifactError, ClusterUnreachableError, LeaseLostError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ServerTime
 from topicops.model.runs.results import Mutation, Outcome
-from topicops.testing.simulation.admin import Mishap, SimulatedBrokersApi
-from topicops.testing.simulation.ports import SimulatedPorts
 
 LEASE_SESSION_S = 10.0
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -153,7 +153,7 @@ class SimulatedProcess(SimulatedPorts):
         with self._call("validate"):
             return [Answer(AnswerKind.ACCEPTED)] * len(changes)
 
-    def get_ready(self, change: Change) -> None:  # noqa: ARG002 - any change waits for the same
+    def get_ready(self, change: Change) -> None:
         with self._call("get_ready"):
             self.world.wait_until(lambda: self.cluster.controller is not None, limit_s=20.0)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fakes.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
 from topicops.model.abilities import SINGLE_OVERRIDES, of_release
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
@@ -17,7 +18,6 @@ from topicops.model.release import (
     Release,
 )
 from topicops.model.specs.config_checks import config_problem
-from topicops.testing.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."
 IS_MOVING = "REASSIGNMENT_IN_PROGRESS (60): A partition reassignment is in progress."

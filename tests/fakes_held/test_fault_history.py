@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fakes.builders import live_topic
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, rows
 from fixtures.fault_history import KILLED, FaultHistory, TopicLook, violations
 from fixtures.request_log import Seen
 from topicops.model.plans.changes import Action, Change
 from topicops.model.runs.audit import FIRST, AuditLine
 from topicops.model.runs.results import OutcomeStatus
-from topicops.testing.builders import live_topic
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic, rows
 
 GROW = live_topic("grow", assignment=rows((1, 2)))
 TUNED = live_topic("tuned", assignment=rows((1, 2)))

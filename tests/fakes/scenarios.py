@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import Change
 from topicops.model.ports import Answer, AnswerKind, LiveReader, TopicAdmin
-from topicops.testing.changes import configure_topic, create_topic, delete_topic, expand_topic
 
 FOREIGN_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA"
 
@@ -45,7 +45,7 @@ class ClusterUnderTest:
     def live(self, topic: str) -> LiveTopic:
         found = self.traces(topic).live
         expect(found is not None, f"{topic} is not live")
-        assert found is not None  # noqa: S101 - for the type checker: `expect` has raised
+        assert found is not None
         return found
 
     def make(self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> LiveTopic:

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from fakes.changes import delete_topic
+from fakes.resting_cluster import RestingCluster
+from fakes.scenarios import MOVES, SCENARIOS, ClusterUnderTest
 from topicops.model.release import Release
-from topicops.testing.changes import delete_topic
-from topicops.testing.resting_cluster import RestingCluster
-from topicops.testing.scenarios import MOVES, SCENARIOS, ClusterUnderTest
 
 
 def view_of(cluster: RestingCluster) -> ClusterUnderTest:

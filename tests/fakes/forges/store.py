@@ -12,9 +12,9 @@ from topicops.model.pull_requests.forge import Review, ReviewVerdict
 
 REPOSITORY = "acme/topics"
 BOT = "github-actions[bot]"
-TOKEN = "token-of-the-job"  # noqa: S105 - of the fake alone
+TOKEN = "token-of-the-job"
 PERSON = "topics-account"
-PERSONAL_TOKEN = "token-of-a-person"  # noqa: S105
+PERSONAL_TOKEN = "token-of-a-person"
 """Of ``PERSON``. On GitHub it may write no checks, and alone it may read the members of teams."""
 MergeMethod = Literal["merge", "squash", "fast-forward"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fakes.changes import create_topic
+from fakes.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
+from fakes.simulation.cluster import LAG_S, SimulatedCluster
+from fakes.simulation.world import World
 from topicops.controller.assignments import TopicPartition
 from topicops.model.ports import AnswerKind
-from topicops.testing.changes import create_topic
-from topicops.testing.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
-from topicops.testing.simulation.cluster import LAG_S, SimulatedCluster
-from topicops.testing.simulation.world import World
 
 TP = TopicPartition("t", 0)
 SHORT_S, LONG_S = 4.0, 10.0

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.builders import live_topic
+from fakes.changes import configure_topic, create_topic, expand_topic
+from fakes.create_request import CreateRequest
+from fakes.request_checks import UNKNOWN_TOPIC, RequestChecks
 from topicops.model.release import Release
-from topicops.testing.builders import live_topic
-from topicops.testing.changes import configure_topic, create_topic, expand_topic
-from topicops.testing.create_request import CreateRequest
-from topicops.testing.request_checks import UNKNOWN_TOPIC, RequestChecks
 
 ROWS = {0: (1, 2)}
 

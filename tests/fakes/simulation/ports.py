@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from fakes.simulation.cluster import SimulatedCluster
 from topicops.controller.assignments import TopicPartition
 from topicops.model.abilities import MissingRequests, missing_requests, of_release
 from topicops.model.cluster.broker_defaults import BrokerDefaults
@@ -29,7 +30,6 @@ from topicops.model.ports import (
     supported,
 )
 from topicops.model.release import Releases
-from topicops.testing.simulation.cluster import SimulatedCluster
 
 CLUSTER_ID = "fake-cluster"
 CHROOT = "/kafka"
@@ -55,12 +55,12 @@ class SimulatedPorts:
         self._id = cluster_id
 
     @contextmanager
-    def _reading(self, what: str) -> Iterator[None]:  # noqa: ARG002 - for those who inherit
+    def _reading(self, what: str) -> Iterator[None]:
         """Around each call that reads ZooKeeper."""
         yield
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:  # noqa: ARG002 - for those who inherit
+    def _asking(self, what: str) -> Iterator[None]:
         """Around each question to brokers."""
         yield
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
-from topicops.model.pull_requests.forge import Review, ReviewVerdict
-from topicops.testing.forges.store import (
+from fakes.forges.store import (
     BOT,
     REPOSITORY,
     Answer,
@@ -20,6 +19,7 @@ from topicops.testing.forges.store import (
     Routes,
     Store,
 )
+from topicops.model.pull_requests.forge import Review, ReviewVerdict
 
 _STATES = {
     ReviewVerdict.APPROVED: "APPROVED",

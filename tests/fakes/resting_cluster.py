@@ -10,6 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from fakes.request_checks import IS_MOVING
+from fakes.simulation.admin import ACCEPTED, SimulatedBrokersApi
+from fakes.simulation.cluster import THREE_RACKS, SimulatedCluster
+from fakes.simulation.ports import CLUSTER_ID, SimulatedPorts
+from fakes.simulation.world import World
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
 from topicops.model.abilities import MissingRequests
@@ -20,11 +25,6 @@ from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateT
 from topicops.model.plans.plan import TopicActivity
 from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, TopicSink
 from topicops.model.release import USUAL, Release, Releases
-from topicops.testing.request_checks import IS_MOVING
-from topicops.testing.simulation.admin import ACCEPTED, SimulatedBrokersApi
-from topicops.testing.simulation.cluster import THREE_RACKS, SimulatedCluster
-from topicops.testing.simulation.ports import CLUSTER_ID, SimulatedPorts
-from topicops.testing.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class RestingCluster(SimulatedPorts):
     # --- the ports, with what the test wants --------------------------------------------------------------------
 
     @contextmanager
-    def _reading(self, what: str) -> Iterator[None]:  # noqa: ARG002 - any reading fails alike
+    def _reading(self, what: str) -> Iterator[None]:
         if self.unreachable:
             raise ClusterUnreachableError("127.0.0.1:2181: ZooKeeper does not answer; is it running?")
         yield
@@ -315,7 +315,7 @@ class RestingCluster(SimulatedPorts):
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         return [self._dry_run(change) for change in changes]
 
-    def get_ready(self, change: Change) -> None:  # noqa: ARG002 - any change waits for the same
+    def get_ready(self, change: Change) -> None:
         while self._before_ready:
             self._before_ready.popleft()()
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from fakes.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
+from fakes.simulation.world import World
+from fakes.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
 from topicops.controller.assignments import TopicPartition
 from topicops.controller.context import ControllerSettings
 from topicops.controller.controller import Controller
@@ -30,9 +33,6 @@ from topicops.model.cluster.snapshot import Broker, LiveTopic, PartitionState
 from topicops.model.plans.plan import GroupUse
 from topicops.model.ports import PartitionView
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS, Release
-from topicops.testing.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
-from topicops.testing.simulation.world import World
-from topicops.testing.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
 
 SESSION_S = 6.0
 """How long ZooKeeper waits for a broker that is dead."""

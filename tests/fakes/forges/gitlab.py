@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from topicops.model.pull_requests.forge import ReviewVerdict
-from topicops.testing.forges.store import (
+from fakes.forges.store import (
     REPOSITORY,
     Answer,
     FakeCheck,
@@ -16,6 +15,7 @@ from topicops.testing.forges.store import (
     Routes,
     Store,
 )
+from topicops.model.pull_requests.forge import ReviewVerdict
 
 _NOTES = {
     ReviewVerdict.APPROVED: "approved this merge request",

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from topicops.testing.forges.github import GitHubPaths
-from topicops.testing.forges.gitlab import GitLabPaths
-from topicops.testing.forges.store import (
+from fakes.forges.github import GitHubPaths
+from fakes.forges.gitlab import GitLabPaths
+from fakes.forges.store import (
     BOT,
     PERSON,
     PERSONAL_TOKEN,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fakes.mutation_quota import MutationQuota
+from fakes.request_checks import IS_MOVING, RequestChecks
+from fakes.simulation.cluster import SimulatedCluster
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
-from topicops.testing.mutation_quota import MutationQuota
-from topicops.testing.request_checks import IS_MOVING, RequestChecks
-from topicops.testing.simulation.cluster import SimulatedCluster
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 TIMED_OUT = Answer(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): Request timed out.")

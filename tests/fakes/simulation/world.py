@@ -11,7 +11,7 @@ class World:
     """Time passes only in ``pass_time``; what is due happens then, in its order."""
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)  # noqa: S311 - a story is to be played again
+        self.random = Random(seed)
         self.now = 0.0
         """Seconds."""
         self.story: list[str] = []
